@@ -1,0 +1,265 @@
+//! Contexts: what an event or a stream is created in.
+
+use core::ffi::c_int;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+use std::sync::{Arc, OnceLock};
+
+use crate::device::{Device, Uuid};
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::fork;
+use crate::sys::{CUcontext, Function};
+
+/// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
+///
+/// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime, PyTorch and most
+/// libraries use, and releases it when the last clone and the last object made in it are gone.
+/// [`from_raw`](Self::from_raw) names a context that somebody else owns.
+///
+/// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
+/// thread's context stack as it was, also when the call fails.
+///
+/// Equality and hash are by handle.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    raw: CUcontext,
+    device: Device,
+    retained: bool,
+    uuid: OnceLock<Uuid>,
+}
+
+// SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
+// address that this crate never dereferences.
+#[allow(unsafe_code)]
+unsafe impl Send for Inner {}
+// SAFETY: as for Send; nothing in it changes but the once-cell, which is Sync.
+#[allow(unsafe_code)]
+unsafe impl Sync for Inner {}
+
+#[allow(unsafe_code)]
+impl Context {
+    /// Retains the device's primary context, creating it if it is not active.
+    ///
+    /// The first one on a device takes a tenth of a second and a few hundred megabytes of its memory.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, such as `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
+    #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    pub fn primary(device: Device) -> Result<Self> {
+        device.driver().init()?;
+        let mut raw = null_mut();
+        // SAFETY: a place for the handle.
+        let code = unsafe { (device.driver().symbols().cuDevicePrimaryCtxRetain)(&mut raw, device.as_raw()) };
+        Error::check(Function::cuDevicePrimaryCtxRetain, code)?;
+        Ok(Self(Arc::new(Inner { raw, device, retained: true, uuid: OnceLock::new() })))
+    }
+
+    /// Names a context that somebody else owns. Dropping the result does nothing to it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers when the context is made current to learn its device.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live context of this driver, and must stay one until the result, its clones, and every object
+    /// made in it are dropped.
+    #[doc(alias = "cuCtxGetDevice")]
+    pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
+        // Whoever made the context has initialised the driver.
+        fork::note_initialised();
+        let symbols = driver.symbols();
+        let mut device: c_int = 0;
+        match symbols.cuCtxGetDevice_v2 {
+            Some(get_device) => {
+                driver.check_fork(Function::cuCtxGetDevice_v2)?;
+                // SAFETY: a place for the one integer, and a context that the caller vouches for.
+                Error::check(Function::cuCtxGetDevice_v2, unsafe { get_device(&mut device, raw) })?;
+            }
+            None => with_current(driver, raw, || {
+                // SAFETY: a place for the one integer.
+                Error::check(Function::cuCtxGetDevice, unsafe { (symbols.cuCtxGetDevice)(&mut device) })
+            })?,
+        }
+        let device = Device::from_raw(driver, device);
+        Ok(Self(Arc::new(Inner { raw, device, retained: false, uuid: OnceLock::new() })))
+    }
+
+    /// The context that is current on the calling thread, if one is; it is named, not owned.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`from_raw`](Self::from_raw): whoever owns the current context must keep it until the result, its clones,
+    /// and every object made in it are dropped.
+    #[doc(alias = "cuCtxGetCurrent")]
+    pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
+        driver.init()?;
+        let raw = current(driver)?;
+        if raw.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the driver has just named it; the caller vouches for the rest.
+        unsafe { Self::from_raw(driver, raw) }.map(Some)
+    }
+
+    /// Makes the context current on the calling thread until the guard is dropped, which restores what was before.
+    ///
+    /// Nothing in this crate needs it; it is for other code that works in the current context. Drop guards in the
+    /// reverse order of making them.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxPushCurrent")]
+    #[doc(alias = "cuCtxSetCurrent")]
+    pub fn make_current(&self) -> Result<CurrentContext<'_>> {
+        self.driver().check_fork(Function::cuCtxPushCurrent_v2)?;
+        push(self.driver(), self.0.raw)?;
+        Ok(CurrentContext { context: self, _not_send: PhantomData })
+    }
+
+    /// Blocks until all work of the context is done.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        self.with_current(|| {
+            // SAFETY: the call takes no arguments.
+            Error::check(Function::cuCtxSynchronize, unsafe { (self.driver().symbols().cuCtxSynchronize)() })
+        })
+    }
+
+    /// The driver that the context belongs to.
+    pub fn driver(&self) -> Driver {
+        self.0.device.driver()
+    }
+
+    /// The device that the context belongs to.
+    pub fn device(&self) -> Device {
+        self.0.device
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the context is.
+    pub fn as_raw(&self) -> CUcontext {
+        self.0.raw
+    }
+
+    /// The device's UUID, asked once.
+    pub(crate) fn device_uuid(&self) -> Result<Uuid> {
+        if let Some(uuid) = self.0.uuid.get() {
+            return Ok(*uuid);
+        }
+        let uuid = self.device().uuid()?;
+        Ok(*self.0.uuid.get_or_init(|| uuid))
+    }
+
+    /// Calls `f` with this context current, and leaves the thread's context stack as it was.
+    ///
+    /// If that fails, what `f` made is dropped and the failure returned.
+    pub(crate) fn with_current<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+        with_current(self.driver(), self.0.raw, f)
+    }
+}
+
+/// The current context of this thread, or NULL.
+#[allow(unsafe_code)]
+fn current(driver: Driver) -> Result<CUcontext> {
+    driver.check_fork(Function::cuCtxGetCurrent)?;
+    let mut current = null_mut();
+    // SAFETY: a place for the handle.
+    let code = unsafe { (driver.symbols().cuCtxGetCurrent)(&mut current) };
+    Error::check(Function::cuCtxGetCurrent, code)?;
+    Ok(current)
+}
+
+#[allow(unsafe_code)]
+fn push(driver: Driver, raw: CUcontext) -> Result<()> {
+    // SAFETY: the context is alive: a `Context` keeps it, or whoever named it vouched for it.
+    let code = unsafe { (driver.symbols().cuCtxPushCurrent_v2)(raw) };
+    Error::check(Function::cuCtxPushCurrent_v2, code)
+}
+
+#[allow(unsafe_code)]
+fn pop(driver: Driver) -> Result<()> {
+    let mut popped = null_mut();
+    // SAFETY: a place for the handle.
+    let code = unsafe { (driver.symbols().cuCtxPopCurrent_v2)(&mut popped) };
+    Error::check(Function::cuCtxPopCurrent_v2, code)
+}
+
+fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    if current(driver)? == raw {
+        return f();
+    }
+    push(driver, raw)?;
+    let made = f();
+    let restored = pop(driver);
+    // The operation's own error comes first; what was made is dropped when the stack could not be restored.
+    let made = made?;
+    restored.map(|()| made)
+}
+
+impl Drop for Inner {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if self.retained && !fork::forked() {
+            let device = self.device;
+            // SAFETY: one release for the one retain. What it answers cannot be acted on here: the driver may be
+            // shutting down with the process, or the context gone with its device.
+            unsafe { (device.driver().symbols().cuDevicePrimaryCtxRelease_v2)(device.as_raw()) };
+        }
+    }
+}
+
+impl PartialEq for Context {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.raw == other.0.raw
+    }
+}
+
+impl Eq for Context {}
+
+impl Hash for Context {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.raw.hash(state);
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("raw", &self.0.raw).field("device", &self.0.device.ordinal()).finish()
+    }
+}
+
+/// A context made current on this thread; dropping it restores what was before. It stays on its thread.
+#[must_use = "the context is current only as long as the guard lives"]
+#[derive(Debug)]
+pub struct CurrentContext<'a> {
+    context: &'a Context,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl Drop for CurrentContext<'_> {
+    fn drop(&mut self) {
+        if !fork::forked() {
+            // What it answers cannot be acted on here.
+            let _ = pop(self.context.driver());
+        }
+    }
+}
+
+static_assertions::assert_impl_all!(Context: Send, Sync, Clone);
+static_assertions::assert_not_impl_any!(CurrentContext<'static>: Send, Sync);
+static_assertions::assert_eq_size!(Context, Option<Context>, usize);

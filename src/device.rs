@@ -1,0 +1,197 @@
+//! Devices.
+
+use core::ffi::c_int;
+use core::fmt;
+
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid, Function};
+
+/// A GPU, by its ordinal in this process.
+///
+/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    driver: Driver,
+    raw: CUdevice,
+}
+
+#[allow(unsafe_code)]
+impl Device {
+    /// The device of this ordinal; they are numbered from 0.
+    ///
+    /// The first use of a device in a process initialises the driver (`cuInit`), which takes a tenth of a second or more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchDevice`]; what `cuInit` answers, such as `CUDA_ERROR_NO_DEVICE` where there is none at all;
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGet")]
+    #[doc(alias = "cuInit")]
+    pub fn new(driver: Driver, ordinal: u32) -> Result<Self> {
+        driver.init()?;
+        let mut raw: CUdevice = 0;
+        let known = c_int::try_from(ordinal);
+        let code = match known {
+            // SAFETY: a place for the one integer.
+            Ok(known) => unsafe { (driver.symbols().cuDeviceGet)(&mut raw, known) },
+            Err(_) => CUresult::CUDA_ERROR_INVALID_DEVICE,
+        };
+        if code == CUresult::CUDA_ERROR_INVALID_DEVICE {
+            return Err(Error::NoSuchDevice { ordinal, count: Self::count(driver)? });
+        }
+        Error::check(Function::cuDeviceGet, code)?;
+        Ok(Self { driver, raw })
+    }
+
+    /// How many devices this process sees.
+    ///
+    /// # Errors
+    ///
+    /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none); [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGetCount")]
+    pub fn count(driver: Driver) -> Result<u32> {
+        driver.init()?;
+        let mut count: c_int = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
+        Error::check(Function::cuDeviceGetCount, code)?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// All devices that this process sees, by ordinal.
+    ///
+    /// # Errors
+    ///
+    /// As [`count`](Self::count).
+    pub fn all(driver: Driver) -> Result<impl ExactSizeIterator<Item = Self>> {
+        let count = CUdevice::try_from(Self::count(driver)?).unwrap_or(CUdevice::MAX);
+        Ok((0..count).map(move |raw| Self { driver, raw }).collect::<Vec<_>>().into_iter())
+    }
+
+    /// A device from the driver's own value, which `cuDeviceGet` or another binding gave.
+    pub(crate) fn from_raw(driver: Driver, raw: CUdevice) -> Self {
+        Self { driver, raw }
+    }
+
+    /// The driver that the device was asked of.
+    pub fn driver(self) -> Driver {
+        self.driver
+    }
+
+    /// The ordinal in this process.
+    pub fn ordinal(self) -> u32 {
+        self.raw.unsigned_abs()
+    }
+
+    /// The driver's own value, for other bindings.
+    pub fn as_raw(self) -> CUdevice {
+        self.raw
+    }
+
+    /// The marketing name, such as `NVIDIA H200`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGetName")]
+    pub fn name(self) -> Result<String> {
+        self.driver.check_fork(Function::cuDeviceGetName)?;
+        let mut name = [0_u8; 256];
+        // SAFETY: the buffer has the length that is passed, and the driver ends the name within it.
+        let code = unsafe { (self.driver.symbols().cuDeviceGetName)(name.as_mut_ptr(), 256, self.raw) };
+        Error::check(Function::cuDeviceGetName, code)?;
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The 16 bytes that name this device in every process, whatever its ordinal; of a MIG instance its own.
+    ///
+    /// It asks `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGetUuid")]
+    pub fn uuid(self) -> Result<Uuid> {
+        let symbols = self.driver.symbols();
+        let (function, get) = match symbols.cuDeviceGetUuid_v2 {
+            Some(get) => (Function::cuDeviceGetUuid_v2, get),
+            None => (Function::cuDeviceGetUuid, symbols.cuDeviceGetUuid),
+        };
+        self.driver.check_fork(function)?;
+        let mut uuid = CUuuid::default();
+        // SAFETY: a place for the 16 bytes; both versions take the same arguments.
+        Error::check(function, unsafe { get(&mut uuid, self.raw) })?;
+        Ok(Uuid(uuid.bytes))
+    }
+
+    /// One of the driver's integer attributes.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know; [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGetAttribute")]
+    pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
+        self.driver.check_fork(Function::cuDeviceGetAttribute)?;
+        let mut value: c_int = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (self.driver.symbols().cuDeviceGetAttribute)(&mut value, attribute, self.raw) };
+        Error::check(Function::cuDeviceGetAttribute, code)?;
+        Ok(value)
+    }
+
+    /// The device's memory in bytes.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceTotalMem")]
+    pub fn total_memory(self) -> Result<usize> {
+        self.driver.check_fork(Function::cuDeviceTotalMem_v2)?;
+        let mut bytes = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (self.driver.symbols().cuDeviceTotalMem_v2)(&mut bytes, self.raw) };
+        Error::check(Function::cuDeviceTotalMem_v2, code)?;
+        Ok(bytes)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("ordinal", &self.raw).finish_non_exhaustive()
+    }
+}
+
+/// A device's UUID. Prints as nvidia-smi does: `GPU-` and the hexadecimal groups.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uuid([u8; 16]);
+
+impl Uuid {
+    /// From its bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GPU-")?;
+        for (index, byte) in self.0.iter().enumerate() {
+            let dash = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
+            write!(f, "{dash}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,350 @@
+//! What can go wrong, and what to do about it.
+
+use core::fmt;
+
+use crate::Version;
+use crate::loader::LoadError;
+use crate::sys::{CUresult, Function};
+
+/// A `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Everything that a call of this crate can answer but success.
+///
+/// Where the driver made the refusal, its own code stands beside the cause that was found ([`code`](Self::code)), and
+/// the call that it came from ([`function`](Self::function)). A cause is looked for only after a call failed.
+///
+/// It is at most 16 bytes, so that a `Result` is returned in registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// No driver library could be loaded.
+    Load(Box<LoadError>),
+    /// A driver call failed.
+    Driver {
+        /// The call.
+        function: Function,
+        /// What it answered. A code that this crate does not know keeps its number.
+        code: CUresult,
+    },
+    /// The loaded driver is too old to have this call.
+    Unsupported {
+        /// The call.
+        function: Function,
+        /// The CUDA version that introduced it.
+        since: Version,
+        /// The driver's version.
+        driver: Version,
+    },
+    /// This process was forked after the driver was initialised. Nothing of CUDA works in such a process.
+    ForkedChild {
+        /// The call that was not made.
+        function: Function,
+    },
+    /// There is no device of this ordinal.
+    NoSuchDevice {
+        /// What was asked for.
+        ordinal: u32,
+        /// How many devices there are; they are numbered from 0.
+        count: u32,
+    },
+    /// Two objects that must belong to one context do not.
+    ContextMismatch {
+        /// The call.
+        function: Function,
+        /// What it answered.
+        code: CUresult,
+        /// The device of the first event's context.
+        event_device: u32,
+        /// The device of the stream's, or the second event's, context.
+        other_device: u32,
+    },
+    /// Elapsed time needs both events created with [`EventFlags::TIMING`](crate::EventFlags::TIMING).
+    TimingDisabled {
+        /// The call.
+        function: Function,
+        /// What it answered.
+        code: CUresult,
+    },
+    /// Elapsed time needs both events recorded.
+    NotRecorded {
+        /// The call.
+        function: Function,
+        /// What it answered.
+        code: CUresult,
+    },
+    /// Elapsed time needs both events completed.
+    NotReady {
+        /// The call.
+        function: Function,
+        /// What it answered.
+        code: CUresult,
+    },
+    /// An event cannot have both [`TIMING`](crate::EventFlags::TIMING) and
+    /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). The driver was not asked.
+    TimingWithInterprocess,
+    /// Only an event created with [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS) can be exported. The
+    /// driver was not asked.
+    NotInterprocess,
+    /// An imported event cannot be exported again. The driver was not asked.
+    ExportOfImport,
+    /// The context's streams have no such priority. The driver was not asked: it would have clamped it silently.
+    PriorityOutOfRange {
+        /// What was asked for.
+        priority: i32,
+        /// The range's least important end, the largest number.
+        least: i32,
+        /// The range's most important end, the smallest number.
+        greatest: i32,
+    },
+    /// An IPC descriptor was refused.
+    Descriptor(DescriptorError),
+}
+
+impl Error {
+    /// The driver call that failed or was not made; none where no single call is to blame.
+    pub fn function(&self) -> Option<Function> {
+        match *self {
+            Self::Driver { function, .. }
+            | Self::Unsupported { function, .. }
+            | Self::ForkedChild { function }
+            | Self::ContextMismatch { function, .. }
+            | Self::TimingDisabled { function, .. }
+            | Self::NotRecorded { function, .. }
+            | Self::NotReady { function, .. } => Some(function),
+            Self::NoSuchDevice { .. } => Some(Function::cuDeviceGet),
+            Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(Function::cuIpcOpenEventHandle),
+            _ => None,
+        }
+    }
+
+    /// The driver's own code, where the driver was asked.
+    pub fn code(&self) -> Option<CUresult> {
+        match *self {
+            Self::Driver { code, .. }
+            | Self::ContextMismatch { code, .. }
+            | Self::TimingDisabled { code, .. }
+            | Self::NotRecorded { code, .. }
+            | Self::NotReady { code, .. } => Some(code),
+            Self::NoSuchDevice { .. } => Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
+            Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+            _ => None,
+        }
+    }
+
+    /// `Ok` for success, else the plain driver error.
+    #[inline(always)]
+    pub(crate) fn check(function: Function, code: CUresult) -> Result<()> {
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::Driver { function, code }) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Driver { function, code } => {
+                write!(f, "{function} failed with {code}")?;
+                match advice(*function, *code) {
+                    Some(advice) => write!(f, ": {advice}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Unsupported { function, since, driver } => {
+                write!(f, "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the driver")
+            }
+            Self::ForkedChild { function } => write!(
+                f,
+                "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
+                 survive a fork; fork before the first use of a device, or start the child with exec"
+            ),
+            Self::NoSuchDevice { ordinal, count: 0 } => write!(f, "there is no device {ordinal}: there is no device"),
+            Self::NoSuchDevice { ordinal, count: 1 } => {
+                write!(f, "there is no device {ordinal}: the only device is device 0")
+            }
+            Self::NoSuchDevice { ordinal, count } => {
+                write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
+            }
+            Self::ContextMismatch { function, code, event_device, other_device } => {
+                let other = if *function == Function::cuEventRecord { "stream" } else { "other event" };
+                write!(f, "{function} failed with {code}: the event belongs to ")?;
+                if event_device == other_device {
+                    write!(f, "another context of device {event_device} than the {other}")?;
+                } else {
+                    write!(f, "a context of device {event_device}, the {other} to one of device {other_device}")?;
+                }
+                f.write_str("; both must belong to one context")
+            }
+            Self::TimingDisabled { function, code } => {
+                write!(f, "{function} failed with {code}: create both events with EventFlags::TIMING")
+            }
+            Self::NotRecorded { function, code } => {
+                write!(f, "{function} failed with {code}: an event was never recorded; record both before")
+            }
+            Self::NotReady { function, code } => {
+                write!(
+                    f,
+                    "{function} failed with {code}: an event is not completed; synchronize with the later one before"
+                )
+            }
+            Self::TimingWithInterprocess => f.write_str(
+                "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events",
+            ),
+            Self::NotInterprocess => {
+                f.write_str("only an event created with EventFlags::INTERPROCESS has an IPC descriptor")
+            }
+            Self::ExportOfImport => f.write_str(
+                "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+            ),
+            Self::PriorityOutOfRange { priority, least, greatest } => write!(
+                f,
+                "stream priority {priority} is out of range: this context has {least} (least important) to {greatest} \
+                 (most important)"
+            ),
+            Self::Descriptor(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Load(error) => Some(&**error),
+            Self::Descriptor(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::Load(Box::new(error))
+    }
+}
+
+impl From<DescriptorError> for Error {
+    fn from(error: DescriptorError) -> Self {
+        Self::Descriptor(error)
+    }
+}
+
+/// Why an IPC descriptor was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DescriptorError {
+    /// It does not have a descriptor's length.
+    Length {
+        /// How many bytes were given.
+        found: u32,
+        /// How many a descriptor of this version has.
+        expected: u32,
+    },
+    /// It does not begin as a descriptor does: these bytes are something else.
+    Magic,
+    /// It is of a version that this crate does not know.
+    Version {
+        /// The version that it states.
+        found: u16,
+    },
+    /// It was damaged: its check value does not fit.
+    Checksum,
+    /// It was exported by a process of this number, which is this process's own, and the driver refused to open it.
+    SameProcess {
+        /// The process id.
+        pid: u32,
+    },
+    /// It belongs to another device than the context that it was to be opened in.
+    OtherDevice {
+        /// The ordinal that the event's device has in this process; none if it is not visible here.
+        exported: Option<u16>,
+        /// The device of the context.
+        context: u16,
+    },
+}
+
+impl fmt::Display for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IPC event descriptor refused: ")?;
+        match self {
+            Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
+            Self::Magic => f.write_str("these bytes are no descriptor of this crate"),
+            Self::Version { found } => {
+                write!(f, "it is of version {found}; this crate knows version {}", crate::ipc::DESCRIPTOR_VERSION)
+            }
+            Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
+            Self::SameProcess { pid } => write!(
+                f,
+                "it was exported by this process (id {pid}), and an interprocess event can be opened only in another \
+                 one; if it comes from a process in another pid namespace, the two must not have the same id"
+            ),
+            Self::OtherDevice { exported: Some(exported), context } => write!(
+                f,
+                "its event belongs to device {exported}, and the context to device {context}; open it in a context of \
+                 device {exported}"
+            ),
+            Self::OtherDevice { exported: None, context } => write!(
+                f,
+                "its event belongs to a device that this process does not see, and the context to device {context}; \
+                 look at CUDA_VISIBLE_DEVICES in both processes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DescriptorError {}
+
+/// What to do about a code, where the code alone or with the call tells.
+fn advice(function: Function, code: CUresult) -> Option<&'static str> {
+    Some(match (function, code) {
+        (_, CUresult::CUDA_ERROR_DEINITIALIZED) => "the driver is shutting down with the process",
+        (_, CUresult::CUDA_ERROR_STUB_LIBRARY) => {
+            "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver"
+        }
+        (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+        }
+        (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH | CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
+            "the driver library does not fit the kernel driver; after a driver update, reboot"
+        }
+        (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_MAP_FAILED) => {
+            "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids"
+        }
+        (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
+            "an event cannot be opened in the process that exported it"
+        }
+        (
+            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        ) => "the device's memory, or the context's interprocess events (a few thousand), are used up",
+        (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
+        (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
+        (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
+            "the event was last recorded in a capture; only waits and graph nodes may use it"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => "a stream capture in progress does not allow this call",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => "an earlier call invalidated the stream's capture",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION) => {
+            "a capturing stream can wait only for events of its own capture, unless the wait is external"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
+            "the legacy default stream cannot be used while a blocking stream captures"
+        }
+        (
+            _,
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC,
+        ) => "work on the device failed and took the context with it; only a new process recovers",
+        _ => return None,
+    })
+}
+
+static_assertions::assert_impl_all!(Error: Send, Sync, Clone, std::error::Error);
+static_assertions::const_assert!(size_of::<Error>() <= 16);
+static_assertions::const_assert!(size_of::<Result<()>>() <= 16);

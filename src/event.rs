@@ -1,0 +1,375 @@
+//! Events: markers in streams that can be waited for, queried and timed.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+use bitflags::bitflags;
+
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::fork;
+use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
+
+bitflags! {
+    /// How an event is created. None by default: no timing, waiting spins, this process only; the cheapest there is.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct EventFlags: u32 {
+        /// [`synchronize`](BorrowedEvent::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
+        /// core and costs some tens of microseconds until the sleeper wakes. Waits of streams are not affected.
+        const BLOCKING_SYNC = 1;
+        /// Records take a time stamp, so that [`elapsed_ms`](BorrowedEvent::elapsed_ms) works. It is the reverse of the
+        /// driver's `CU_EVENT_DISABLE_TIMING`. Such records cost about ten times as much as others.
+        const TIMING = 2;
+        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`.
+        const INTERPROCESS = 4;
+    }
+}
+
+impl EventFlags {
+    /// The driver's flags: the same bits, with the sense of the timing bit turned round.
+    const fn to_driver(self) -> u32 {
+        self.bits() ^ CU_EVENT_DISABLE_TIMING
+    }
+}
+
+/// An event that this process created or imported, and owns: dropping it destroys it.
+///
+/// What can be done with an event is on [`BorrowedEvent`], which this type dereferences to.
+///
+/// An event that was never recorded stands for no work: a query says done, a wait is over at once. A record stands for
+/// the work that is in the stream at that call; recording again replaces it, and waits that were queued before keep what
+/// they saw.
+///
+/// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop ignores what the driver
+/// answers, and does nothing in a forked child; [`close`](Self::close) reports. Do not keep events in statics or
+/// thread-locals: their destructors run while the driver is shutting down.
+///
+/// ```
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let start = Event::new(&context, EventFlags::TIMING)?;
+/// let end = Event::new(&context, EventFlags::TIMING)?;
+/// start.record(&stream)?;
+/// end.record(&stream)?;
+/// end.synchronize()?;
+/// assert!(end.query()?);
+/// assert!(start.elapsed_ms(&end)? >= 0.0);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub struct Event(BorrowedEvent);
+
+/// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
+///
+/// All methods may be called from any thread, and but for export none needs a current context.
+pub struct BorrowedEvent {
+    raw: CUevent,
+    driver: Driver,
+    context: Context,
+    flags: EventFlags,
+    imported: bool,
+}
+
+// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
+// that this crate never dereferences, and nothing else here is mutable.
+#[allow(unsafe_code)]
+unsafe impl Send for BorrowedEvent {}
+// SAFETY: as for Send.
+#[allow(unsafe_code)]
+unsafe impl Sync for BorrowedEvent {}
+
+#[allow(unsafe_code)]
+impl Event {
+    /// Creates an event in the context, which need not be current.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimingWithInterprocess`]; what the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuEventCreate")]
+    pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
+        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
+            return Err(Error::TimingWithInterprocess);
+        }
+        let create = context.driver().symbols().cuEventCreate;
+        context.with_current(|| {
+            let mut raw = null_mut();
+            // SAFETY: a place for the handle; the context is current.
+            Error::check(Function::cuEventCreate, unsafe { create(&mut raw, flags.to_driver()) })?;
+            Ok(Self(BorrowedEvent::new(context, raw, flags, false)))
+        })
+    }
+
+    /// Takes ownership of an event that other code created in `context`. `flags` are those that it was created with;
+    /// they serve for error messages and for [`flags`](BorrowedEvent::flags), the driver cannot be asked for them.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and nobody else may destroy it.
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        fork::note_initialised();
+        Self(BorrowedEvent::new(context, raw, flags, false))
+    }
+
+    /// An event that `cuIpcOpenEventHandle` gave.
+    pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self(BorrowedEvent::new(context, raw, flags, true))
+    }
+
+    /// Gives up ownership: the caller destroys the event (`cuEventDestroy`), and keeps its context alive until then.
+    pub fn into_raw(self) -> CUevent {
+        let raw = self.0.raw;
+        drop(self.disarm());
+        raw
+    }
+
+    /// Destroys the event and says what the driver answered. A pending event completes in peace.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, among it errors of work that was launched before; the event is gone all the same.
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuEventDestroy")]
+    pub fn close(self) -> Result<()> {
+        const FUNCTION: Function = Function::cuEventDestroy_v2;
+        let event = self.disarm();
+        event.driver.check_fork(FUNCTION)?;
+        // SAFETY: the event is owned, and as `self` is consumed this is the one destruction.
+        Error::check(FUNCTION, unsafe { (event.driver.symbols().cuEventDestroy_v2)(event.raw) })
+    }
+
+    /// What is in here, without the destructor.
+    fn disarm(self) -> BorrowedEvent {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
+        unsafe { core::ptr::read(&this.0) }
+    }
+}
+
+impl Drop for Event {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if !fork::forked() {
+            // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
+            // may be shutting down with the process, or the context broken by failed work.
+            unsafe { (self.0.driver.symbols().cuEventDestroy_v2)(self.0.raw) };
+        }
+    }
+}
+
+impl Deref for Event {
+    type Target = BorrowedEvent;
+
+    #[inline(always)]
+    fn deref(&self) -> &BorrowedEvent {
+        &self.0
+    }
+}
+
+impl AsRef<BorrowedEvent> for Event {
+    fn as_ref(&self) -> &BorrowedEvent {
+        self
+    }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedEvent {
+    fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
+        Self { raw, driver: context.driver(), context: context.clone(), flags, imported }
+    }
+
+    /// Names an event that other code created in `context` and goes on owning. Dropping the result does nothing to it.
+    /// `flags` are those that it was created with; see [`Event::from_raw`].
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        fork::note_initialised();
+        Self::new(context, raw, flags, false)
+    }
+
+    /// Whether all work that the last record stands for is done; true for an event that was never recorded.
+    ///
+    /// It does not wait. An error is never "not done", and "not done" is never an error.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_CAPTURED_EVENT` for an event
+    /// last recorded in a capture, which such a query invalidates; [`Error::ForkedChild`].
+    #[doc(alias = "cuEventQuery")]
+    #[doc(alias = "is_done")]
+    #[inline]
+    pub fn query(&self) -> Result<bool> {
+        const FUNCTION: Function = Function::cuEventQuery;
+        self.driver.check_fork(FUNCTION)?;
+        // SAFETY: the event is alive as long as `self` is.
+        match unsafe { (self.driver.symbols().cuEventQuery)(self.raw) } {
+            CUresult::CUDA_SUCCESS => Ok(true),
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => Err(Error::Driver { function: FUNCTION, code }),
+        }
+    }
+
+    /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
+    /// created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    #[doc(alias = "cuEventSynchronize")]
+    #[doc(alias = "sync")]
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        const FUNCTION: Function = Function::cuEventSynchronize;
+        self.driver.check_fork(FUNCTION)?;
+        // SAFETY: the event is alive as long as `self` is.
+        Error::check(FUNCTION, unsafe { (self.driver.symbols().cuEventSynchronize)(self.raw) })
+    }
+
+    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
+    ///
+    /// The driver has no such call. This one queries, first in quick succession, then at most every millisecond with the
+    /// thread asleep in between; it returns up to a millisecond late. An imported event needs it above all: nobody
+    /// completes what a killed exporter had recorded.
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(1);
+        while !self.query()? {
+            let waited = started.elapsed();
+            if waited >= timeout {
+                return Ok(false);
+            }
+            if waited < Duration::from_micros(50) {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(pause.min(timeout.saturating_sub(waited)));
+                pause = (pause * 2).min(Duration::from_millis(1));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first. The resolution is about
+    /// half a microsecond.
+    ///
+    /// It does not wait. It asks `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`], [`Error::NotRecorded`], [`Error::NotReady`]; else what the
+    /// driver answers, such as `CUDA_ERROR_CAPTURED_EVENT`; [`Error::ForkedChild`].
+    #[doc(alias = "cuEventElapsedTime")]
+    #[doc(alias = "elapsed_time")]
+    #[inline]
+    pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
+        let symbols = self.driver.symbols();
+        let (function, elapsed) = match symbols.cuEventElapsedTime_v2 {
+            Some(elapsed) => (Function::cuEventElapsedTime_v2, elapsed),
+            None => (Function::cuEventElapsedTime, symbols.cuEventElapsedTime),
+        };
+        self.driver.check_fork(function)?;
+        let mut milliseconds = 0.0;
+        // SAFETY: a place for the one number; both events are alive as long as their references are.
+        match unsafe { elapsed(&mut milliseconds, self.raw, end.raw) } {
+            CUresult::CUDA_SUCCESS => Ok(milliseconds),
+            code => Err(self.elapsed_error(end, function, code)),
+        }
+    }
+
+    #[cold]
+    fn elapsed_error(&self, end: &Self, function: Function, code: CUresult) -> Error {
+        match code {
+            CUresult::CUDA_ERROR_INVALID_HANDLE => {
+                if !(self.flags & end.flags).contains(EventFlags::TIMING) {
+                    Error::TimingDisabled { function, code }
+                } else if self.context != end.context {
+                    self.mismatch(&end.context, function, code)
+                } else {
+                    Error::NotRecorded { function, code }
+                }
+            }
+            CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
+            code => Error::Driver { function, code },
+        }
+    }
+
+    /// The error for an event whose context is not `other`.
+    pub(crate) fn mismatch(&self, other: &Context, function: Function, code: CUresult) -> Error {
+        Error::ContextMismatch {
+            function,
+            code,
+            event_device: self.context.device().ordinal(),
+            other_device: other.device().ordinal(),
+        }
+    }
+
+    /// The context that the event was created or opened in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The flags that the event was created with. An imported event has [`INTERPROCESS`](EventFlags::INTERPROCESS), and
+    /// [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC) if its descriptor says so.
+    pub fn flags(&self) -> EventFlags {
+        self.flags
+    }
+
+    /// Whether the event was opened from another process's descriptor.
+    pub fn is_imported(&self) -> bool {
+        self.imported
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the event is.
+    #[inline(always)]
+    pub fn as_raw(&self) -> CUevent {
+        self.raw
+    }
+
+    #[inline(always)]
+    pub(crate) fn driver(&self) -> Driver {
+        self.driver
+    }
+}
+
+/// By handle. A handle may be used again once its event is destroyed.
+impl PartialEq for BorrowedEvent {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for BorrowedEvent {}
+
+impl Hash for BorrowedEvent {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}
+
+impl fmt::Debug for BorrowedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("raw", &self.raw)
+            .field("flags", &self.flags)
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(Event: Send, Sync);
+static_assertions::assert_not_impl_any!(Event: Clone);
+static_assertions::assert_not_impl_any!(BorrowedEvent: Clone);
+static_assertions::const_assert!(size_of::<Event>() <= 32);

@@ -1,0 +1,49 @@
+//! Whether this process is a fork of one that had already initialised the driver.
+//!
+//! The driver does not survive a fork: in the child most calls answer `CUDA_ERROR_NOT_INITIALIZED`, queries of inherited
+//! handles answer success, and destroying an inherited stream crashes. One process-wide flag, set by a fork handler in
+//! the child, tells the wrappers to stay away.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Once;
+
+/// Set once this process has, or has been handed, a live driver object.
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+/// Set in a child that was forked after that.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the driver is unusable here because the process was forked after the driver was initialised.
+#[inline(always)]
+pub(crate) fn forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Notes that the driver is live, so that a child forked from now on is recognised.
+pub(crate) fn note_initialised() {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(register);
+    INITIALISED.store(true, Ordering::Relaxed);
+}
+
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn register() {
+    type Handler = Option<unsafe extern "C" fn()>;
+    unsafe extern "C" {
+        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> core::ffi::c_int;
+    }
+
+    unsafe extern "C" fn in_child() {
+        if INITIALISED.load(Ordering::Relaxed) {
+            FORKED.store(true, Ordering::Relaxed);
+        }
+    }
+
+    // SAFETY: the declaration is POSIX's; the handler is a function of this crate, which is never unloaded on its own,
+    // and it only stores to an atomic, which is allowed in a forked child. Failure (out of memory) leaves the child
+    // without the check, as on a platform without fork handlers.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(unix))]
+fn register() {}

@@ -1,0 +1,252 @@
+//! Interprocess events: descriptors to export, send and import.
+
+use core::ptr::null_mut;
+
+use crate::context::Context;
+use crate::device::{Device, Uuid};
+use crate::error::{DescriptorError, Error, Result};
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::sys::{CUipcEventHandle, CUresult, Function};
+
+/// The version of the wire format that this crate writes and reads.
+pub(crate) const DESCRIPTOR_VERSION: u16 = 1;
+
+const MAGIC: [u8; 4] = *b"CUEV";
+const FLAG_BLOCKING_SYNC: u16 = 1;
+const FLAG_ORIGIN: u16 = 2;
+
+/// What another process needs to open an interprocess event.
+///
+/// Around the driver's 64 opaque bytes it carries what the driver does not: whether the event was created with
+/// [`EventFlags::BLOCKING_SYNC`], the UUID of its device, so that the importer finds the same GPU under another ordinal,
+/// and the exporter's process id. [`to_bytes`](Self::to_bytes) is the form to send.
+///
+/// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can name any
+/// interprocess event of the same user. Take descriptors only from processes that you trust, over a channel that only
+/// they can write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IpcEventDescriptor {
+    handle: [u8; 64],
+    blocking_sync: bool,
+    origin: Option<Origin>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Origin {
+    pid: u32,
+    device: Uuid,
+}
+
+impl IpcEventDescriptor {
+    /// The length of [`to_bytes`](Self::to_bytes).
+    pub const LEN: usize = 96;
+
+    /// A descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`) and cuda.core send them.
+    ///
+    /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside the bytes, PyTorch does
+    /// not. Such a descriptor says nothing of the device and the exporter, so that opening it cannot find a mistake there.
+    pub const fn from_raw(handle: [u8; 64], blocking_sync: bool) -> Self {
+        Self { handle, blocking_sync, origin: None }
+    }
+
+    /// The driver's 64 bytes alone, for PyTorch (`torch.cuda.Event.from_ipc_handle`) and cuda.core.
+    pub const fn to_raw(&self) -> [u8; 64] {
+        self.handle
+    }
+
+    /// Whether the event was created with [`EventFlags::BLOCKING_SYNC`].
+    pub const fn is_blocking_sync(&self) -> bool {
+        self.blocking_sync
+    }
+
+    /// The process that exported the event; none for one from [`from_raw`](Self::from_raw).
+    pub fn exporter_pid(&self) -> Option<u32> {
+        self.origin.map(|origin| origin.pid)
+    }
+
+    /// The device of the event; none for one from [`from_raw`](Self::from_raw).
+    pub fn device_uuid(&self) -> Option<Uuid> {
+        self.origin.map(|origin| origin.device)
+    }
+
+    /// The form to send: 96 bytes, little-endian, of which the last four are a CRC-32 of those before.
+    ///
+    /// | bytes | what |
+    /// | --- | --- |
+    /// | 0–3 | `CUEV` |
+    /// | 4–5 | version, 1 |
+    /// | 6–7 | flags: 1 blocking-sync, 2 the next two fields are known |
+    /// | 8–11 | the exporter's process id |
+    /// | 12–27 | the device's UUID |
+    /// | 28–91 | the driver's bytes |
+    /// | 92–95 | CRC-32 (ISO-HDLC) |
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut flags = 0;
+        if self.blocking_sync {
+            flags |= FLAG_BLOCKING_SYNC;
+        }
+        let (mut pid, mut device) = (0, [0; 16]);
+        if let Some(origin) = self.origin {
+            flags |= FLAG_ORIGIN;
+            (pid, device) = (origin.pid, *origin.device.as_bytes());
+        }
+        let mut bytes = [0; Self::LEN];
+        let fields: [&[u8]; 6] = [
+            &MAGIC,
+            &DESCRIPTOR_VERSION.to_le_bytes(),
+            &u16::to_le_bytes(flags),
+            &u32::to_le_bytes(pid),
+            &device,
+            &self.handle,
+        ];
+        let mut rest = bytes.as_mut_slice();
+        for field in fields {
+            let (place, after) = rest.split_at_mut(field.len());
+            place.copy_from_slice(field);
+            rest = after;
+        }
+        let (body, check) = bytes.split_at_mut(Self::LEN - 4);
+        check.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
+    /// [`Length`](DescriptorError::Length) or [`Checksum`](DescriptorError::Checksum), whichever is found first.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let wrong_length = DescriptorError::Length {
+            found: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            expected: Self::LEN as u32,
+        };
+        let rest = &mut &*bytes;
+        if take(rest).ok_or(wrong_length)? != MAGIC {
+            return Err(DescriptorError::Magic.into());
+        }
+        let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
+        if version != DESCRIPTOR_VERSION {
+            return Err(DescriptorError::Version { found: version }.into());
+        }
+        let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN) else {
+            return Err(wrong_length.into());
+        };
+        if crc32fast::hash(body) != u32::from_le_bytes(*check) {
+            return Err(DescriptorError::Checksum.into());
+        }
+        let flags = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
+        let pid = u32::from_le_bytes(take(rest).ok_or(wrong_length)?);
+        let device = Uuid::from_bytes(take(rest).ok_or(wrong_length)?);
+        Ok(Self {
+            handle: take(rest).ok_or(wrong_length)?,
+            blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
+            origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device }),
+        })
+    }
+}
+
+/// Takes the first `N` bytes off.
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (field, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*field)
+}
+
+#[allow(unsafe_code)]
+impl BorrowedEvent {
+    /// The descriptor by which another process of the same user can open the event; the same event gives the same one
+    /// each time.
+    ///
+    /// It does not keep the event alive. Keep it until every importer has opened it and is done with it: what an importer
+    /// does with an event that was destroyed is undefined, and its place goes to the next one that is created.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver answers, such as
+    /// `CUDA_ERROR_OUT_OF_MEMORY` when a context has some thousands of interprocess events; [`Error::ForkedChild`].
+    #[doc(alias = "cuIpcGetEventHandle")]
+    #[doc(alias = "ipc_handle")]
+    pub fn ipc_descriptor(&self) -> Result<IpcEventDescriptor> {
+        if self.is_imported() {
+            return Err(Error::ExportOfImport);
+        }
+        if !self.flags().contains(EventFlags::INTERPROCESS) {
+            return Err(Error::NotInterprocess);
+        }
+        let mut handle = CUipcEventHandle { reserved: [0; 64] };
+        self.context().with_current(|| {
+            // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
+            let code = unsafe { (self.driver().symbols().cuIpcGetEventHandle)(&mut handle, self.as_raw()) };
+            Error::check(Function::cuIpcGetEventHandle, code)
+        })?;
+        Ok(IpcEventDescriptor {
+            handle: handle.reserved,
+            blocking_sync: self.flags().contains(EventFlags::BLOCKING_SYNC),
+            origin: Some(Origin { pid: std::process::id(), device: self.context().device_uuid()? }),
+        })
+    }
+}
+
+#[allow(unsafe_code)]
+impl Event {
+    /// Opens the event that another process exported, in a context of the same device.
+    ///
+    /// The result can be recorded, queried, synchronized with and waited for, and either process sees what the other
+    /// records; it cannot be timed or exported again. Opening one descriptor twice gives two events. Dropping the result
+    /// destroys this process's handle, not the exporter's event.
+    ///
+    /// A record of a process that was killed before it completed stays pending for ever: wait with
+    /// [`synchronize_timeout`](BorrowedEvent::synchronize_timeout).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Descriptor`] with [`OtherDevice`](DescriptorError::OtherDevice) or
+    /// [`SameProcess`](DescriptorError::SameProcess); what the driver answers, such as `CUDA_ERROR_MAP_FAILED` when the
+    /// exporter has gone; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// The descriptor must come from a process that can be trusted, and that keeps the exported event alive as long as
+    /// this process uses what it opened here. The driver cannot tell a stale or forged descriptor from a good one: it may
+    /// open another event of the same user in its place, so that waits are over too early or never.
+    #[doc(alias = "cuIpcOpenEventHandle")]
+    #[doc(alias = "from_ipc_handle")]
+    pub unsafe fn from_ipc_descriptor(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Self> {
+        if let Some(origin) = descriptor.origin {
+            if context.device_uuid()? != origin.device {
+                return Err(other_device(context, origin.device).into());
+            }
+        }
+        let mut flags = EventFlags::INTERPROCESS;
+        flags.set(EventFlags::BLOCKING_SYNC, descriptor.blocking_sync);
+        let handle = CUipcEventHandle { reserved: descriptor.handle };
+        context.with_current(|| {
+            let mut raw = null_mut();
+            // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches for; the context is
+            // current.
+            match unsafe { (context.driver().symbols().cuIpcOpenEventHandle)(&mut raw, handle) } {
+                CUresult::CUDA_SUCCESS => Ok(Self::imported(context, raw, flags)),
+                code => Err(open_error(descriptor, code)),
+            }
+        })
+    }
+}
+
+#[cold]
+fn other_device(context: &Context, exported: Uuid) -> DescriptorError {
+    let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
+    let visible = Device::all(context.driver()).ok();
+    let exported = visible.and_then(|mut devices| devices.find(|device| device.uuid() == Ok(exported)));
+    DescriptorError::OtherDevice { exported: exported.map(ordinal), context: ordinal(context.device()) }
+}
+
+#[cold]
+fn open_error(descriptor: &IpcEventDescriptor, code: CUresult) -> Error {
+    match descriptor.origin {
+        Some(Origin { pid, .. }) if code == CUresult::CUDA_ERROR_INVALID_CONTEXT && pid == std::process::id() => {
+            DescriptorError::SameProcess { pid }.into()
+        }
+        _ => Error::Driver { function: Function::cuIpcOpenEventHandle, code },
+    }
+}

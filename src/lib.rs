@@ -1,0 +1,62 @@
+//! CUDA driver events and streams, on any machine that has the NVIDIA display driver.
+//!
+//! # What this crate does
+//!
+//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no GPU, and a program built
+//!   with it starts on a machine that has no driver: [`Driver::load`] says so in an error.
+//! * It resolves each entry point at the version that introduced its ABI, so that it works with whatever driver there is
+//!   from CUDA 11.0 on. A call that the driver is too old for is [`Error::Unsupported`], and only when it is made.
+//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess events](IpcEventDescriptor) in
+//!   types that own what they created and borrow what they did not.
+//! * Record, query, synchronize, wait and elapsed time are one driver call each: no context call, no lock, no allocation.
+//! * It says which call failed, with the driver's code by name, and what to do where the cause is known.
+//!
+//! # What this crate does not do
+//!
+//! * It launches no kernels, allocates no memory, and tracks nothing behind your back: what is not asked for is not done.
+//! * It has no current device and no current stream. What is created names its context; what is done names its stream.
+//! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
+//!
+//! # Two layers
+//!
+//! The modules above [`sys`] are safe wrappers. [`sys`] is the raw layer: declarations, and the table of function
+//! pointers that [`Driver::symbols`] gives. Handles convert both ways (`as_raw`, `into_raw`, `from_raw`), so the two mix,
+//! also with other bindings.
+//!
+//! # Contexts and threads
+//!
+//! Everything is `Send` and `Sync`, as the driver is. Only creation, interprocess export and import, and default streams
+//! depend on the current context; those calls make theirs current and restore what was before.
+//!
+//! # Forking
+//!
+//! CUDA does not survive a fork once it is initialised. In such a child every call is [`Error::ForkedChild`], and
+//! dropping inherited objects does nothing. Loading does not initialise: load, fork, and use the device in the child if
+//! you like.
+
+#![deny(unsafe_code)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+pub mod sys;
+
+mod context;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod fork;
+mod ipc;
+mod loader;
+mod stream;
+mod version;
+
+pub use context::{Context, CurrentContext};
+pub use device::{Device, Uuid};
+pub use driver::Driver;
+pub use error::{DescriptorError, Error, Result};
+pub use event::{BorrowedEvent, Event, EventFlags};
+pub use ipc::IpcEventDescriptor;
+pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
+pub use stream::{BorrowedStream, PriorityRange, Stream, StreamOptions};
+pub use version::Version;

@@ -1,0 +1,128 @@
+//! From exported names to the symbol table.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+
+use super::LoadFailure;
+use crate::Version;
+use crate::sys::{
+    CU_GET_PROC_ADDRESS_LEGACY_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, CUdriverProcAddressQueryResult,
+    CUresult, EntryPoint, PFN_cuDriverGetVersion_v2020, PFN_cuGetProcAddress_v11030, PFN_cuGetProcAddress_v12000,
+    Symbols,
+};
+
+/// How this driver is asked for an entry point of a version.
+enum Lookup {
+    /// `cuGetProcAddress_v2`, from 12.0.
+    WithStatus(PFN_cuGetProcAddress_v12000),
+    /// `cuGetProcAddress` of four arguments, from 11.3.
+    WithoutStatus(PFN_cuGetProcAddress_v11030),
+    /// The exported, suffixed name.
+    Export,
+}
+
+/// Resolves the whole table through `export`, which gives the address of an exported name or NULL.
+///
+/// # Safety
+///
+/// Each address that `export` gives must be that of a function of the CUDA driver API with the exported name's ABI, valid
+/// for the rest of the process.
+pub(crate) unsafe fn resolve(
+    export: &mut dyn FnMut(&CStr) -> *mut c_void,
+    per_thread: bool,
+) -> Result<(Symbols, Version), LoadFailure> {
+    // SAFETY: the caller vouches for the address; NULL is `None`.
+    let get_version: PFN_cuDriverGetVersion_v2020 = unsafe { transmute(export(c"cuDriverGetVersion")) };
+    let get_version = get_version.ok_or(LoadFailure::NotADriver)?;
+    let mut version: c_int = 0;
+    // SAFETY: the argument is a place for the one integer; the call needs no initialised driver.
+    match unsafe { get_version(&mut version) } {
+        CUresult::CUDA_SUCCESS => {}
+        CUresult::CUDA_ERROR_STUB_LIBRARY => return Err(LoadFailure::Stub),
+        code => return Err(LoadFailure::Version(code)),
+    }
+    let version = Version::from_raw(version.unsigned_abs());
+
+    let with_status = export(c"cuGetProcAddress_v2");
+    let lookup = if !with_status.is_null() {
+        // SAFETY: the caller vouches for the address.
+        Lookup::WithStatus(unsafe { transmute::<*mut c_void, PFN_cuGetProcAddress_v12000>(with_status) })
+    } else {
+        let without_status = export(c"cuGetProcAddress");
+        if without_status.is_null() {
+            Lookup::Export
+        } else {
+            // SAFETY: the caller vouches for the address.
+            Lookup::WithoutStatus(unsafe { transmute::<*mut c_void, PFN_cuGetProcAddress_v11030>(without_status) })
+        }
+    };
+
+    let mut find = |entry: &EntryPoint| find(&lookup, export, entry, version, per_thread);
+    // SAFETY: each address is the driver's answer for the entry point's own name and version, or the caller's for its
+    // exported name.
+    let symbols = unsafe { Symbols::resolve(&mut find) };
+    let symbols = symbols.map_err(|functions| LoadFailure::MissingSymbols { driver: version, functions })?;
+    Ok((symbols, version))
+}
+
+fn find(
+    lookup: &Lookup,
+    export: &mut dyn FnMut(&CStr) -> *mut c_void,
+    entry: &EntryPoint,
+    driver: Version,
+    per_thread: bool,
+) -> *mut c_void {
+    // A lookup with the per-thread flag at a version before the twin's gives nothing, so that each of the two has its
+    // own version to ask for.
+    let (version, flags, suffix) = match entry.per_thread_version {
+        Some(version) if per_thread => (version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "_ptsz"),
+        _ => (entry.version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, ""),
+    };
+    // A driver refuses to look up what is newer than itself.
+    if version > driver {
+        return null_mut();
+    }
+    let (Ok(number), flags) = (c_int::try_from(version.as_raw()), u64::from(flags)) else {
+        return null_mut();
+    };
+    let mut name = Name::new();
+    let mut address = null_mut();
+    match lookup {
+        Lookup::WithStatus(Some(get)) => {
+            let name = name.set(entry.base, "");
+            let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+            // SAFETY: a C string, and places for the address and the status.
+            let code = unsafe { get(name.as_ptr().cast(), &mut address, number, flags, &mut status) };
+            let found =
+                code == CUresult::CUDA_SUCCESS && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+            if found { address } else { null_mut() }
+        }
+        Lookup::WithoutStatus(Some(get)) => {
+            let name = name.set(entry.base, "");
+            // SAFETY: a C string, and a place for the address.
+            let code = unsafe { get(name.as_ptr().cast(), &mut address, number, flags) };
+            if code == CUresult::CUDA_SUCCESS { address } else { null_mut() }
+        }
+        _ => export(name.set(entry.name.to_str().unwrap_or_default(), suffix)),
+    }
+}
+
+/// Room for a symbol's name with its terminator; the longest in the list has 47 characters.
+struct Name([u8; 64]);
+
+impl Name {
+    fn new() -> Self {
+        Self([0; 64])
+    }
+
+    /// The two parts as one C string, or an empty one if they do not fit.
+    fn set(&mut self, name: &str, suffix: &str) -> &CStr {
+        self.0 = [0; 64];
+        let bytes = name.bytes().chain(suffix.bytes());
+        for (place, byte) in self.0.iter_mut().zip(bytes) {
+            *place = byte;
+        }
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+}

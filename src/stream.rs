@@ -1,0 +1,468 @@
+//! Streams: queues of work that run in order.
+
+use core::ffi::c_int;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::{null_mut, without_provenance_mut};
+use std::sync::OnceLock;
+
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::fork;
+use crate::sys::{
+    CU_EVENT_WAIT_DEFAULT, CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
+    CUstream, Function,
+};
+
+/// How a stream is created.
+///
+/// By default the stream is non-blocking, which means that it does not synchronize with the legacy default stream, and
+/// has the least priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StreamOptions {
+    blocking: bool,
+    priority: Option<i32>,
+}
+
+impl StreamOptions {
+    /// Non-blocking, of the least priority.
+    pub const fn new() -> Self {
+        Self { blocking: false, priority: None }
+    }
+
+    /// Whether the stream synchronizes with the legacy default stream of its context: work in that one waits for all
+    /// blocking streams, and they wait for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
+    #[doc(alias = "CU_STREAM_NON_BLOCKING")]
+    pub const fn blocking(mut self, blocking: bool) -> Self {
+        self.blocking = blocking;
+        self
+    }
+
+    /// The priority, within [`Context::stream_priority_range`]; a smaller number is more important. It is a hint for
+    /// the order in which kernels start.
+    pub const fn priority(mut self, priority: i32) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+}
+
+/// The stream priorities of a context. A smaller number is more important.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PriorityRange {
+    /// The least important, which is the largest number.
+    pub least: i32,
+    /// The most important, which is the smallest number.
+    pub greatest: i32,
+}
+
+impl PriorityRange {
+    /// Whether a stream can have this priority.
+    pub const fn contains(self, priority: i32) -> bool {
+        self.greatest <= priority && priority <= self.least
+    }
+}
+
+#[allow(unsafe_code)]
+impl Context {
+    /// The priorities that streams of this context can have. Both ends are 0 on a device without priorities.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    pub fn stream_priority_range(&self) -> Result<PriorityRange> {
+        self.with_current(|| {
+            let (mut least, mut greatest): (c_int, c_int) = (0, 0);
+            // SAFETY: places for the two integers; the context is current.
+            let code = unsafe { (self.driver().symbols().cuCtxGetStreamPriorityRange)(&mut least, &mut greatest) };
+            Error::check(Function::cuCtxGetStreamPriorityRange, code)?;
+            Ok(PriorityRange { least, greatest })
+        })
+    }
+}
+
+/// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its `cuStreamDestroy`.
+///
+/// What can be done with a stream is on [`BorrowedStream`], which this type dereferences to.
+///
+/// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
+/// driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub struct Stream(BorrowedStream);
+
+/// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
+///
+/// All methods may be called from any thread. On a real stream none needs a current context, and each is one driver
+/// call. On a default stream the context that was named is made current for the call.
+pub struct BorrowedStream {
+    raw: CUstream,
+    driver: Driver,
+    context: Context,
+    /// Recorded by `wait_stream` of other streams, made when first needed.
+    join: OnceLock<Event>,
+}
+
+// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
+// that this crate never dereferences, and the once-cell is Sync.
+#[allow(unsafe_code)]
+unsafe impl Send for BorrowedStream {}
+// SAFETY: as for Send.
+#[allow(unsafe_code)]
+unsafe impl Sync for BorrowedStream {}
+
+#[allow(unsafe_code)]
+impl Stream {
+    /// Creates a stream in the context, which need not be current.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamCreate")]
+    #[doc(alias = "cuStreamCreateWithPriority")]
+    pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
+        let symbols = context.driver().symbols();
+        let flags = if options.blocking { CU_STREAM_DEFAULT } else { CU_STREAM_NON_BLOCKING };
+        context.with_current(|| {
+            let mut raw = null_mut();
+            match options.priority {
+                None => {
+                    // SAFETY: a place for the handle; the context is current.
+                    let code = unsafe { (symbols.cuStreamCreate)(&mut raw, flags) };
+                    Error::check(Function::cuStreamCreate, code)?;
+                }
+                Some(priority) => {
+                    let PriorityRange { least, greatest } = context.stream_priority_range()?;
+                    if !(PriorityRange { least, greatest }).contains(priority) {
+                        return Err(Error::PriorityOutOfRange { priority, least, greatest });
+                    }
+                    // SAFETY: a place for the handle; the context is current.
+                    let code = unsafe { (symbols.cuStreamCreateWithPriority)(&mut raw, flags, priority) };
+                    Error::check(Function::cuStreamCreateWithPriority, code)?;
+                }
+            }
+            Ok(Self(BorrowedStream::new(context, raw)))
+        })
+    }
+
+    /// Takes ownership of a stream that other code created in `context`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a default stream, and nobody
+    /// else may destroy it.
+    pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
+        fork::note_initialised();
+        Self(BorrowedStream::new(context, raw))
+    }
+
+    /// Gives up ownership: the caller destroys the stream (`cuStreamDestroy`), and keeps its context alive until then.
+    pub fn into_raw(self) -> CUstream {
+        let raw = self.0.raw;
+        drop(self.disarm());
+        raw
+    }
+
+    /// Destroys the stream and says what the driver answered. It does not wait: work in the stream runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, among it errors of work that was launched before; the stream is gone all the same.
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamDestroy")]
+    pub fn close(self) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamDestroy_v2;
+        let stream = self.disarm();
+        stream.driver.check_fork(FUNCTION)?;
+        // SAFETY: the stream is owned, and as `self` is consumed this is the one destruction.
+        Error::check(FUNCTION, unsafe { (stream.driver.symbols().cuStreamDestroy_v2)(stream.raw) })
+    }
+
+    /// What is in here, without the destructor.
+    fn disarm(self) -> BorrowedStream {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
+        unsafe { core::ptr::read(&this.0) }
+    }
+}
+
+impl Drop for Stream {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if !fork::forked() {
+            // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
+            // may be shutting down with the process, or the context broken by failed work.
+            unsafe { (self.0.driver.symbols().cuStreamDestroy_v2)(self.0.raw) };
+        }
+    }
+}
+
+impl Deref for Stream {
+    type Target = BorrowedStream;
+
+    #[inline(always)]
+    fn deref(&self) -> &BorrowedStream {
+        &self.0
+    }
+}
+
+impl AsRef<BorrowedStream> for Stream {
+    fn as_ref(&self) -> &BorrowedStream {
+        self
+    }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    fn new(context: &Context, raw: CUstream) -> Self {
+        Self { raw, driver: context.driver(), context: context.clone(), join: OnceLock::new() }
+    }
+
+    /// Names a stream that other code owns. Dropping the result does nothing to it.
+    ///
+    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`, legacy or per thread as
+    /// the driver was [loaded](crate::LoadOptions::per_thread_default_stream).
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one until the result is
+    /// dropped.
+    pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
+        fork::note_initialised();
+        Self::new(context, raw)
+    }
+
+    /// The legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes with all its blocking streams.
+    #[doc(alias = "CU_STREAM_LEGACY")]
+    pub fn legacy_default(context: &Context) -> Self {
+        Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
+    }
+
+    /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever thread uses the result
+    /// uses its own.
+    #[doc(alias = "CU_STREAM_PER_THREAD")]
+    pub fn per_thread_default(context: &Context) -> Self {
+        Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
+    }
+
+    /// Whether the handle is NULL or one of the driver's constants, which mean a stream of the current context.
+    #[inline(always)]
+    fn is_default(&self) -> bool {
+        self.raw.addr() <= CU_STREAM_PER_THREAD
+    }
+
+    /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
+    #[inline(always)]
+    fn call(&self, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
+        self.driver.check_fork(function)?;
+        if self.is_default() { self.context.with_current(|| Ok(call())) } else { Ok(call()) }
+    }
+
+    /// Whether all work in the stream is done. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
+    /// for a capturing stream, whose capture such a query invalidates; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamQuery")]
+    #[inline]
+    pub fn query(&self) -> Result<bool> {
+        const FUNCTION: Function = Function::cuStreamQuery;
+        // SAFETY: the stream is alive as long as `self` is.
+        match self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamQuery)(self.raw) })? {
+            CUresult::CUDA_SUCCESS => Ok(true),
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => Err(Error::Driver { function: FUNCTION, code }),
+        }
+    }
+
+    /// Blocks the calling thread until all work in the stream is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    #[doc(alias = "cuStreamSynchronize")]
+    #[doc(alias = "sync")]
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamSynchronize;
+        // SAFETY: the stream is alive as long as `self` is.
+        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamSynchronize)(self.raw) })?;
+        Error::check(FUNCTION, code)
+    }
+
+    /// Makes all work that is put into this stream from now on wait for the event's last record; the calling thread
+    /// does not wait.
+    ///
+    /// The event may belong to another context, another device or another process. If it was never recorded there is
+    /// nothing to wait for: a record that comes later is not seen.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "wait")]
+    #[inline]
+    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamWaitEvent;
+        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
+        let code = self.call(FUNCTION, || unsafe {
+            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT)
+        })?;
+        Error::check(FUNCTION, code)
+    }
+
+    /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
+    /// thread does not wait.
+    ///
+    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
+    /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
+    /// thread has put into `other` in the meantime.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`BorrowedEvent::record`].
+    #[doc(alias = "wait")]
+    #[doc(alias = "join")]
+    pub fn wait_stream(&self, other: &Self) -> Result<()> {
+        let event = match other.join.get() {
+            Some(event) => event,
+            None => {
+                let event = Event::new(&other.context, EventFlags::empty())?;
+                other.join.get_or_init(|| event)
+            }
+        };
+        event.record(other)?;
+        self.wait_event(event)
+    }
+
+    /// Creates an event in the stream's context and records it here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::new`] and [`BorrowedEvent::record`].
+    pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
+        let event = Event::new(&self.context, flags)?;
+        event.record(self)?;
+        Ok(event)
+    }
+
+    /// The stream's priority, as the driver has it: it says 0 for a default stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetPriority")]
+    pub fn priority(&self) -> Result<i32> {
+        const FUNCTION: Function = Function::cuStreamGetPriority;
+        let mut priority: c_int = 0;
+        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
+        let code =
+            self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamGetPriority)(self.raw, &mut priority) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(priority)
+    }
+
+    /// Whether the stream synchronizes with the legacy default stream, as the driver has it; see
+    /// [`StreamOptions::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetFlags")]
+    pub fn is_blocking(&self) -> Result<bool> {
+        const FUNCTION: Function = Function::cuStreamGetFlags;
+        let mut flags = 0;
+        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
+        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamGetFlags)(self.raw, &mut flags) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(flags & CU_STREAM_NON_BLOCKING == 0)
+    }
+
+    /// The stream's id, which no other stream of the process ever has: unlike a handle it is not used again. CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetId")]
+    pub fn id(&self) -> Result<u64> {
+        const FUNCTION: Function = Function::cuStreamGetId;
+        let get_id = self.driver.require(FUNCTION, self.driver.symbols().cuStreamGetId)?;
+        let mut id = 0;
+        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
+        let code = self.call(FUNCTION, || unsafe { get_id(self.raw, &mut id) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(id)
+    }
+
+    /// The context that the stream was created in, or that a default stream was named with.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the stream is.
+    #[inline(always)]
+    pub fn as_raw(&self) -> CUstream {
+        self.raw
+    }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedEvent {
+    /// Makes the event stand for all work that is in the stream now. Both must belong to one context.
+    ///
+    /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
+    /// interprocess event on a capturing stream; [`Error::ForkedChild`].
+    #[doc(alias = "cuEventRecord")]
+    #[inline]
+    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+        const FUNCTION: Function = Function::cuEventRecord;
+        // SAFETY: event and stream are alive as long as their references are.
+        let code =
+            stream.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw) })?;
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, code)) }
+    }
+
+    #[cold]
+    fn record_error(&self, stream: &BorrowedStream, code: CUresult) -> Error {
+        let function = Function::cuEventRecord;
+        if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context() != stream.context() {
+            self.mismatch(stream.context(), function, code)
+        } else {
+            Error::Driver { function, code }
+        }
+    }
+}
+
+/// By handle, and for default streams, whose handles all contexts share, by context too. A handle may be used again once
+/// its stream is destroyed.
+impl PartialEq for BorrowedStream {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw && (!self.is_default() || self.context == other.context)
+    }
+}
+
+impl Eq for BorrowedStream {}
+
+impl Hash for BorrowedStream {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}
+
+impl fmt::Debug for BorrowedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(Stream: Send, Sync);
+static_assertions::assert_not_impl_any!(Stream: Clone);
+static_assertions::assert_not_impl_any!(BorrowedStream: Clone);

@@ -1,0 +1,44 @@
+//! The raw layer: the driver's C declarations and the table of its entry points.
+//!
+//! The declarations are generated from `wrapper.h` and checked against NVIDIA's headers of CUDA 11.8 to 13.5. Whatever
+//! the driver can return is an open newtype ([`CUresult`], [`CUstreamCaptureStatus`]), so that a number that no header
+//! of today lists is a value like any other; flags are plain integers. C strings are `*const u8`, because `char` has
+//! another sign on other targets.
+//!
+//! [`Driver::symbols`](crate::Driver::symbols) gives the resolved table of a loaded driver. Calling an entry point is
+//! the whole cost:
+//!
+//! ```
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let symbols = driver.symbols();
+//! let mut version = 0;
+//! // SAFETY: the argument is a place for the one integer.
+//! let code = unsafe { (symbols.cuDriverGetVersion)(&mut version) };
+//! assert_eq!(code, cuda_events::sys::CUresult::CUDA_SUCCESS);
+//! ```
+
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unsafe_code,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::indexing_slicing
+)]
+mod bindings {
+    #[cfg(not(feature = "bindgen"))]
+    include!("sys/bindings.rs");
+    #[cfg(feature = "bindgen")]
+    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+}
+
+mod abi;
+mod result;
+#[allow(unsafe_code)]
+mod symbols;
+
+pub use bindings::*;
+pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};

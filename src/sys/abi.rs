@@ -1,0 +1,31 @@
+//! What the rest of the crate takes for granted of the ABI, checked by the compiler.
+
+use static_assertions::{assert_eq_align, assert_eq_size, const_assert, const_assert_eq};
+
+use super::*;
+
+// The wrappers and the resolver move function pointers through `Option` and `*mut c_void`.
+assert_eq_size!(PFN_cuEventRecord_v2000, *mut core::ffi::c_void);
+assert_eq_size!(<PFN_cuEventRecord_v2000 as EntryPointType>::Pointer, PFN_cuEventRecord_v2000);
+// The driver writes handles through `CUevent *`, and the wrappers compare them as addresses.
+assert_eq_size!(CUevent, CUstream, CUcontext, usize);
+assert_eq_align!(CUevent, usize);
+// C's `int` and `unsigned int`.
+assert_eq_size!(CUresult, CUdevice, u32);
+assert_eq_align!(CUresult, u32);
+assert_eq_size!(CUdeviceptr, u64);
+// The IPC handle travels by value and is 64 bytes without alignment.
+assert_eq_size!(CUipcEventHandle, [u8; 64]);
+assert_eq_align!(CUipcEventHandle, u8);
+assert_eq_size!(CUuuid, [u8; 16]);
+// `record` and its siblings compare with zero.
+const_assert_eq!(CUresult::CUDA_SUCCESS.0, 0);
+// `EventFlags` flips one bit on the way to the driver.
+const_assert_eq!(CU_EVENT_DISABLE_TIMING, 2);
+const_assert_eq!(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, 7);
+// A stream handle up to this one is not an object of its own.
+const_assert_eq!(CU_STREAM_LEGACY, 1);
+const_assert_eq!(CU_STREAM_PER_THREAD, 2);
+// `Function` is one byte, which keeps `Error` at sixteen.
+const_assert!(ENTRY_POINTS.len() < 256);
+assert_eq_size!(Function, u8);

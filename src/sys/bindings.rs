@@ -1,0 +1,2198 @@
+// Generated from wrapper.h by `tools/bindings --write`. Do not edit.
+
+pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
+pub const CU_MEMHOSTALLOC_DEVICEMAP: u32 = 2;
+pub const CU_MEMHOSTALLOC_WRITECOMBINED: u32 = 4;
+pub type cuuint32_t = ::core::ffi::c_uint;
+pub type cuuint64_t = ::core::ffi::c_ulonglong;
+pub type CUdevice = ::core::ffi::c_int;
+pub type CUdeviceptr = ::core::ffi::c_ulonglong;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUctx_st {
+    _unused: [u8; 0],
+}
+pub type CUcontext = *mut CUctx_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUgreenCtx_st {
+    _unused: [u8; 0],
+}
+pub type CUgreenCtx = *mut CUgreenCtx_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUevent_st {
+    _unused: [u8; 0],
+}
+pub type CUevent = *mut CUevent_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUstream_st {
+    _unused: [u8; 0],
+}
+pub type CUstream = *mut CUstream_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUgraph_st {
+    _unused: [u8; 0],
+}
+pub type CUgraph = *mut CUgraph_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUgraphExec_st {
+    _unused: [u8; 0],
+}
+pub type CUgraphExec = *mut CUgraphExec_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUgraphNode_st {
+    _unused: [u8; 0],
+}
+pub type CUgraphNode = *mut CUgraphNode_st;
+pub const CU_STREAM_LEGACY: usize = 1;
+pub const CU_STREAM_PER_THREAD: usize = 2;
+impl CUresult {
+    pub const CUDA_SUCCESS: CUresult = CUresult(0);
+    pub const CUDA_ERROR_INVALID_VALUE: CUresult = CUresult(1);
+    pub const CUDA_ERROR_OUT_OF_MEMORY: CUresult = CUresult(2);
+    pub const CUDA_ERROR_NOT_INITIALIZED: CUresult = CUresult(3);
+    pub const CUDA_ERROR_DEINITIALIZED: CUresult = CUresult(4);
+    pub const CUDA_ERROR_PROFILER_DISABLED: CUresult = CUresult(5);
+    pub const CUDA_ERROR_PROFILER_NOT_INITIALIZED: CUresult = CUresult(6);
+    pub const CUDA_ERROR_PROFILER_ALREADY_STARTED: CUresult = CUresult(7);
+    pub const CUDA_ERROR_PROFILER_ALREADY_STOPPED: CUresult = CUresult(8);
+    pub const CUDA_ERROR_STUB_LIBRARY: CUresult = CUresult(34);
+    pub const CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: CUresult = CUresult(36);
+    pub const CUDA_ERROR_DEVICE_UNAVAILABLE: CUresult = CUresult(46);
+    pub const CUDA_ERROR_MULTICAST_RESOURCE_FULL: CUresult = CUresult(47);
+    pub const CUDA_ERROR_NO_DEVICE: CUresult = CUresult(100);
+    pub const CUDA_ERROR_INVALID_DEVICE: CUresult = CUresult(101);
+    pub const CUDA_ERROR_DEVICE_NOT_LICENSED: CUresult = CUresult(102);
+    pub const CUDA_ERROR_INVALID_IMAGE: CUresult = CUresult(200);
+    pub const CUDA_ERROR_INVALID_CONTEXT: CUresult = CUresult(201);
+    pub const CUDA_ERROR_CONTEXT_ALREADY_CURRENT: CUresult = CUresult(202);
+    pub const CUDA_ERROR_MAP_FAILED: CUresult = CUresult(205);
+    pub const CUDA_ERROR_UNMAP_FAILED: CUresult = CUresult(206);
+    pub const CUDA_ERROR_ARRAY_IS_MAPPED: CUresult = CUresult(207);
+    pub const CUDA_ERROR_ALREADY_MAPPED: CUresult = CUresult(208);
+    pub const CUDA_ERROR_NO_BINARY_FOR_GPU: CUresult = CUresult(209);
+    pub const CUDA_ERROR_ALREADY_ACQUIRED: CUresult = CUresult(210);
+    pub const CUDA_ERROR_NOT_MAPPED: CUresult = CUresult(211);
+    pub const CUDA_ERROR_NOT_MAPPED_AS_ARRAY: CUresult = CUresult(212);
+    pub const CUDA_ERROR_NOT_MAPPED_AS_POINTER: CUresult = CUresult(213);
+    pub const CUDA_ERROR_ECC_UNCORRECTABLE: CUresult = CUresult(214);
+    pub const CUDA_ERROR_UNSUPPORTED_LIMIT: CUresult = CUresult(215);
+    pub const CUDA_ERROR_CONTEXT_ALREADY_IN_USE: CUresult = CUresult(216);
+    pub const CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: CUresult = CUresult(217);
+    pub const CUDA_ERROR_INVALID_PTX: CUresult = CUresult(218);
+    pub const CUDA_ERROR_INVALID_GRAPHICS_CONTEXT: CUresult = CUresult(219);
+    pub const CUDA_ERROR_NVLINK_UNCORRECTABLE: CUresult = CUresult(220);
+    pub const CUDA_ERROR_JIT_COMPILER_NOT_FOUND: CUresult = CUresult(221);
+    pub const CUDA_ERROR_UNSUPPORTED_PTX_VERSION: CUresult = CUresult(222);
+    pub const CUDA_ERROR_JIT_COMPILATION_DISABLED: CUresult = CUresult(223);
+    pub const CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY: CUresult = CUresult(224);
+    pub const CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC: CUresult = CUresult(225);
+    pub const CUDA_ERROR_CONTAINED: CUresult = CUresult(226);
+    pub const CUDA_ERROR_INSUFFICIENT_LOADER_VERSION: CUresult = CUresult(227);
+    pub const CUDA_ERROR_INVALID_SOURCE: CUresult = CUresult(300);
+    pub const CUDA_ERROR_FILE_NOT_FOUND: CUresult = CUresult(301);
+    pub const CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND: CUresult = CUresult(302);
+    pub const CUDA_ERROR_SHARED_OBJECT_INIT_FAILED: CUresult = CUresult(303);
+    pub const CUDA_ERROR_OPERATING_SYSTEM: CUresult = CUresult(304);
+    pub const CUDA_ERROR_INVALID_HANDLE: CUresult = CUresult(400);
+    pub const CUDA_ERROR_ILLEGAL_STATE: CUresult = CUresult(401);
+    pub const CUDA_ERROR_LOSSY_QUERY: CUresult = CUresult(402);
+    pub const CUDA_ERROR_NOT_FOUND: CUresult = CUresult(500);
+    pub const CUDA_ERROR_NOT_READY: CUresult = CUresult(600);
+    pub const CUDA_ERROR_ILLEGAL_ADDRESS: CUresult = CUresult(700);
+    pub const CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: CUresult = CUresult(701);
+    pub const CUDA_ERROR_LAUNCH_TIMEOUT: CUresult = CUresult(702);
+    pub const CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING: CUresult = CUresult(703);
+    pub const CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED: CUresult = CUresult(704);
+    pub const CUDA_ERROR_PEER_ACCESS_NOT_ENABLED: CUresult = CUresult(705);
+    pub const CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE: CUresult = CUresult(708);
+    pub const CUDA_ERROR_CONTEXT_IS_DESTROYED: CUresult = CUresult(709);
+    pub const CUDA_ERROR_ASSERT: CUresult = CUresult(710);
+    pub const CUDA_ERROR_TOO_MANY_PEERS: CUresult = CUresult(711);
+    pub const CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: CUresult = CUresult(712);
+    pub const CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: CUresult = CUresult(713);
+    pub const CUDA_ERROR_HARDWARE_STACK_ERROR: CUresult = CUresult(714);
+    pub const CUDA_ERROR_ILLEGAL_INSTRUCTION: CUresult = CUresult(715);
+    pub const CUDA_ERROR_MISALIGNED_ADDRESS: CUresult = CUresult(716);
+    pub const CUDA_ERROR_INVALID_ADDRESS_SPACE: CUresult = CUresult(717);
+    pub const CUDA_ERROR_INVALID_PC: CUresult = CUresult(718);
+    pub const CUDA_ERROR_LAUNCH_FAILED: CUresult = CUresult(719);
+    pub const CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: CUresult = CUresult(720);
+    pub const CUDA_ERROR_TENSOR_MEMORY_LEAK: CUresult = CUresult(721);
+    pub const CUDA_ERROR_NOT_PERMITTED: CUresult = CUresult(800);
+    pub const CUDA_ERROR_NOT_SUPPORTED: CUresult = CUresult(801);
+    pub const CUDA_ERROR_SYSTEM_NOT_READY: CUresult = CUresult(802);
+    pub const CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: CUresult = CUresult(803);
+    pub const CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: CUresult = CUresult(804);
+    pub const CUDA_ERROR_MPS_CONNECTION_FAILED: CUresult = CUresult(805);
+    pub const CUDA_ERROR_MPS_RPC_FAILURE: CUresult = CUresult(806);
+    pub const CUDA_ERROR_MPS_SERVER_NOT_READY: CUresult = CUresult(807);
+    pub const CUDA_ERROR_MPS_MAX_CLIENTS_REACHED: CUresult = CUresult(808);
+    pub const CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED: CUresult = CUresult(809);
+    pub const CUDA_ERROR_MPS_CLIENT_TERMINATED: CUresult = CUresult(810);
+    pub const CUDA_ERROR_CDP_NOT_SUPPORTED: CUresult = CUresult(811);
+    pub const CUDA_ERROR_CDP_VERSION_MISMATCH: CUresult = CUresult(812);
+    pub const CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: CUresult = CUresult(900);
+    pub const CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: CUresult = CUresult(901);
+    pub const CUDA_ERROR_STREAM_CAPTURE_MERGE: CUresult = CUresult(902);
+    pub const CUDA_ERROR_STREAM_CAPTURE_UNMATCHED: CUresult = CUresult(903);
+    pub const CUDA_ERROR_STREAM_CAPTURE_UNJOINED: CUresult = CUresult(904);
+    pub const CUDA_ERROR_STREAM_CAPTURE_ISOLATION: CUresult = CUresult(905);
+    pub const CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: CUresult = CUresult(906);
+    pub const CUDA_ERROR_CAPTURED_EVENT: CUresult = CUresult(907);
+    pub const CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD: CUresult = CUresult(908);
+    pub const CUDA_ERROR_TIMEOUT: CUresult = CUresult(909);
+    pub const CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE: CUresult = CUresult(910);
+    pub const CUDA_ERROR_EXTERNAL_DEVICE: CUresult = CUresult(911);
+    pub const CUDA_ERROR_INVALID_CLUSTER_SIZE: CUresult = CUresult(912);
+    pub const CUDA_ERROR_FUNCTION_NOT_LOADED: CUresult = CUresult(913);
+    pub const CUDA_ERROR_INVALID_RESOURCE_TYPE: CUresult = CUresult(914);
+    pub const CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION: CUresult = CUresult(915);
+    pub const CUDA_ERROR_KEY_ROTATION: CUresult = CUresult(916);
+    pub const CUDA_ERROR_STREAM_DETACHED: CUresult = CUresult(917);
+    pub const CUDA_ERROR_GRAPH_RECAPTURE_FAILURE: CUresult = CUresult(918);
+    pub const CUDA_ERROR_FABRIC_NOT_READY: CUresult = CUresult(919);
+    pub const CUDA_ERROR_UNKNOWN: CUresult = CUresult(999);
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUresult(pub u32);
+impl CUdevice_attribute {
+    pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: CUdevice_attribute = CUdevice_attribute(
+        16,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_INTEGRATED: CUdevice_attribute = CUdevice_attribute(
+        18,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: CUdevice_attribute = CUdevice_attribute(
+        19,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: CUdevice_attribute = CUdevice_attribute(
+        33,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: CUdevice_attribute = CUdevice_attribute(
+        34,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: CUdevice_attribute = CUdevice_attribute(
+        41,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: CUdevice_attribute = CUdevice_attribute(
+        50,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: CUdevice_attribute = CUdevice_attribute(
+        75,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: CUdevice_attribute = CUdevice_attribute(
+        76,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED: CUdevice_attribute = CUdevice_attribute(
+        78,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: CUdevice_attribute = CUdevice_attribute(
+        83,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: CUdevice_attribute = CUdevice_attribute(
+        89,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1: CUdevice_attribute = CUdevice_attribute(
+        92,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1: CUdevice_attribute = CUdevice_attribute(
+        93,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1: CUdevice_attribute = CUdevice_attribute(
+        94,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES: CUdevice_attribute = CUdevice_attribute(
+        98,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS: CUdevice_attribute = CUdevice_attribute(
+        122,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR: CUdevice_attribute = CUdevice_attribute(
+        123,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: CUdevice_attribute = CUdevice_attribute(
+        125,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevice_attribute(pub u32);
+impl CUdriverProcAddressQueryResult {
+    pub const CU_GET_PROC_ADDRESS_SUCCESS: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryResult(
+        0,
+    );
+    pub const CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryResult(
+        1,
+    );
+    pub const CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryResult(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdriverProcAddressQueryResult(pub u32);
+impl CUstreamCaptureStatus {
+    pub const CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus = CUstreamCaptureStatus(
+        0,
+    );
+    pub const CU_STREAM_CAPTURE_STATUS_ACTIVE: CUstreamCaptureStatus = CUstreamCaptureStatus(
+        1,
+    );
+    pub const CU_STREAM_CAPTURE_STATUS_INVALIDATED: CUstreamCaptureStatus = CUstreamCaptureStatus(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCaptureStatus(pub u32);
+impl CUstreamCaptureMode {
+    pub const CU_STREAM_CAPTURE_MODE_GLOBAL: CUstreamCaptureMode = CUstreamCaptureMode(
+        0,
+    );
+    pub const CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: CUstreamCaptureMode = CUstreamCaptureMode(
+        1,
+    );
+    pub const CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode = CUstreamCaptureMode(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCaptureMode(pub u32);
+impl CUgraphRecaptureStatus {
+    pub const CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus = CUgraphRecaptureStatus(
+        0,
+    );
+    pub const CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus = CUgraphRecaptureStatus(
+        1,
+    );
+    pub const CU_GRAPH_RECAPTURE_ERROR: CUgraphRecaptureStatus = CUgraphRecaptureStatus(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUgraphRecaptureStatus(pub u32);
+impl CUlaunchAttributeID {
+    pub const CU_LAUNCH_ATTRIBUTE_IGNORE: CUlaunchAttributeID = CUlaunchAttributeID(0);
+    pub const CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: CUlaunchAttributeID = CUlaunchAttributeID(
+        1,
+    );
+    pub const CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: CUlaunchAttributeID = CUlaunchAttributeID(
+        3,
+    );
+    pub const CU_LAUNCH_ATTRIBUTE_PRIORITY: CUlaunchAttributeID = CUlaunchAttributeID(8);
+    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: CUlaunchAttributeID = CUlaunchAttributeID(
+        9,
+    );
+    pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: CUlaunchAttributeID = CUlaunchAttributeID(
+        10,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlaunchAttributeID(pub u32);
+impl CUaccessProperty {
+    pub const CU_ACCESS_PROPERTY_NORMAL: CUaccessProperty = CUaccessProperty(0);
+    pub const CU_ACCESS_PROPERTY_STREAMING: CUaccessProperty = CUaccessProperty(1);
+    pub const CU_ACCESS_PROPERTY_PERSISTING: CUaccessProperty = CUaccessProperty(2);
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUaccessProperty(pub u32);
+impl CUsynchronizationPolicy {
+    pub const CU_SYNC_POLICY_AUTO: CUsynchronizationPolicy = CUsynchronizationPolicy(1);
+    pub const CU_SYNC_POLICY_SPIN: CUsynchronizationPolicy = CUsynchronizationPolicy(2);
+    pub const CU_SYNC_POLICY_YIELD: CUsynchronizationPolicy = CUsynchronizationPolicy(3);
+    pub const CU_SYNC_POLICY_BLOCKING_SYNC: CUsynchronizationPolicy = CUsynchronizationPolicy(
+        4,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUsynchronizationPolicy(pub u32);
+impl CUlaunchMemSyncDomain {
+    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT: CUlaunchMemSyncDomain = CUlaunchMemSyncDomain(
+        0,
+    );
+    pub const CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE: CUlaunchMemSyncDomain = CUlaunchMemSyncDomain(
+        1,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlaunchMemSyncDomain(pub u32);
+impl CUstreamBatchMemOpType {
+    pub const CU_STREAM_MEM_OP_WAIT_VALUE_32: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        1,
+    );
+    pub const CU_STREAM_MEM_OP_WRITE_VALUE_32: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        2,
+    );
+    pub const CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        3,
+    );
+    pub const CU_STREAM_MEM_OP_WAIT_VALUE_64: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        4,
+    );
+    pub const CU_STREAM_MEM_OP_WRITE_VALUE_64: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        5,
+    );
+    pub const CU_STREAM_MEM_OP_BARRIER: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        6,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamBatchMemOpType(pub u32);
+impl CUexecAffinityType {
+    pub const CU_EXEC_AFFINITY_TYPE_SM_COUNT: CUexecAffinityType = CUexecAffinityType(0);
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUexecAffinityType(pub u32);
+impl CUcigDataType {
+    pub const CIG_DATA_TYPE_D3D12_COMMAND_QUEUE: CUcigDataType = CUcigDataType(1);
+    pub const CIG_DATA_TYPE_NV_BLOB: CUcigDataType = CUcigDataType(2);
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcigDataType(pub u32);
+impl CUstreamCigDataType {
+    pub const STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST: CUstreamCigDataType = CUstreamCigDataType(
+        1,
+    );
+    pub const STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV: CUstreamCigDataType = CUstreamCigDataType(
+        2,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCigDataType(pub u32);
+impl CUdevResourceType {
+    pub const CU_DEV_RESOURCE_TYPE_INVALID: CUdevResourceType = CUdevResourceType(0);
+    pub const CU_DEV_RESOURCE_TYPE_SM: CUdevResourceType = CUdevResourceType(1);
+    pub const CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG: CUdevResourceType = CUdevResourceType(
+        1000,
+    );
+    pub const CU_DEV_RESOURCE_TYPE_WORKQUEUE: CUdevResourceType = CUdevResourceType(
+        10000,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevResourceType(pub u32);
+impl CUdevWorkqueueConfigScope {
+    pub const CU_WORKQUEUE_SCOPE_DEVICE_CTX: CUdevWorkqueueConfigScope = CUdevWorkqueueConfigScope(
+        0,
+    );
+    pub const CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED: CUdevWorkqueueConfigScope = CUdevWorkqueueConfigScope(
+        1,
+    );
+}
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevWorkqueueConfigScope(pub u32);
+pub const CU_EVENT_DEFAULT: CUevent_flags = 0;
+pub const CU_EVENT_BLOCKING_SYNC: CUevent_flags = 1;
+pub const CU_EVENT_DISABLE_TIMING: CUevent_flags = 2;
+pub const CU_EVENT_INTERPROCESS: CUevent_flags = 4;
+pub type CUevent_flags = u32;
+pub const CU_EVENT_RECORD_DEFAULT: CUevent_record_flags = 0;
+pub const CU_EVENT_RECORD_EXTERNAL: CUevent_record_flags = 1;
+pub type CUevent_record_flags = u32;
+pub const CU_EVENT_WAIT_DEFAULT: CUevent_wait_flags = 0;
+pub const CU_EVENT_WAIT_EXTERNAL: CUevent_wait_flags = 1;
+pub type CUevent_wait_flags = u32;
+pub const CU_STREAM_DEFAULT: CUstream_flags = 0;
+pub const CU_STREAM_NON_BLOCKING: CUstream_flags = 1;
+pub type CUstream_flags = u32;
+pub const CU_CTX_SCHED_AUTO: CUctx_flags = 0;
+pub const CU_CTX_SCHED_SPIN: CUctx_flags = 1;
+pub const CU_CTX_SCHED_YIELD: CUctx_flags = 2;
+pub const CU_CTX_SCHED_BLOCKING_SYNC: CUctx_flags = 4;
+pub const CU_CTX_SCHED_MASK: CUctx_flags = 7;
+pub const CU_CTX_MAP_HOST: CUctx_flags = 8;
+pub const CU_CTX_LMEM_RESIZE_TO_MAX: CUctx_flags = 16;
+pub const CU_CTX_COREDUMP_ENABLE: CUctx_flags = 32;
+pub const CU_CTX_USER_COREDUMP_ENABLE: CUctx_flags = 64;
+pub const CU_CTX_SYNC_MEMOPS: CUctx_flags = 128;
+pub type CUctx_flags = u32;
+pub const CU_GET_PROC_ADDRESS_DEFAULT: CUdriverProcAddress_flags = 0;
+pub const CU_GET_PROC_ADDRESS_LEGACY_STREAM: CUdriverProcAddress_flags = 1;
+pub const CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM: CUdriverProcAddress_flags = 2;
+pub type CUdriverProcAddress_flags = u32;
+pub const CU_STREAM_ADD_CAPTURE_DEPENDENCIES: CUstreamUpdateCaptureDependencies_flags = 0;
+pub const CU_STREAM_SET_CAPTURE_DEPENDENCIES: CUstreamUpdateCaptureDependencies_flags = 1;
+pub type CUstreamUpdateCaptureDependencies_flags = u32;
+pub const CU_STREAM_WAIT_VALUE_GEQ: CUstreamWaitValue_flags = 0;
+pub const CU_STREAM_WAIT_VALUE_EQ: CUstreamWaitValue_flags = 1;
+pub const CU_STREAM_WAIT_VALUE_AND: CUstreamWaitValue_flags = 2;
+pub const CU_STREAM_WAIT_VALUE_NOR: CUstreamWaitValue_flags = 3;
+pub const CU_STREAM_WAIT_VALUE_FLUSH: CUstreamWaitValue_flags = 1073741824;
+pub type CUstreamWaitValue_flags = u32;
+pub const CU_STREAM_WRITE_VALUE_DEFAULT: CUstreamWriteValue_flags = 0;
+pub const CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER: CUstreamWriteValue_flags = 1;
+pub type CUstreamWriteValue_flags = u32;
+pub const CU_STREAM_MEMORY_BARRIER_TYPE_SYS: CUstreamMemoryBarrier_flags = 0;
+pub const CU_STREAM_MEMORY_BARRIER_TYPE_GPU: CUstreamMemoryBarrier_flags = 1;
+pub type CUstreamMemoryBarrier_flags = u32;
+pub const CU_HOST_TASK_BLOCKING: CUhostTaskSyncMode = 0;
+pub const CU_HOST_TASK_SPINWAIT: CUhostTaskSyncMode = 1;
+pub type CUhostTaskSyncMode = u32;
+pub const CU_MEM_ATTACH_GLOBAL: CUmemAttach_flags = 1;
+pub const CU_MEM_ATTACH_HOST: CUmemAttach_flags = 2;
+pub const CU_MEM_ATTACH_SINGLE: CUmemAttach_flags = 4;
+pub type CUmemAttach_flags = u32;
+pub const CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH: CUgraphInstantiate_flags = 1;
+pub const CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: CUgraphInstantiate_flags = 2;
+pub const CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH: CUgraphInstantiate_flags = 4;
+pub const CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: CUgraphInstantiate_flags = 8;
+pub type CUgraphInstantiate_flags = u32;
+pub const CU_GRAPH_DEPENDENCY_TYPE_DEFAULT: CUgraphDependencyType = 0;
+pub const CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC: CUgraphDependencyType = 1;
+pub type CUgraphDependencyType = u32;
+pub const CU_IPC_HANDLE_SIZE: usize = 64;
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUipcEventHandle {
+    pub reserved: [::core::ffi::c_uchar; 64usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUipcEventHandle"][::core::mem::size_of::<CUipcEventHandle>() - 64usize];
+    [
+        "Alignment of CUipcEventHandle",
+    ][::core::mem::align_of::<CUipcEventHandle>() - 1usize];
+    [
+        "Offset of field: CUipcEventHandle::reserved",
+    ][::core::mem::offset_of!(CUipcEventHandle, reserved) - 0usize];
+};
+impl Default for CUipcEventHandle {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUuuid {
+    pub bytes: [::core::ffi::c_uchar; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUuuid"][::core::mem::size_of::<CUuuid>() - 16usize];
+    ["Alignment of CUuuid"][::core::mem::align_of::<CUuuid>() - 1usize];
+    ["Offset of field: CUuuid::bytes"][::core::mem::offset_of!(CUuuid, bytes) - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUstreamMemOpWaitValueParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub address: CUdeviceptr,
+    pub __bindgen_anon_1: CUstreamMemOpWaitValueParams__bindgen_ty_1,
+    pub flags: ::core::ffi::c_uint,
+    pub alias: CUdeviceptr,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUstreamMemOpWaitValueParams__bindgen_ty_1 {
+    pub value: cuuint32_t,
+    pub value64: cuuint64_t,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpWaitValueParams__bindgen_ty_1",
+    ][::core::mem::size_of::<CUstreamMemOpWaitValueParams__bindgen_ty_1>() - 8usize];
+    [
+        "Alignment of CUstreamMemOpWaitValueParams__bindgen_ty_1",
+    ][::core::mem::align_of::<CUstreamMemOpWaitValueParams__bindgen_ty_1>() - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams__bindgen_ty_1::value",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams__bindgen_ty_1, value)
+        - 0usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams__bindgen_ty_1::value64",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams__bindgen_ty_1, value64)
+        - 0usize];
+};
+impl Default for CUstreamMemOpWaitValueParams__bindgen_ty_1 {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpWaitValueParams",
+    ][::core::mem::size_of::<CUstreamMemOpWaitValueParams>() - 40usize];
+    [
+        "Alignment of CUstreamMemOpWaitValueParams",
+    ][::core::mem::align_of::<CUstreamMemOpWaitValueParams>() - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams::operation",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams::address",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, address) - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams::flags",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, flags) - 24usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams::alias",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, alias) - 32usize];
+};
+impl Default for CUstreamMemOpWaitValueParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUstreamMemOpWriteValueParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub address: CUdeviceptr,
+    pub __bindgen_anon_1: CUstreamMemOpWriteValueParams__bindgen_ty_1,
+    pub flags: ::core::ffi::c_uint,
+    pub alias: CUdeviceptr,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUstreamMemOpWriteValueParams__bindgen_ty_1 {
+    pub value: cuuint32_t,
+    pub value64: cuuint64_t,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpWriteValueParams__bindgen_ty_1",
+    ][::core::mem::size_of::<CUstreamMemOpWriteValueParams__bindgen_ty_1>() - 8usize];
+    [
+        "Alignment of CUstreamMemOpWriteValueParams__bindgen_ty_1",
+    ][::core::mem::align_of::<CUstreamMemOpWriteValueParams__bindgen_ty_1>() - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams__bindgen_ty_1::value",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams__bindgen_ty_1, value)
+        - 0usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams__bindgen_ty_1::value64",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams__bindgen_ty_1, value64)
+        - 0usize];
+};
+impl Default for CUstreamMemOpWriteValueParams__bindgen_ty_1 {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpWriteValueParams",
+    ][::core::mem::size_of::<CUstreamMemOpWriteValueParams>() - 40usize];
+    [
+        "Alignment of CUstreamMemOpWriteValueParams",
+    ][::core::mem::align_of::<CUstreamMemOpWriteValueParams>() - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams::operation",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams::address",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, address) - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams::flags",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, flags) - 24usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams::alias",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, alias) - 32usize];
+};
+impl Default for CUstreamMemOpWriteValueParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamMemOpFlushRemoteWritesParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub flags: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpFlushRemoteWritesParams",
+    ][::core::mem::size_of::<CUstreamMemOpFlushRemoteWritesParams>() - 8usize];
+    [
+        "Alignment of CUstreamMemOpFlushRemoteWritesParams",
+    ][::core::mem::align_of::<CUstreamMemOpFlushRemoteWritesParams>() - 4usize];
+    [
+        "Offset of field: CUstreamMemOpFlushRemoteWritesParams::operation",
+    ][::core::mem::offset_of!(CUstreamMemOpFlushRemoteWritesParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamMemOpFlushRemoteWritesParams::flags",
+    ][::core::mem::offset_of!(CUstreamMemOpFlushRemoteWritesParams, flags) - 4usize];
+};
+impl Default for CUstreamMemOpFlushRemoteWritesParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamMemOpMemoryBarrierParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub flags: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpMemoryBarrierParams",
+    ][::core::mem::size_of::<CUstreamMemOpMemoryBarrierParams>() - 8usize];
+    [
+        "Alignment of CUstreamMemOpMemoryBarrierParams",
+    ][::core::mem::align_of::<CUstreamMemOpMemoryBarrierParams>() - 4usize];
+    [
+        "Offset of field: CUstreamMemOpMemoryBarrierParams::operation",
+    ][::core::mem::offset_of!(CUstreamMemOpMemoryBarrierParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamMemOpMemoryBarrierParams::flags",
+    ][::core::mem::offset_of!(CUstreamMemOpMemoryBarrierParams, flags) - 4usize];
+};
+impl Default for CUstreamMemOpMemoryBarrierParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUstreamBatchMemOpParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub waitValue: CUstreamMemOpWaitValueParams,
+    pub writeValue: CUstreamMemOpWriteValueParams,
+    pub flushRemoteWrites: CUstreamMemOpFlushRemoteWritesParams,
+    pub memoryBarrier: CUstreamMemOpMemoryBarrierParams,
+    pub pad: [cuuint64_t; 6usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamBatchMemOpParams",
+    ][::core::mem::size_of::<CUstreamBatchMemOpParams>() - 48usize];
+    [
+        "Alignment of CUstreamBatchMemOpParams",
+    ][::core::mem::align_of::<CUstreamBatchMemOpParams>() - 8usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::operation",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::waitValue",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, waitValue) - 0usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::writeValue",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, writeValue) - 0usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::flushRemoteWrites",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, flushRemoteWrites) - 0usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::memoryBarrier",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, memoryBarrier) - 0usize];
+    [
+        "Offset of field: CUstreamBatchMemOpParams::pad",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, pad) - 0usize];
+};
+impl Default for CUstreamBatchMemOpParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, PartialEq)]
+pub struct CUaccessPolicyWindow {
+    pub base_ptr: *mut ::core::ffi::c_void,
+    pub num_bytes: usize,
+    pub hitRatio: f32,
+    pub hitProp: CUaccessProperty,
+    pub missProp: CUaccessProperty,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUaccessPolicyWindow",
+    ][::core::mem::size_of::<CUaccessPolicyWindow>() - 32usize];
+    [
+        "Alignment of CUaccessPolicyWindow",
+    ][::core::mem::align_of::<CUaccessPolicyWindow>() - 8usize];
+    [
+        "Offset of field: CUaccessPolicyWindow::base_ptr",
+    ][::core::mem::offset_of!(CUaccessPolicyWindow, base_ptr) - 0usize];
+    [
+        "Offset of field: CUaccessPolicyWindow::num_bytes",
+    ][::core::mem::offset_of!(CUaccessPolicyWindow, num_bytes) - 8usize];
+    [
+        "Offset of field: CUaccessPolicyWindow::hitRatio",
+    ][::core::mem::offset_of!(CUaccessPolicyWindow, hitRatio) - 16usize];
+    [
+        "Offset of field: CUaccessPolicyWindow::hitProp",
+    ][::core::mem::offset_of!(CUaccessPolicyWindow, hitProp) - 20usize];
+    [
+        "Offset of field: CUaccessPolicyWindow::missProp",
+    ][::core::mem::offset_of!(CUaccessPolicyWindow, missProp) - 24usize];
+};
+impl Default for CUaccessPolicyWindow {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlaunchMemSyncDomainMap {
+    pub default_: ::core::ffi::c_uchar,
+    pub remote: ::core::ffi::c_uchar,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUlaunchMemSyncDomainMap",
+    ][::core::mem::size_of::<CUlaunchMemSyncDomainMap>() - 2usize];
+    [
+        "Alignment of CUlaunchMemSyncDomainMap",
+    ][::core::mem::align_of::<CUlaunchMemSyncDomainMap>() - 1usize];
+    [
+        "Offset of field: CUlaunchMemSyncDomainMap::default_",
+    ][::core::mem::offset_of!(CUlaunchMemSyncDomainMap, default_) - 0usize];
+    [
+        "Offset of field: CUlaunchMemSyncDomainMap::remote",
+    ][::core::mem::offset_of!(CUlaunchMemSyncDomainMap, remote) - 1usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUlaunchAttributeValue {
+    pub pad: [::core::ffi::c_uchar; 64usize],
+    pub accessPolicyWindow: CUaccessPolicyWindow,
+    pub syncPolicy: CUsynchronizationPolicy,
+    pub priority: ::core::ffi::c_int,
+    pub memSyncDomainMap: CUlaunchMemSyncDomainMap,
+    pub memSyncDomain: CUlaunchMemSyncDomain,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUlaunchAttributeValue",
+    ][::core::mem::size_of::<CUlaunchAttributeValue>() - 64usize];
+    [
+        "Alignment of CUlaunchAttributeValue",
+    ][::core::mem::align_of::<CUlaunchAttributeValue>() - 8usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::pad",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, pad) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::accessPolicyWindow",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, accessPolicyWindow) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::syncPolicy",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, syncPolicy) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::priority",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, priority) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::memSyncDomainMap",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, memSyncDomainMap) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::memSyncDomain",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, memSyncDomain) - 0usize];
+};
+impl Default for CUlaunchAttributeValue {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub use self::CUlaunchAttributeID as CUstreamAttrID;
+pub type CUstreamAttrValue = CUlaunchAttributeValue;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUgraphEdgeData {
+    pub from_port: ::core::ffi::c_uchar,
+    pub to_port: ::core::ffi::c_uchar,
+    pub type_: ::core::ffi::c_uchar,
+    pub reserved: [::core::ffi::c_uchar; 5usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUgraphEdgeData"][::core::mem::size_of::<CUgraphEdgeData>() - 8usize];
+    [
+        "Alignment of CUgraphEdgeData",
+    ][::core::mem::align_of::<CUgraphEdgeData>() - 1usize];
+    [
+        "Offset of field: CUgraphEdgeData::from_port",
+    ][::core::mem::offset_of!(CUgraphEdgeData, from_port) - 0usize];
+    [
+        "Offset of field: CUgraphEdgeData::to_port",
+    ][::core::mem::offset_of!(CUgraphEdgeData, to_port) - 1usize];
+    [
+        "Offset of field: CUgraphEdgeData::type_",
+    ][::core::mem::offset_of!(CUgraphEdgeData, type_) - 2usize];
+    [
+        "Offset of field: CUgraphEdgeData::reserved",
+    ][::core::mem::offset_of!(CUgraphEdgeData, reserved) - 3usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUexecAffinitySmCount {
+    pub val: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUexecAffinitySmCount",
+    ][::core::mem::size_of::<CUexecAffinitySmCount>() - 4usize];
+    [
+        "Alignment of CUexecAffinitySmCount",
+    ][::core::mem::align_of::<CUexecAffinitySmCount>() - 4usize];
+    [
+        "Offset of field: CUexecAffinitySmCount::val",
+    ][::core::mem::offset_of!(CUexecAffinitySmCount, val) - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUexecAffinityParam {
+    pub type_: CUexecAffinityType,
+    pub param: CUexecAffinityParam__bindgen_ty_1,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUexecAffinityParam__bindgen_ty_1 {
+    pub smCount: CUexecAffinitySmCount,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUexecAffinityParam__bindgen_ty_1",
+    ][::core::mem::size_of::<CUexecAffinityParam__bindgen_ty_1>() - 4usize];
+    [
+        "Alignment of CUexecAffinityParam__bindgen_ty_1",
+    ][::core::mem::align_of::<CUexecAffinityParam__bindgen_ty_1>() - 4usize];
+    [
+        "Offset of field: CUexecAffinityParam__bindgen_ty_1::smCount",
+    ][::core::mem::offset_of!(CUexecAffinityParam__bindgen_ty_1, smCount) - 0usize];
+};
+impl Default for CUexecAffinityParam__bindgen_ty_1 {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUexecAffinityParam",
+    ][::core::mem::size_of::<CUexecAffinityParam>() - 8usize];
+    [
+        "Alignment of CUexecAffinityParam",
+    ][::core::mem::align_of::<CUexecAffinityParam>() - 4usize];
+    [
+        "Offset of field: CUexecAffinityParam::type_",
+    ][::core::mem::offset_of!(CUexecAffinityParam, type_) - 0usize];
+    [
+        "Offset of field: CUexecAffinityParam::param",
+    ][::core::mem::offset_of!(CUexecAffinityParam, param) - 4usize];
+};
+impl Default for CUexecAffinityParam {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUctxCigParam {
+    pub sharedDataType: CUcigDataType,
+    pub sharedData: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUctxCigParam"][::core::mem::size_of::<CUctxCigParam>() - 16usize];
+    ["Alignment of CUctxCigParam"][::core::mem::align_of::<CUctxCigParam>() - 8usize];
+    [
+        "Offset of field: CUctxCigParam::sharedDataType",
+    ][::core::mem::offset_of!(CUctxCigParam, sharedDataType) - 0usize];
+    [
+        "Offset of field: CUctxCigParam::sharedData",
+    ][::core::mem::offset_of!(CUctxCigParam, sharedData) - 8usize];
+};
+impl Default for CUctxCigParam {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUctxCreateParams {
+    pub execAffinityParams: *mut CUexecAffinityParam,
+    pub numExecAffinityParams: ::core::ffi::c_int,
+    pub cigParams: *mut CUctxCigParam,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUctxCreateParams"][::core::mem::size_of::<CUctxCreateParams>() - 24usize];
+    [
+        "Alignment of CUctxCreateParams",
+    ][::core::mem::align_of::<CUctxCreateParams>() - 8usize];
+    [
+        "Offset of field: CUctxCreateParams::execAffinityParams",
+    ][::core::mem::offset_of!(CUctxCreateParams, execAffinityParams) - 0usize];
+    [
+        "Offset of field: CUctxCreateParams::numExecAffinityParams",
+    ][::core::mem::offset_of!(CUctxCreateParams, numExecAffinityParams) - 8usize];
+    [
+        "Offset of field: CUctxCreateParams::cigParams",
+    ][::core::mem::offset_of!(CUctxCreateParams, cigParams) - 16usize];
+};
+impl Default for CUctxCreateParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCigParam {
+    pub streamSharedDataType: CUstreamCigDataType,
+    pub streamSharedData: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUstreamCigParam"][::core::mem::size_of::<CUstreamCigParam>() - 16usize];
+    [
+        "Alignment of CUstreamCigParam",
+    ][::core::mem::align_of::<CUstreamCigParam>() - 8usize];
+    [
+        "Offset of field: CUstreamCigParam::streamSharedDataType",
+    ][::core::mem::offset_of!(CUstreamCigParam, streamSharedDataType) - 0usize];
+    [
+        "Offset of field: CUstreamCigParam::streamSharedData",
+    ][::core::mem::offset_of!(CUstreamCigParam, streamSharedData) - 8usize];
+};
+impl Default for CUstreamCigParam {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCigCaptureParams {
+    pub streamCigParams: *mut CUstreamCigParam,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamCigCaptureParams",
+    ][::core::mem::size_of::<CUstreamCigCaptureParams>() - 8usize];
+    [
+        "Alignment of CUstreamCigCaptureParams",
+    ][::core::mem::align_of::<CUstreamCigCaptureParams>() - 8usize];
+    [
+        "Offset of field: CUstreamCigCaptureParams::streamCigParams",
+    ][::core::mem::offset_of!(CUstreamCigCaptureParams, streamCigParams) - 0usize];
+};
+impl Default for CUstreamCigCaptureParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevSmResource {
+    pub smCount: ::core::ffi::c_uint,
+    pub minSmPartitionSize: ::core::ffi::c_uint,
+    pub smCoscheduledAlignment: ::core::ffi::c_uint,
+    pub flags: ::core::ffi::c_uint,
+    pub localityDomainId: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUdevSmResource"][::core::mem::size_of::<CUdevSmResource>() - 20usize];
+    [
+        "Alignment of CUdevSmResource",
+    ][::core::mem::align_of::<CUdevSmResource>() - 4usize];
+    [
+        "Offset of field: CUdevSmResource::smCount",
+    ][::core::mem::offset_of!(CUdevSmResource, smCount) - 0usize];
+    [
+        "Offset of field: CUdevSmResource::minSmPartitionSize",
+    ][::core::mem::offset_of!(CUdevSmResource, minSmPartitionSize) - 4usize];
+    [
+        "Offset of field: CUdevSmResource::smCoscheduledAlignment",
+    ][::core::mem::offset_of!(CUdevSmResource, smCoscheduledAlignment) - 8usize];
+    [
+        "Offset of field: CUdevSmResource::flags",
+    ][::core::mem::offset_of!(CUdevSmResource, flags) - 12usize];
+    [
+        "Offset of field: CUdevSmResource::localityDomainId",
+    ][::core::mem::offset_of!(CUdevSmResource, localityDomainId) - 16usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevWorkqueueConfigResource {
+    pub device: CUdevice,
+    pub wqConcurrencyLimit: ::core::ffi::c_uint,
+    pub sharingScope: CUdevWorkqueueConfigScope,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUdevWorkqueueConfigResource",
+    ][::core::mem::size_of::<CUdevWorkqueueConfigResource>() - 12usize];
+    [
+        "Alignment of CUdevWorkqueueConfigResource",
+    ][::core::mem::align_of::<CUdevWorkqueueConfigResource>() - 4usize];
+    [
+        "Offset of field: CUdevWorkqueueConfigResource::device",
+    ][::core::mem::offset_of!(CUdevWorkqueueConfigResource, device) - 0usize];
+    [
+        "Offset of field: CUdevWorkqueueConfigResource::wqConcurrencyLimit",
+    ][::core::mem::offset_of!(CUdevWorkqueueConfigResource, wqConcurrencyLimit)
+        - 4usize];
+    [
+        "Offset of field: CUdevWorkqueueConfigResource::sharingScope",
+    ][::core::mem::offset_of!(CUdevWorkqueueConfigResource, sharingScope) - 8usize];
+};
+impl Default for CUdevWorkqueueConfigResource {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUdevWorkqueueResource {
+    pub reserved: [::core::ffi::c_uchar; 40usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUdevWorkqueueResource",
+    ][::core::mem::size_of::<CUdevWorkqueueResource>() - 40usize];
+    [
+        "Alignment of CUdevWorkqueueResource",
+    ][::core::mem::align_of::<CUdevWorkqueueResource>() - 1usize];
+    [
+        "Offset of field: CUdevWorkqueueResource::reserved",
+    ][::core::mem::offset_of!(CUdevWorkqueueResource, reserved) - 0usize];
+};
+impl Default for CUdevWorkqueueResource {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUdevResource {
+    pub type_: CUdevResourceType,
+    pub _internal_padding: [::core::ffi::c_uchar; 92usize],
+    pub __bindgen_anon_1: CUdevResource__bindgen_ty_1,
+    pub nextResource: *mut CUdevResource,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUdevResource__bindgen_ty_1 {
+    pub sm: CUdevSmResource,
+    pub wqConfig: CUdevWorkqueueConfigResource,
+    pub wq: CUdevWorkqueueResource,
+    pub _oversize: [::core::ffi::c_uchar; 40usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUdevResource__bindgen_ty_1",
+    ][::core::mem::size_of::<CUdevResource__bindgen_ty_1>() - 40usize];
+    [
+        "Alignment of CUdevResource__bindgen_ty_1",
+    ][::core::mem::align_of::<CUdevResource__bindgen_ty_1>() - 4usize];
+    [
+        "Offset of field: CUdevResource__bindgen_ty_1::sm",
+    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, sm) - 0usize];
+    [
+        "Offset of field: CUdevResource__bindgen_ty_1::wqConfig",
+    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, wqConfig) - 0usize];
+    [
+        "Offset of field: CUdevResource__bindgen_ty_1::wq",
+    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, wq) - 0usize];
+    [
+        "Offset of field: CUdevResource__bindgen_ty_1::_oversize",
+    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, _oversize) - 0usize];
+};
+impl Default for CUdevResource__bindgen_ty_1 {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUdevResource"][::core::mem::size_of::<CUdevResource>() - 144usize];
+    ["Alignment of CUdevResource"][::core::mem::align_of::<CUdevResource>() - 8usize];
+    [
+        "Offset of field: CUdevResource::type_",
+    ][::core::mem::offset_of!(CUdevResource, type_) - 0usize];
+    [
+        "Offset of field: CUdevResource::_internal_padding",
+    ][::core::mem::offset_of!(CUdevResource, _internal_padding) - 4usize];
+    [
+        "Offset of field: CUdevResource::nextResource",
+    ][::core::mem::offset_of!(CUdevResource, nextResource) - 136usize];
+};
+impl Default for CUdevResource {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUgraphNodeParams_st {
+    _unused: [u8; 0],
+}
+pub type CUgraphNodeParams = CUgraphNodeParams_st;
+pub type CUhostFn = ::core::option::Option<
+    unsafe extern "C" fn(user_data: *mut ::core::ffi::c_void),
+>;
+pub type CUstreamCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: CUresult,
+        user_data: *mut ::core::ffi::c_void,
+    ),
+>;
+pub type CUgraphRecaptureCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::core::ffi::c_void,
+        node: CUgraphNode,
+        original: *const CUgraphNodeParams,
+        recaptured: *const CUgraphNodeParams,
+        status: CUgraphRecaptureStatus,
+    ) -> CUresult,
+>;
+pub type PFN_cuInit_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(flags: ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuDriverGetVersion_v2020 = ::core::option::Option<
+    unsafe extern "C" fn(version: *mut ::core::ffi::c_int) -> CUresult,
+>;
+pub type PFN_cuGetProcAddress_v11030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        symbol: *const ::core::ffi::c_uchar,
+        function: *mut *mut ::core::ffi::c_void,
+        version: ::core::ffi::c_int,
+        flags: cuuint64_t,
+    ) -> CUresult,
+>;
+pub type PFN_cuGetProcAddress_v12000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        symbol: *const ::core::ffi::c_uchar,
+        function: *mut *mut ::core::ffi::c_void,
+        version: ::core::ffi::c_int,
+        flags: cuuint64_t,
+        status: *mut CUdriverProcAddressQueryResult,
+    ) -> CUresult,
+>;
+pub type PFN_cuGetErrorName_v6000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        error: CUresult,
+        text: *mut *const ::core::ffi::c_uchar,
+    ) -> CUresult,
+>;
+pub type PFN_cuGetErrorString_v6000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        error: CUresult,
+        text: *mut *const ::core::ffi::c_uchar,
+    ) -> CUresult,
+>;
+pub type PFN_cuDeviceGet_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(device: *mut CUdevice, ordinal: ::core::ffi::c_int) -> CUresult,
+>;
+pub type PFN_cuDeviceGetCount_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(count: *mut ::core::ffi::c_int) -> CUresult,
+>;
+pub type PFN_cuDeviceGetName_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        name: *mut ::core::ffi::c_uchar,
+        length: ::core::ffi::c_int,
+        device: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuDeviceGetUuid_v9020 = ::core::option::Option<
+    unsafe extern "C" fn(uuid: *mut CUuuid, device: CUdevice) -> CUresult,
+>;
+pub type PFN_cuDeviceGetUuid_v11040 = ::core::option::Option<
+    unsafe extern "C" fn(uuid: *mut CUuuid, device: CUdevice) -> CUresult,
+>;
+pub type PFN_cuDeviceTotalMem_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(bytes: *mut usize, device: CUdevice) -> CUresult,
+>;
+pub type PFN_cuDeviceGetAttribute_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        value: *mut ::core::ffi::c_int,
+        attribute: CUdevice_attribute,
+        device: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuDevicePrimaryCtxRetain_v7000 = ::core::option::Option<
+    unsafe extern "C" fn(context: *mut CUcontext, device: CUdevice) -> CUresult,
+>;
+pub type PFN_cuDevicePrimaryCtxRelease_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(device: CUdevice) -> CUresult,
+>;
+pub type PFN_cuDevicePrimaryCtxGetState_v7000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        device: CUdevice,
+        flags: *mut ::core::ffi::c_uint,
+        active: *mut ::core::ffi::c_int,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxCreate_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        context: *mut CUcontext,
+        flags: ::core::ffi::c_uint,
+        device: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxCreate_v12050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        context: *mut CUcontext,
+        params: *mut CUctxCreateParams,
+        flags: ::core::ffi::c_uint,
+        device: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxDestroy_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxGetCurrent_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(context: *mut CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxSetCurrent_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxPushCurrent_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxPopCurrent_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(context: *mut CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxGetDevice_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(device: *mut CUdevice) -> CUresult,
+>;
+pub type PFN_cuCtxGetDevice_v13000 = ::core::option::Option<
+    unsafe extern "C" fn(device: *mut CUdevice, context: CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxSynchronize_v2000 = ::core::option::Option<
+    unsafe extern "C" fn() -> CUresult,
+>;
+pub type PFN_cuCtxSynchronize_v13000 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext) -> CUresult,
+>;
+pub type PFN_cuCtxGetStreamPriorityRange_v5050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        least: *mut ::core::ffi::c_int,
+        greatest: *mut ::core::ffi::c_int,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxGetId_v12000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        context: CUcontext,
+        id: *mut ::core::ffi::c_ulonglong,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxGetFlags_v7000 = ::core::option::Option<
+    unsafe extern "C" fn(flags: *mut ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuCtxFromGreenCtx_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(context: *mut CUcontext, green: CUgreenCtx) -> CUresult,
+>;
+pub type PFN_cuCtxRecordEvent_v12050 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuCtxWaitEvent_v12050 = ::core::option::Option<
+    unsafe extern "C" fn(context: CUcontext, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuGreenCtxRecordEvent_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(green: CUgreenCtx, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuGreenCtxWaitEvent_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(green: CUgreenCtx, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuGreenCtxStreamCreate_v12050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: *mut CUstream,
+        green: CUgreenCtx,
+        flags: ::core::ffi::c_uint,
+        priority: ::core::ffi::c_int,
+    ) -> CUresult,
+>;
+pub type PFN_cuEventCreate_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(event: *mut CUevent, flags: ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuEventRecord_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(event: CUevent, stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuEventRecord_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(event: CUevent, stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuEventRecordWithFlags_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        event: CUevent,
+        stream: CUstream,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuEventRecordWithFlags_v11010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        event: CUevent,
+        stream: CUstream,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuEventQuery_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(event: CUevent) -> CUresult,
+>;
+pub type PFN_cuEventSynchronize_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(event: CUevent) -> CUresult,
+>;
+pub type PFN_cuEventDestroy_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(event: CUevent) -> CUresult,
+>;
+pub type PFN_cuEventElapsedTime_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        milliseconds: *mut f32,
+        start: CUevent,
+        end: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuEventElapsedTime_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        milliseconds: *mut f32,
+        start: CUevent,
+        end: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuIpcGetEventHandle_v4010 = ::core::option::Option<
+    unsafe extern "C" fn(handle: *mut CUipcEventHandle, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuIpcOpenEventHandle_v4010 = ::core::option::Option<
+    unsafe extern "C" fn(event: *mut CUevent, handle: CUipcEventHandle) -> CUresult,
+>;
+pub type PFN_cuStreamCreate_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: *mut CUstream, flags: ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuStreamCreateWithPriority_v5050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: *mut CUstream,
+        flags: ::core::ffi::c_uint,
+        priority: ::core::ffi::c_int,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamDestroy_v4000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamQuery_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamQuery_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamSynchronize_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamSynchronize_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamWaitEvent_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        event: CUevent,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitEvent_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        event: CUevent,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetPriority_v5050 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, priority: *mut ::core::ffi::c_int) -> CUresult,
+>;
+pub type PFN_cuStreamGetPriority_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, priority: *mut ::core::ffi::c_int) -> CUresult,
+>;
+pub type PFN_cuStreamGetFlags_v5050 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, flags: *mut ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuStreamGetFlags_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, flags: *mut ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuStreamGetId_v12000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, id: *mut ::core::ffi::c_ulonglong) -> CUresult,
+>;
+pub type PFN_cuStreamGetId_v12000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, id: *mut ::core::ffi::c_ulonglong) -> CUresult,
+>;
+pub type PFN_cuStreamGetCtx_v9020 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, context: *mut CUcontext) -> CUresult,
+>;
+pub type PFN_cuStreamGetCtx_v9020_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, context: *mut CUcontext) -> CUresult,
+>;
+pub type PFN_cuStreamGetCtx_v12050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        context: *mut CUcontext,
+        green: *mut CUgreenCtx,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCtx_v12050_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        context: *mut CUcontext,
+        green: *mut CUgreenCtx,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetGreenCtx_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, green: *mut CUgreenCtx) -> CUresult,
+>;
+pub type PFN_cuStreamGetDevice_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, device: *mut CUdevice) -> CUresult,
+>;
+pub type PFN_cuStreamGetDevice_v12080_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, device: *mut CUdevice) -> CUresult,
+>;
+pub type PFN_cuStreamGetDevResource_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        resource: *mut CUdevResource,
+        type_: CUdevResourceType,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetDevResource_v13010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        resource: *mut CUdevResource,
+        type_: CUdevResourceType,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetAttribute_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        attribute: CUstreamAttrID,
+        value: *mut CUstreamAttrValue,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetAttribute_v11000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        attribute: CUstreamAttrID,
+        value: *mut CUstreamAttrValue,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamSetAttribute_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        attribute: CUstreamAttrID,
+        value: *const CUstreamAttrValue,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamSetAttribute_v11000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        attribute: CUstreamAttrID,
+        value: *const CUstreamAttrValue,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamCopyAttributes_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(destination: CUstream, source: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamCopyAttributes_v11000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(destination: CUstream, source: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamAddCallback_v5000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        callback: CUstreamCallback,
+        user_data: *mut ::core::ffi::c_void,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamAddCallback_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        callback: CUstreamCallback,
+        user_data: *mut ::core::ffi::c_void,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuLaunchHostFunc_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        host_fn: CUhostFn,
+        user_data: *mut ::core::ffi::c_void,
+    ) -> CUresult,
+>;
+pub type PFN_cuLaunchHostFunc_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        host_fn: CUhostFn,
+        user_data: *mut ::core::ffi::c_void,
+    ) -> CUresult,
+>;
+pub type PFN_cuLaunchHostFunc_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        host_fn: CUhostFn,
+        user_data: *mut ::core::ffi::c_void,
+        sync_mode: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuLaunchHostFunc_v13010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        host_fn: CUhostFn,
+        user_data: *mut ::core::ffi::c_void,
+        sync_mode: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamAttachMemAsync_v6000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        length: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamAttachMemAsync_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        length: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCapture_v10010 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, mode: CUstreamCaptureMode) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCapture_v10010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, mode: CUstreamCaptureMode) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCaptureToGraph_v12030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        mode: CUstreamCaptureMode,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCaptureToGraph_v12030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        mode: CUstreamCaptureMode,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginRecaptureToGraph_v13030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        mode: CUstreamCaptureMode,
+        graph: CUgraph,
+        callback: CUgraphRecaptureCallback,
+        user_data: *mut ::core::ffi::c_void,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        mode: CUstreamCaptureMode,
+        graph: CUgraph,
+        callback: CUgraphRecaptureCallback,
+        user_data: *mut ::core::ffi::c_void,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCaptureToCig_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        params: *mut CUstreamCigCaptureParams,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBeginCaptureToCig_v13010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        params: *mut CUstreamCigCaptureParams,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamEndCapture_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, graph: *mut CUgraph) -> CUresult,
+>;
+pub type PFN_cuStreamEndCapture_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream, graph: *mut CUgraph) -> CUresult,
+>;
+pub type PFN_cuStreamEndCaptureToCig_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamEndCaptureToCig_v13010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuStreamIsCapturing_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamIsCapturing_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v10010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v10010_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v11030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+        graph: *mut CUgraph,
+        dependencies: *mut *const CUgraphNode,
+        count: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v11030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+        graph: *mut CUgraph,
+        dependencies: *mut *const CUgraphNode,
+        count: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v12030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+        graph: *mut CUgraph,
+        dependencies: *mut *const CUgraphNode,
+        edges: *mut *const CUgraphEdgeData,
+        count: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamGetCaptureInfo_v12030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut cuuint64_t,
+        graph: *mut CUgraph,
+        dependencies: *mut *const CUgraphNode,
+        edges: *mut *const CUgraphEdgeData,
+        count: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamUpdateCaptureDependencies_v11030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        dependencies: *mut CUgraphNode,
+        count: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        dependencies: *mut CUgraphNode,
+        count: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamUpdateCaptureDependencies_v12030 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        dependencies: *mut CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        dependencies: *mut CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuThreadExchangeStreamCaptureMode_v10010 = ::core::option::Option<
+    unsafe extern "C" fn(mode: *mut CUstreamCaptureMode) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue32_v8000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue32_v8000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue32_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue32_v11070_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue64_v9000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue64_v9000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue64_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWaitValue64_v11070_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue32_v8000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue32_v8000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue32_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue32_v11070_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint32_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue64_v9000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue64_v9000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue64_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamWriteValue64_v11070_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        address: CUdeviceptr,
+        value: cuuint64_t,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBatchMemOp_v8000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        count: ::core::ffi::c_uint,
+        operations: *mut CUstreamBatchMemOpParams,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBatchMemOp_v8000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        count: ::core::ffi::c_uint,
+        operations: *mut CUstreamBatchMemOpParams,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBatchMemOp_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        count: ::core::ffi::c_uint,
+        operations: *mut CUstreamBatchMemOpParams,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuStreamBatchMemOp_v11070_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        stream: CUstream,
+        count: ::core::ffi::c_uint,
+        operations: *mut CUstreamBatchMemOpParams,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphCreate_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(graph: *mut CUgraph, flags: ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuGraphDestroy_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(graph: CUgraph) -> CUresult,
+>;
+pub type PFN_cuGraphInstantiate_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: *mut CUgraphExec,
+        graph: CUgraph,
+        error_node: *mut CUgraphNode,
+        log: *mut ::core::ffi::c_uchar,
+        log_size: usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphInstantiateWithFlags_v11040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: *mut CUgraphExec,
+        graph: CUgraph,
+        flags: ::core::ffi::c_ulonglong,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphLaunch_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(exec: CUgraphExec, stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuGraphLaunch_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(exec: CUgraphExec, stream: CUstream) -> CUresult,
+>;
+pub type PFN_cuGraphExecDestroy_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(exec: CUgraphExec) -> CUresult,
+>;
+pub type PFN_cuGraphAddEventRecordNode_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        event: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphAddEventWaitNode_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        event: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphEventRecordNodeGetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(node: CUgraphNode, event: *mut CUevent) -> CUresult,
+>;
+pub type PFN_cuGraphEventRecordNodeSetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(node: CUgraphNode, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuGraphEventWaitNodeGetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(node: CUgraphNode, event: *mut CUevent) -> CUresult,
+>;
+pub type PFN_cuGraphEventWaitNodeSetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(node: CUgraphNode, event: CUevent) -> CUresult,
+>;
+pub type PFN_cuGraphExecEventRecordNodeSetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        event: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExecEventWaitNodeSetEvent_v11010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        event: CUevent,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemGetInfo_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> CUresult,
+>;
+pub type PFN_cuMemAlloc_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(address: *mut CUdeviceptr, bytes: usize) -> CUresult,
+>;
+pub type PFN_cuMemFree_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(address: CUdeviceptr) -> CUresult,
+>;
+pub type PFN_cuMemHostAlloc_v2020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        memory: *mut *mut ::core::ffi::c_void,
+        bytes: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemFreeHost_v2000 = ::core::option::Option<
+    unsafe extern "C" fn(memory: *mut ::core::ffi::c_void) -> CUresult,
+>;
+pub type PFN_cuMemHostGetDevicePointer_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        address: *mut CUdeviceptr,
+        memory: *mut ::core::ffi::c_void,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemsetD8Async_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        value: ::core::ffi::c_uchar,
+        count: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemsetD8Async_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        value: ::core::ffi::c_uchar,
+        count: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemsetD32Async_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        value: ::core::ffi::c_uint,
+        count: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemsetD32Async_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        value: ::core::ffi::c_uint,
+        count: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyHtoDAsync_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        source: *const ::core::ffi::c_void,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyHtoDAsync_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        source: *const ::core::ffi::c_void,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyDtoHAsync_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: *mut ::core::ffi::c_void,
+        source: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyDtoHAsync_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: *mut ::core::ffi::c_void,
+        source: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyDtoDAsync_v3020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        source: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuMemcpyDtoDAsync_v7000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        destination: CUdeviceptr,
+        source: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    ) -> CUresult,
+>;

@@ -1,0 +1,356 @@
+//! The symbol table: the one list of the entry points that this crate resolves.
+//!
+//! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and the version to ask
+//! `cuGetProcAddress` for) and, where there is one, the typedef of its per-thread-default-stream twin. The struct of
+//! pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come from that list.
+
+use core::ffi::{CStr, c_void};
+use core::fmt;
+
+use super::bindings::*;
+use crate::Version;
+
+/// The plain function pointer behind a `PFN_*` typedef, which is an `Option` of it.
+pub trait EntryPointType {
+    /// The function pointer without the `Option`.
+    type Pointer: Copy;
+}
+
+impl<F: Copy> EntryPointType for Option<F> {
+    type Pointer = F;
+}
+
+/// What the list says of one entry point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryPoint {
+    /// Which one.
+    pub function: Function,
+    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin is exported with `_ptsz` behind it.
+    pub name: &'static CStr,
+    /// The name that `cuGetProcAddress` takes, such as `cuEventDestroy`.
+    pub base: &'static str,
+    /// The version that introduced this ABI, which is the version to ask for.
+    pub version: Version,
+    /// The version to ask for with the per-thread flag, where there is such a twin.
+    pub per_thread_version: Option<Version>,
+    /// Whether loading fails on a driver without it.
+    pub required: bool,
+}
+
+/// Splits `PFN_cuEventRecord_v7000_ptsz` into (`cuEventRecord`, 7000).
+const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
+    let (_, rest) = typedef.as_bytes().split_at("PFN_".len());
+    // The version is in the last `_v` that digits follow.
+    let mut at = rest.len() - 1;
+    while !(rest[at] == b'_' && rest[at + 1] == b'v' && rest[at + 2].is_ascii_digit()) {
+        at -= 1;
+    }
+    let (base, tail) = rest.split_at(at);
+    let mut version = 0;
+    let mut digit = 2;
+    while digit < tail.len() && tail[digit].is_ascii_digit() {
+        version = version * 10 + (tail[digit] - b'0') as u32;
+        digit += 1;
+    }
+    match core::str::from_utf8(base) {
+        Ok(base) => (base, Version::from_raw(version)),
+        Err(_) => ("", Version::from_raw(0)),
+    }
+}
+
+const fn required(need: &str) -> bool {
+    matches!(need.as_bytes(), b"required")
+}
+
+macro_rules! exported {
+    ($name:ident) => {
+        // `concat!` puts the terminator that `from_bytes_with_nul` looks for.
+        match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => c"",
+        }
+    };
+}
+
+macro_rules! field_type {
+    (required $typedef:ident) => {
+        <$typedef as EntryPointType>::Pointer
+    };
+    (optional $typedef:ident) => {
+        $typedef
+    };
+}
+
+/// The field's value from a resolved address.
+macro_rules! field_value {
+    (required $typedef:ident $address:ident $missing:ident $function:ident) => {{
+        // SAFETY: the address is NULL, which is `None`, or the resolver's answer for this very name and version, whose
+        // type the typedef is (proven against NVIDIA's headers by tools/abi-proof).
+        let pointer = unsafe { core::mem::transmute::<*mut c_void, $typedef>($address) };
+        match pointer {
+            Some(pointer) => Some(pointer),
+            None => {
+                $missing.push(Function::$function);
+                None
+            }
+        }
+    }};
+    (optional $typedef:ident $address:ident $missing:ident $function:ident) => {
+        // SAFETY: as for a required entry point; NULL is `None`.
+        Some(unsafe { core::mem::transmute::<*mut c_void, $typedef>($address) })
+    };
+}
+
+macro_rules! field_address {
+    (required $field:expr) => {
+        $field as *mut c_void
+    };
+    (optional $field:expr) => {
+        match $field {
+            Some(pointer) => pointer as *mut c_void,
+            None => core::ptr::null_mut(),
+        }
+    };
+}
+
+macro_rules! symbols {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)?;)*) => {
+        /// A driver entry point, by its exported name. Prints as that name.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        #[allow(non_camel_case_types)]
+        pub enum Function {
+            $(#[doc = concat!("`", stringify!($function), "`")] $function,)*
+        }
+
+        /// Every entry point that this crate knows, in the order of [`Function`].
+        pub const ENTRY_POINTS: &[EntryPoint] = &[$(Function::$function.entry_point(),)*];
+
+        impl Function {
+            /// The exported name, such as `cuEventDestroy_v2`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$function => stringify!($function),)*
+                }
+            }
+
+            /// What the list says of this entry point.
+            pub const fn entry_point(self) -> EntryPoint {
+                match self {
+                    $(Self::$function => EntryPoint {
+                        function: self,
+                        name: exported!($function),
+                        base: parse_typedef(stringify!($typedef)).0,
+                        version: parse_typedef(stringify!($typedef)).1,
+                        per_thread_version: {
+                            let twins: &[&'static str] = &[$(stringify!($twin))?];
+                            match twins {
+                                [twin, ..] => Some(parse_typedef(twin).1),
+                                [] => None,
+                            }
+                        },
+                        required: required(stringify!($need)),
+                    },)*
+                }
+            }
+        }
+
+        /// The resolved entry points of one loaded driver: a plain struct of function pointers.
+        ///
+        /// A required entry point is the function pointer itself; an optional one is an `Option`, `None` when the
+        /// driver is too old for it. The field's name is the exported name with the legacy default stream; a driver
+        /// that was loaded with [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
+        /// `_ptsz` twins in the same fields.
+        #[derive(Clone, Copy)]
+        #[allow(non_snake_case)]
+        pub struct Symbols {
+            $(#[doc = concat!("`", stringify!($typedef), "`")] pub $function: field_type!($need $typedef),)*
+        }
+
+        impl Symbols {
+            /// Fills the table from `resolve`, or names every required entry point that it does not have.
+            ///
+            /// # Safety
+            ///
+            /// For each entry point `resolve` must give NULL or the address of a function of that entry point's ABI
+            /// that stays valid for the rest of the process.
+            #[allow(non_snake_case)]
+            pub(crate) unsafe fn resolve(
+                resolve: &mut dyn FnMut(&EntryPoint) -> *mut c_void,
+            ) -> Result<Self, Vec<Function>> {
+                let mut missing = Vec::new();
+                $(
+                    let address = resolve(&Function::$function.entry_point());
+                    let $function = field_value!($need $typedef address missing $function);
+                )*
+                if !missing.is_empty() {
+                    return Err(missing);
+                }
+                Ok(Self {
+                    $($function: match $function {
+                        Some(pointer) => pointer,
+                        None => return Err(missing),
+                    },)*
+                })
+            }
+
+            /// The address of an entry point, NULL when the driver lacks it.
+            ///
+            /// For those who build a table of their own out of a loaded one: an observer, a counter, a fault injector
+            /// (see [`Driver::from_resolver`](crate::Driver::from_resolver)).
+            pub fn address(&self, function: Function) -> *mut c_void {
+                match function {
+                    $(Function::$function => field_address!($need self.$function),)*
+                }
+            }
+        }
+
+        // The twin takes the same arguments, or it could not stand in the same field.
+        $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
+    };
+}
+
+symbols! {
+    required cuInit PFN_cuInit_v2000;
+    required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
+    optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
+    optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
+    required cuGetErrorName PFN_cuGetErrorName_v6000;
+    required cuGetErrorString PFN_cuGetErrorString_v6000;
+
+    required cuDeviceGet PFN_cuDeviceGet_v2000;
+    required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
+    required cuDeviceGetName PFN_cuDeviceGetName_v2000;
+    required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
+    required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
+    required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
+    optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
+    required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000;
+    required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
+    required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
+
+    required cuCtxCreate_v2 PFN_cuCtxCreate_v3020;
+    optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050;
+    required cuCtxDestroy_v2 PFN_cuCtxDestroy_v4000;
+    required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
+    required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
+    required cuCtxPushCurrent_v2 PFN_cuCtxPushCurrent_v4000;
+    required cuCtxPopCurrent_v2 PFN_cuCtxPopCurrent_v4000;
+    required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
+    optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
+    required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
+    optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
+    required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
+    required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
+    optional cuCtxGetId PFN_cuCtxGetId_v12000;
+    optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040;
+
+    required cuEventCreate PFN_cuEventCreate_v2000;
+    required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
+    required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
+    optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
+    required cuEventQuery PFN_cuEventQuery_v2000;
+    required cuEventSynchronize PFN_cuEventSynchronize_v2000;
+    required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
+    optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
+    required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
+    required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010;
+    optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
+    optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
+    optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
+    optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
+
+    required cuStreamCreate PFN_cuStreamCreate_v2000;
+    required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050;
+    optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050;
+    required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
+    required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
+    required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
+    required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
+    required cuStreamGetPriority PFN_cuStreamGetPriority_v5050 PFN_cuStreamGetPriority_v7000_ptsz;
+    required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
+    optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
+    required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
+    optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
+    optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
+    optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080 PFN_cuStreamGetDevice_v12080_ptsz;
+    optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
+    optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000 PFN_cuStreamGetAttribute_v11000_ptsz;
+    optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000 PFN_cuStreamSetAttribute_v11000_ptsz;
+    optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000 PFN_cuStreamCopyAttributes_v11000_ptsz;
+    required cuStreamAddCallback PFN_cuStreamAddCallback_v5000 PFN_cuStreamAddCallback_v7000_ptsz;
+    required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
+    optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010 PFN_cuLaunchHostFunc_v13010_ptsz;
+    optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000 PFN_cuStreamAttachMemAsync_v7000_ptsz;
+
+    required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
+    optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
+    optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+    optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
+    required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz;
+    optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
+    required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
+    optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
+    optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030 PFN_cuStreamGetCaptureInfo_v11030_ptsz;
+    optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030 PFN_cuStreamGetCaptureInfo_v12030_ptsz;
+    optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030 PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
+    optional cuStreamUpdateCaptureDependencies_v2 PFN_cuStreamUpdateCaptureDependencies_v12030 PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
+    required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
+
+    optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000 PFN_cuStreamWaitValue32_v8000_ptsz;
+    optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070 PFN_cuStreamWaitValue32_v11070_ptsz;
+    optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000 PFN_cuStreamWaitValue64_v9000_ptsz;
+    optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070 PFN_cuStreamWaitValue64_v11070_ptsz;
+    optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000 PFN_cuStreamWriteValue32_v8000_ptsz;
+    optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070 PFN_cuStreamWriteValue32_v11070_ptsz;
+    optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000 PFN_cuStreamWriteValue64_v9000_ptsz;
+    optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070 PFN_cuStreamWriteValue64_v11070_ptsz;
+    optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000 PFN_cuStreamBatchMemOp_v8000_ptsz;
+    optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070 PFN_cuStreamBatchMemOp_v11070_ptsz;
+
+    required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
+    required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
+    required cuMemFree_v2 PFN_cuMemFree_v3020;
+    required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
+    required cuMemFreeHost PFN_cuMemFreeHost_v2000;
+    required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
+    required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
+    required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
+    required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020 PFN_cuMemcpyHtoDAsync_v7000_ptsz;
+    required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
+    required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+
+    required cuGraphCreate PFN_cuGraphCreate_v10000;
+    optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000;
+    optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040;
+    required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
+    required cuGraphDestroy PFN_cuGraphDestroy_v10000;
+    required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
+    optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010;
+    optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010;
+    optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
+    optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
+    optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
+    optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
+    optional cuGraphExecEventRecordNodeSetEvent PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
+    optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symbols").finish_non_exhaustive()
+    }
+}

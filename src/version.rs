@@ -1,0 +1,50 @@
+//! CUDA versions as the driver counts them.
+
+use core::fmt;
+
+/// A CUDA version in the driver's own form: `1000 * major + 10 * minor`, so 12.8 is 12080.
+///
+/// It orders as versions do, and prints as `12.8`.
+///
+/// ```
+/// use cuda_events::Version;
+///
+/// assert!(Version::new(12, 8) < Version::new(13, 0));
+/// assert_eq!(Version::from_raw(12080).to_string(), "12.8");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
+pub struct Version(u32);
+
+impl Version {
+    /// The version `major.minor`.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self(major * 1000 + minor * 10)
+    }
+
+    /// A version from the driver's number, such as 12080.
+    pub const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    /// The driver's number, such as 12080.
+    pub const fn as_raw(self) -> u32 {
+        self.0
+    }
+
+    /// 12 of 12.8.
+    pub const fn major(self) -> u32 {
+        self.0 / 1000
+    }
+
+    /// 8 of 12.8.
+    pub const fn minor(self) -> u32 {
+        self.0 % 1000 / 10
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major(), self.minor())
+    }
+}

@@ -1,0 +1,105 @@
+//! Child processes: a test starts itself again, and the two speak in lines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+const ROLE: &str = "CUDA_EVENTS_TEST_CHILD";
+/// What a line of the child's begins with, among those of the test harness.
+const MARK: &str = "@ ";
+
+/// The role that this process was started in, if a test started it.
+pub fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// A child that runs the test `name` of this same binary in a role.
+pub struct Child {
+    process: std::process::Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Child {
+    pub fn start(test: &str, role: &str) -> Self {
+        Self::start_with(test, role, |_| {})
+    }
+
+    pub fn start_with(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("the test binary has a path"));
+        command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(ROLE, role);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        configure(&mut command);
+        let mut process = command.spawn().expect("the test binary starts again");
+        let output = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
+        Self { process, output }
+    }
+
+    pub fn send(&mut self, line: &str) {
+        let input = self.process.stdin.as_mut().expect("stdin is a pipe");
+        writeln!(input, "{line}").and_then(|()| input.flush()).expect("the child reads");
+    }
+
+    /// The child's next line; panics when the child ends without one.
+    #[track_caller]
+    pub fn receive(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = self.output.read_line(&mut line).expect("the child writes text");
+            assert_ne!(read, 0, "the child ended without an answer");
+            // The harness may have begun the line.
+            if let Some((_, said)) = line.split_once(MARK) {
+                return said.trim_end().to_owned();
+            }
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn kill(&mut self) {
+        self.process.kill().expect("the child can be killed");
+        self.process.wait().expect("the child has ended");
+    }
+
+    /// Waits for the end; panics unless the child's test passed.
+    #[track_caller]
+    pub fn finish(mut self) {
+        drop(self.process.stdin.take());
+        let mut rest = String::new();
+        while self.output.read_line(&mut rest).expect("the child writes text") != 0 {}
+        let status = self.process.wait().expect("the child has ended");
+        assert!(status.success(), "the child failed: {status}\n{rest}");
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // A test that failed must not leave its child waiting.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// In the child: says a line to the parent.
+pub fn say(line: &str) {
+    println!("\n{MARK}{line}");
+    std::io::stdout().flush().expect("the parent reads");
+}
+
+/// In the child: the parent's next line.
+pub fn hear() -> String {
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line).expect("the parent writes text");
+    assert_ne!(read, 0, "the parent ended without an answer");
+    line.trim_end().to_owned()
+}
+
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub fn from_hex(text: &str) -> Vec<u8> {
+    assert!(text.len().is_multiple_of(2), "hexadecimal digits come in pairs");
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit")).collect()
+}

@@ -1,0 +1,136 @@
+//! What the tests share: the driver under test, latches that hold a stream, and child processes.
+//!
+//! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked into the test;
+//! `shared`, the same as a shared library through dlopen; `native`, the machine's own.
+
+#![allow(dead_code)]
+
+pub mod counting;
+pub mod child;
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{BorrowedStream, Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+
+/// Which driver the tests run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    Soft,
+    Shared,
+    Native,
+}
+
+impl Door {
+    pub fn chosen() -> Self {
+        match std::env::var("CUDA_EVENTS_TEST_DRIVER").as_deref() {
+            Err(_) | Ok("soft") => Self::Soft,
+            Ok("shared") => Self::Shared,
+            Ok("native") => Self::Native,
+            Ok(other) => panic!("CUDA_EVENTS_TEST_DRIVER is {other:?}; it takes soft, shared or native"),
+        }
+    }
+}
+
+/// The software driver as a shared library, which cargo and the packed test folder put beside the test binaries.
+pub fn shared_library() -> PathBuf {
+    let binary = std::env::current_exe().expect("the test binary has a path");
+    let library = binary.with_file_name("libcuda_soft_driver_shared.so");
+    assert!(library.is_file(), "{} is not there; build the package cuda-soft-driver-shared", library.display());
+    library
+}
+
+/// A driver for one test, with the primary context of its first device.
+pub struct Gpu {
+    pub context: Context,
+    pub device: Device,
+    pub driver: Driver,
+    // Last, so that everything above is dropped before it looks for leaks.
+    soft: Option<SoftDriver>,
+}
+
+impl Gpu {
+    pub fn new() -> Self {
+        Self::with_options(&LoadOptions::new())
+    }
+
+    /// `options` without a path.
+    pub fn with_options(options: &LoadOptions) -> Self {
+        let (driver, soft) = load(options);
+        let device = Device::new(driver, 0).expect("device 0");
+        let context = Context::primary(device).expect("the primary context");
+        Self { context, device, driver, soft }
+    }
+
+    pub fn stream(&self) -> Stream {
+        Stream::new(&self.context, StreamOptions::new()).expect("a stream")
+    }
+
+    /// The in-process software driver, where that is what the test runs on.
+    pub fn soft(&self) -> Option<&SoftDriver> {
+        self.soft.as_ref()
+    }
+}
+
+/// Loads the chosen driver, without using a device.
+pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
+    match Door::chosen() {
+        Door::Soft => {
+            let soft = SoftDriver::new();
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+            let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
+            (driver.expect("the software driver resolves"), Some(soft))
+        }
+        Door::Shared => {
+            let driver = Driver::load_with(&options.clone().path(shared_library()));
+            (driver.expect("the shared software driver loads"), None)
+        }
+        Door::Native => (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None),
+    }
+}
+
+/// Holds a stream: work behind it does not run until the latch is released or dropped.
+pub struct Latch {
+    release: Option<SyncSender<()>>,
+}
+
+impl Latch {
+    pub fn hold(stream: &BorrowedStream) -> Self {
+        extern "C" fn wait(receiver: *mut c_void) {
+            // SAFETY: the pointer is the box that `hold` leaked for this one call.
+            let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
+            // Ends when the latch sends or is dropped.
+            let _ = receiver.recv();
+        }
+        let (release, receiver) = sync_channel(1);
+        let receiver = Box::into_raw(Box::new(receiver));
+        let driver = stream.context().driver();
+        // SAFETY: the stream is alive, and the function takes the box over.
+        let code = unsafe { (driver.symbols().cuLaunchHostFunc)(stream.as_raw(), Some(wait), receiver.cast()) };
+        check(Function::cuLaunchHostFunc, code);
+        Self { release: Some(release) }
+    }
+
+    pub fn release(mut self) {
+        if let Some(release) = self.release.take() {
+            release.send(()).expect("the stream reached its latch or will");
+        }
+    }
+}
+
+/// For calls on the raw table.
+#[track_caller]
+pub fn check(function: Function, code: CUresult) {
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "{function} failed with {code}");
+}
+
+/// The calling thread's current context, NULL for none.
+pub fn current(driver: Driver) -> cuda_events::sys::CUcontext {
+    let mut current = std::ptr::null_mut();
+    // SAFETY: a place for the handle.
+    check(Function::cuCtxGetCurrent, unsafe { (driver.symbols().cuCtxGetCurrent)(&mut current) });
+    current
+}

@@ -1,0 +1,265 @@
+//! The choke point that every call goes through, and the lookup of entry points by name and version.
+
+use core::ffi::{c_int, c_uchar, c_void};
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::exports::{self, EXPORTS, Id};
+use crate::machine::{Locked, Machine, State};
+use crate::thread;
+
+/// One exported function.
+#[derive(Clone, Copy, Debug)]
+pub struct Export {
+    /// The exported name: `cuEventDestroy_v2`, `cuEventRecord_ptsz`.
+    pub name: &'static str,
+    /// The version of CUDA that introduced it, as 12080 for 12.8.
+    pub version: i32,
+    /// Whether the NULL stream means the per-thread default stream.
+    pub per_thread: bool,
+    /// Whether it does anything but answer `CUDA_ERROR_NOT_SUPPORTED`.
+    pub supported: bool,
+}
+
+impl Export {
+    pub(crate) const fn new(name: &'static str, version: i32, per_thread: bool) -> Self {
+        Self { name, version, per_thread, supported: true }
+    }
+
+    pub(crate) const fn unsupported(mut self) -> Self {
+        self.supported = false;
+        self
+    }
+
+    /// The name that `cuGetProcAddress` takes: without the version and the per-thread suffix.
+    pub fn base(&self) -> &'static str {
+        let name = self.name;
+        let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
+        match name.rsplit_once("_v") {
+            Some((base, version)) if !version.is_empty() && version.bytes().all(|digit| digit.is_ascii_digit()) => base,
+            _ => name,
+        }
+    }
+}
+
+/// The arguments of a call, as numbers: at most eight.
+pub(crate) type Words = ([u64; 8], usize);
+
+pub(crate) fn words(arguments: &[u64]) -> Words {
+    let mut kept = [0; 8];
+    let count = arguments.len().min(8);
+    kept[..count].copy_from_slice(&arguments[..count]);
+    (kept, count)
+}
+
+/// One call of one entry point.
+pub(crate) struct Call {
+    pub(crate) machine: &'static Machine,
+    pub(crate) id: Id,
+    /// Whether NULL means the per-thread default stream.
+    pub(crate) per_thread: bool,
+    /// The number of the call on its machine, from 1.
+    pub(crate) number: u64,
+}
+
+impl Call {
+    pub(crate) fn name(&self) -> &'static str {
+        EXPORTS[self.id as usize].name
+    }
+
+    /// The machine's state, for a call that works before `cuInit`.
+    pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
+        let state = self.machine.lock();
+        if state.taken { Ok(state) } else { Err(DEINITIALIZED) }
+    }
+
+    /// The machine's state, for a call that needs `cuInit` first.
+    pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
+        let state = self.lock()?;
+        if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
+    }
+}
+
+/// Where every call comes through.
+#[inline]
+pub(crate) fn enter(
+    machine: &'static Machine,
+    id: Id,
+    per_thread: bool,
+    words: impl FnOnce() -> Words,
+    body: impl FnOnce(&Call) -> Answer,
+) -> CUresult {
+    let call = Call { machine, id, per_thread, number: machine.count_call() };
+    if machine.hooks.plain() {
+        return code(body(&call));
+    }
+    crate::hooks::hooked(&call, words(), || code(body(&call)))
+}
+
+fn code(answer: Answer) -> CUresult {
+    match answer {
+        Ok(()) => SUCCESS,
+        Err(code) => code,
+    }
+}
+
+/// What `cuGetProcAddress` finds for a name and a version.
+enum Found {
+    Function(*mut c_void),
+    NoSuchName,
+    TooOld,
+}
+
+/// Whether a driver of the simulated version has it, and it was not configured away.
+fn visible(state: &State, id: usize) -> bool {
+    EXPORTS[id].version <= state.config.version && !state.config.missing.iter().any(|name| *name == EXPORTS[id].name)
+}
+
+fn look_up(machine: &Machine, state: &State, name: &[u8], version: i32, per_thread: bool) -> Found {
+    let ids = machine.by_base(name).filter(|id| visible(state, *id));
+    let mut known = false;
+    let mut has_twin = false;
+    let mut best: [Option<usize>; 2] = [None, None];
+    for id in ids {
+        let export = &EXPORTS[id];
+        known = true;
+        has_twin |= export.per_thread;
+        let best = &mut best[usize::from(export.per_thread)];
+        if (version < 0 || export.version <= version) && best.is_none_or(|other| EXPORTS[other].version < export.version)
+        {
+            *best = Some(id);
+        }
+    }
+    if !known {
+        return Found::NoSuchName;
+    }
+    // Measured: the per-thread flag with a version older than the twin finds nothing, not the legacy function.
+    match best[usize::from(per_thread && has_twin)] {
+        Some(id) => Found::Function(exports::address(machine.slot, id)),
+        None => Found::TooOld,
+    }
+}
+
+fn proc_address(
+    call: &Call,
+    symbol: Ptr<c_uchar>,
+    function: Ptr<*mut c_void>,
+    version: c_int,
+    flags: u64,
+) -> Result<Found, CUresult> {
+    let state = call.lock()?;
+    if symbol.is_null() || function.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
+    if flags > 3 || version > state.config.version {
+        return Err(INVALID_VALUE);
+    }
+    let name = symbol.text();
+    if let Some(rule) = state.config.null_lookups.iter().find(|rule| rule.as_bytes() == name) {
+        let _ = rule;
+        return Ok(Found::Function(core::ptr::null_mut()));
+    }
+    Ok(look_up(call.machine, &state, name, version, flags & 2 != 0))
+}
+
+pub(crate) fn get_proc_address(
+    call: &Call,
+    symbol: Ptr<c_uchar>,
+    function: Ptr<*mut c_void>,
+    version: c_int,
+    flags: cuuint64_t,
+    status: Ptr<CUdriverProcAddressQueryResult>,
+) -> Answer {
+    type Status = CUdriverProcAddressQueryResult;
+    let (address, result) = match proc_address(call, symbol, function, version, flags)? {
+        Found::Function(address) => (address, Status::CU_GET_PROC_ADDRESS_SUCCESS),
+        Found::NoSuchName => (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+        Found::TooOld => (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+    };
+    status.put_if(result);
+    function.put(address)
+}
+
+/// The four-argument form of CUDA 11.3: what is not found is an error, and the out-parameter stays as it was.
+pub(crate) fn get_proc_address_v1(
+    call: &Call,
+    symbol: Ptr<c_uchar>,
+    function: Ptr<*mut c_void>,
+    version: c_int,
+    flags: cuuint64_t,
+) -> Answer {
+    match proc_address(call, symbol, function, version, flags)? {
+        Found::Function(address) => function.put(address),
+        Found::NoSuchName | Found::TooOld => Err(NOT_FOUND),
+    }
+}
+
+/// The address that a dynamic linker would find under an exported name.
+pub(crate) fn resolve(machine: &Machine, name: &[u8]) -> *mut c_void {
+    let state = machine.lock();
+    match EXPORTS.iter().position(|export| export.name.as_bytes() == name) {
+        Some(id) if visible(&state, id) => exports::address(machine.slot, id),
+        _ => core::ptr::null_mut(),
+    }
+}
+
+/// Whether a driver of `version` exports `name`.
+pub fn exported_at(name: &str, version: i32) -> bool {
+    EXPORTS.iter().any(|export| export.name == name && export.version <= version)
+}
+
+pub(crate) fn unsupported(call: &Call) -> Answer {
+    drop(call.ready()?);
+    Err(NOT_SUPPORTED)
+}
+
+/// What a host function may not call, as measured on the real driver; its contract forbids every call.
+pub(crate) fn refused_in_host_function(id: Id) -> bool {
+    matches!(
+        id,
+        Id::cuCtxGetCurrent
+            | Id::cuCtxSetCurrent
+            | Id::cuCtxPushCurrent
+            | Id::cuCtxPushCurrent_v2
+            | Id::cuCtxPopCurrent
+            | Id::cuCtxPopCurrent_v2
+            | Id::cuDevicePrimaryCtxRetain
+            | Id::cuCtxSynchronize
+            | Id::cuCtxSynchronize_v2
+            | Id::cuDeviceGet
+            | Id::cuDeviceGetCount
+            | Id::cuEventCreate
+            | Id::cuStreamCreate
+            | Id::cuStreamCreateWithPriority
+            | Id::cuIpcGetEventHandle
+    )
+}
+
+/// What a child of `fork` answers on a driver that its parent initialised.
+///
+/// The machine's lock may be held for ever by a thread that the child does not have: nothing here takes it.
+pub(crate) fn forked_answer(call: &Call) -> Option<CUresult> {
+    match call.id {
+        Id::cuDriverGetVersion
+        | Id::cuGetErrorName
+        | Id::cuGetErrorString
+        | Id::cuGetProcAddress
+        | Id::cuGetProcAddress_v2 => None,
+        Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
+            thread::abort(call.name(), "a stream is destroyed in a forked child, where the real driver crashes")
+        }
+        Id::cuEventQuery
+        | Id::cuEventSynchronize
+        | Id::cuEventDestroy
+        | Id::cuEventDestroy_v2
+        | Id::cuEventRecord
+        | Id::cuEventRecord_ptsz
+        | Id::cuStreamQuery
+        | Id::cuStreamQuery_ptsz
+        | Id::cuStreamSynchronize
+        | Id::cuStreamSynchronize_ptsz
+        | Id::cuStreamWaitEvent
+        | Id::cuStreamWaitEvent_ptsz => Some(SUCCESS),
+        _ => Some(NOT_INITIALIZED),
+    }
+}

@@ -1,0 +1,210 @@
+//! Handles: tagged numbers that are never dereferenced, so that a stale or foreign one is recognised.
+//!
+//! From the top: 8 bits of kind, 4 of machine, 28 of generation, 24 of index. No such number is a canonical address on
+//! a 64-bit machine: code that mistakes a handle for a pointer faults at once.
+
+/// What a handle names. The numbers are odd-looking on purpose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Context = 0xC7,
+    Stream = 0x57,
+    Event = 0xE7,
+    Graph = 0x6A,
+    Node = 0x6B,
+    Exec = 0x6C,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Context => "context",
+            Self::Stream => "stream",
+            Self::Event => "event",
+            Self::Graph => "graph",
+            Self::Node => "graph node",
+            Self::Exec => "executable graph",
+        }
+    }
+
+    /// The kind that a number claims to be.
+    pub(crate) fn of(handle: u64) -> Option<Self> {
+        [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec]
+            .into_iter()
+            .find(|kind| *kind as u64 == handle >> 56)
+    }
+}
+
+const INDEX_BITS: u32 = 24;
+const GENERATION_BITS: u32 = 28;
+const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+
+fn pack(kind: Kind, slot: usize, generation: u32, index: u32) -> u64 {
+    (kind as u64) << 56 | (slot as u64) << 52 | u64::from(generation) << INDEX_BITS | u64::from(index)
+}
+
+struct Entry<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+/// Why a number is not a handle of something that lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bad {
+    /// Nothing that this crate gave out.
+    Foreign,
+    /// A handle of this kind instead.
+    OtherKind(Kind),
+    /// It came from the machine in that slot.
+    OtherMachine(usize),
+    /// It was good once.
+    Stale,
+}
+
+/// Everything of one kind on one machine.
+pub(crate) struct Table<T> {
+    kind: Kind,
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+    generation: u32,
+    live: usize,
+}
+
+impl<T> Table<T> {
+    pub(crate) const fn new(kind: Kind) -> Self {
+        Self { kind, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
+    }
+
+    /// Forgets everything. Generations go on, so that handles from before stay recognisable.
+    pub(crate) fn reset(&mut self) {
+        self.entries = Vec::new();
+        self.free = Vec::new();
+        self.live = 0;
+    }
+
+    /// Takes a place; `None` when all 16 million are taken.
+    pub(crate) fn insert(&mut self, slot: usize, value: T) -> Option<(u32, u64)> {
+        self.generation = (self.generation + 1) & GENERATION_MASK;
+        let generation = self.generation;
+        let entry = Entry { generation, value: Some(value) };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                let index = u32::try_from(self.entries.len()).ok().filter(|index| *index < 1 << INDEX_BITS)?;
+                self.entries.push(entry);
+                index
+            }
+        };
+        self.live += 1;
+        Some((index, pack(self.kind, slot, generation, index)))
+    }
+
+    /// The index behind a handle.
+    pub(crate) fn find(&self, slot: usize, handle: u64) -> Result<u32, Bad> {
+        let index = (handle & ((1 << INDEX_BITS) - 1)) as u32;
+        let generation = (handle >> INDEX_BITS) as u32 & GENERATION_MASK;
+        if handle >> 52 == (self.kind as u64) << 4 | slot as u64
+            && let Some(entry) = self.entries.get(index as usize)
+            && entry.generation == generation
+            && entry.value.is_some()
+        {
+            return Ok(index);
+        }
+        Err(match Kind::of(handle) {
+            None => Bad::Foreign,
+            Some(kind) if kind != self.kind => Bad::OtherKind(kind),
+            Some(_) if (handle >> 52 & 0xF) as usize != slot => Bad::OtherMachine((handle >> 52 & 0xF) as usize),
+            Some(_) => Bad::Stale,
+        })
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        self.entries.get(index as usize)?.value.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.entries.get_mut(index as usize)?.value.as_mut()
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let value = self.entries.get_mut(index as usize)?.value.take()?;
+        self.free.push(index);
+        self.live -= 1;
+        Some(value)
+    }
+
+    /// How many live.
+    pub(crate) fn len(&self) -> usize {
+        self.live
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
+    }
+
+    /// The handle of what lives at `index`.
+    pub(crate) fn handle(&self, slot: usize, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| pack(self.kind, slot, entry.generation, index))
+    }
+}
+
+/// Indexing is for indices that came out of the same table under the same lock.
+impl<T> core::ops::Index<u32> for Table<T> {
+    type Output = T;
+
+    fn index(&self, index: u32) -> &T {
+        match self.get(index) {
+            Some(value) => value,
+            None => gone(self.kind, index),
+        }
+    }
+}
+
+impl<T> core::ops::IndexMut<u32> for Table<T> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        let kind = self.kind;
+        match self.get_mut(index) {
+            Some(value) => value,
+            None => gone(kind, index),
+        }
+    }
+}
+
+#[cold]
+fn gone(kind: Kind, index: u32) -> ! {
+    panic!("cuda-soft-driver: a bug in the software driver itself: {} {index} is gone", kind.name());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_not_canonical_addresses_and_stale_ones_are_known() {
+        let mut table = Table::new(Kind::Event);
+        let (index, handle) = table.insert(3, "a").unwrap();
+        assert_eq!(table.find(3, handle), Ok(index));
+        let top = handle >> 47;
+        assert!(top != 0 && top != 0x1FFFF, "{handle:#x} is canonical");
+
+        assert_eq!(table.find(4, handle), Err(Bad::OtherMachine(3)));
+        assert_eq!(table.find(3, 0xdead_beef), Err(Bad::Foreign));
+        let mut streams = Table::new(Kind::Stream);
+        let (_, stream) = streams.insert(3, ()).unwrap();
+        assert_eq!(table.find(3, stream), Err(Bad::OtherKind(Kind::Stream)));
+
+        table.remove(index);
+        assert_eq!(table.find(3, handle), Err(Bad::Stale));
+        let (again, other) = table.insert(3, "b").unwrap();
+        assert_eq!(again, index);
+        assert_eq!(table.find(3, handle), Err(Bad::Stale));
+        assert_eq!(table.find(3, other), Ok(index));
+        table.reset();
+        assert_eq!(table.find(3, other), Err(Bad::Stale));
+        let (_, third) = table.insert(3, "c").unwrap();
+        assert_ne!(third, other);
+    }
+}
