@@ -19,7 +19,7 @@ mod generate {
     /// Enums whose values are or-ed together, or stored in a plain integer field: integers on the Rust side too.
     const PLAIN_INTEGERS: &str = ".*_flags|CUhostTaskSyncMode|CUgraphDependencyType";
 
-    pub fn bindings() -> Result<(), Box<dyn Error>> {
+    pub(super) fn bindings() -> Result<(), Box<dyn Error>> {
         let generated = Builder::default()
             .header("wrapper.h")
             // One fixed target, so that every host generates the same file. What is declared in wrapper.h

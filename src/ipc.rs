@@ -213,10 +213,10 @@ impl Event {
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Self> {
-        if let Some(origin) = descriptor.origin {
-            if context.device_uuid()? != origin.device {
-                return Err(other_device(context, origin.device).into());
-            }
+        if let Some(origin) = descriptor.origin
+            && context.device_uuid()? != origin.device
+        {
+            return Err(other_device(context, origin.device).into());
         }
         let mut flags = EventFlags::INTERPROCESS;
         flags.set(EventFlags::BLOCKING_SYNC, descriptor.blocking_sync);

@@ -38,6 +38,7 @@ pub struct EntryPoint {
 }
 
 /// Splits `PFN_cuEventRecord_v7000_ptsz` into (`cuEventRecord`, 7000).
+#[allow(clippy::indexing_slicing, reason = "called in const blocks only, where a bad index does not compile")]
 const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
     let (_, rest) = typedef.as_bytes().split_at("PFN_".len());
     // The version is in the last `_v` that digits follow.
@@ -141,16 +142,16 @@ macro_rules! symbols {
                     $(Self::$function => EntryPoint {
                         function: self,
                         name: exported!($function),
-                        base: parse_typedef(stringify!($typedef)).0,
-                        version: parse_typedef(stringify!($typedef)).1,
-                        per_thread_version: {
+                        base: const { parse_typedef(stringify!($typedef)).0 },
+                        version: const { parse_typedef(stringify!($typedef)).1 },
+                        per_thread_version: const {
                             let twins: &[&'static str] = &[$(stringify!($twin))?];
                             match twins {
                                 [twin, ..] => Some(parse_typedef(twin).1),
                                 [] => None,
                             }
                         },
-                        required: required(stringify!($need)),
+                        required: const { required(stringify!($need)) },
                     },)*
                 }
             }

@@ -10,6 +10,7 @@ pub mod child;
 
 use std::ffi::c_void;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use cuda_events::sys::{CUresult, Function};
@@ -48,8 +49,9 @@ pub struct Gpu {
     pub context: Context,
     pub device: Device,
     pub driver: Driver,
-    // Last, so that everything above is dropped before it looks for leaks.
+    // After everything above, so that it looks for leaks when all is dropped.
     soft: Option<SoftDriver>,
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Gpu {
@@ -59,10 +61,14 @@ impl Gpu {
 
     /// `options` without a path.
     pub fn with_options(options: &LoadOptions) -> Self {
+        // The software driver in the process is made anew for each test. A loaded library is one for all, with one
+        // legacy default stream and one thread for host functions: its tests take turns.
+        static TURN: Mutex<()> = Mutex::new(());
+        let alone = (Door::chosen() != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let (driver, soft) = load(options);
         let device = Device::new(driver, 0).expect("device 0");
         let context = Context::primary(device).expect("the primary context");
-        Self { context, device, driver, soft }
+        Self { context, device, driver, soft, _alone: alone }
     }
 
     pub fn stream(&self) -> Stream {

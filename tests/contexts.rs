@@ -1,0 +1,234 @@
+//! Contexts: the thread's context stack is the caller's, whatever is made and whether it fails.
+
+mod common;
+
+use std::ptr::null_mut;
+
+use common::counting::{calls, counting, fail_next};
+use common::{Gpu, check, current};
+use cuda_events::sys::{CUcontext, CUresult, Function};
+use cuda_events::{BorrowedStream, Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+
+/// A context that is not the primary one, current on this thread until it is dropped.
+struct Other {
+    raw: CUcontext,
+    driver: Driver,
+}
+
+impl Other {
+    fn current(gpu: &Gpu) -> Self {
+        let mut raw = null_mut();
+        // SAFETY: a place for the handle.
+        let code = unsafe { (gpu.driver.symbols().cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()) };
+        check(Function::cuCtxCreate_v2, code);
+        Self { raw, driver: gpu.driver }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // SAFETY: the context was created above, and what was made in it is gone.
+        check(Function::cuCtxDestroy_v2, unsafe { (self.driver.symbols().cuCtxDestroy_v2)(self.raw) });
+    }
+}
+
+/// Everything that makes a context current for a call.
+fn everything(context: &Context, works: bool) {
+    let interprocess = Event::new(context, EventFlags::INTERPROCESS);
+    let created = Event::new(context, EventFlags::TIMING);
+    let stream = Stream::new(context, StreamOptions::new());
+    let prioritised = Stream::new(context, StreamOptions::new().priority(0));
+    let range = context.stream_priority_range();
+    let synchronized = context.synchronize();
+    let queried = BorrowedStream::legacy_default(context).query();
+    let recorded = BorrowedStream::per_thread_default(context).record_event(EventFlags::empty());
+    let exported = interprocess.as_ref().map(|event| event.ipc_descriptor());
+    let results = [
+        created.is_ok(),
+        stream.is_ok(),
+        prioritised.is_ok(),
+        range.is_ok(),
+        synchronized.is_ok(),
+        queried.is_ok(),
+        recorded.is_ok(),
+        matches!(exported, Ok(Ok(_))),
+    ];
+    assert_eq!(results, [works; 8]);
+}
+
+#[test]
+fn what_is_made_leaves_no_context_current() {
+    let gpu = Gpu::new();
+    assert!(current(gpu.driver).is_null());
+    everything(&gpu.context, true);
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn what_is_made_leaves_the_callers_context_current() {
+    let gpu = Gpu::new();
+    let other = Other::current(&gpu);
+    everything(&gpu.context, true);
+    assert_eq!(current(gpu.driver), other.raw);
+    let inner = gpu.context.make_current().expect("the context can be made current");
+    everything(&gpu.context, true);
+    assert_eq!(current(gpu.driver), gpu.context.as_raw());
+    drop(inner);
+    assert_eq!(current(gpu.driver), other.raw);
+}
+
+#[test]
+fn what_fails_leaves_the_stack_too() {
+    let gpu = Gpu::new();
+    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let failing = [
+        Function::cuEventCreate,
+        Function::cuStreamCreate,
+        Function::cuStreamCreateWithPriority,
+        Function::cuCtxGetStreamPriorityRange,
+        Function::cuCtxSynchronize,
+        Function::cuIpcGetEventHandle,
+        Function::cuCtxPushCurrent_v2,
+        Function::cuCtxGetCurrent,
+    ];
+    for function in failing {
+        let event = Event::new(&counted, EventFlags::INTERPROCESS).expect("an event");
+        for _ in 0..2 {
+            // Once with nothing current, once with another context.
+            let before = current(gpu.driver);
+            fail_next(function, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let failed = [
+                Event::new(&counted, EventFlags::empty()).err(),
+                Stream::new(&counted, StreamOptions::new()).err(),
+                Stream::new(&counted, StreamOptions::new().priority(0)).err(),
+                counted.stream_priority_range().err(),
+                counted.synchronize().err(),
+                event.ipc_descriptor().err(),
+            ];
+            let errors: Vec<_> = failed.into_iter().flatten().collect();
+            assert_eq!(errors.len(), 1, "{function} fails once");
+            assert_eq!(errors[0].function(), Some(function));
+            assert_eq!(errors[0].code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+            assert_eq!(current(gpu.driver), before, "{function}");
+            std::mem::forget(gpu.context.make_current().expect("the context can be made current"));
+            let mut popped = null_mut();
+            // SAFETY: a place for the handle.
+            check(Function::cuCtxPopCurrent_v2, unsafe { (gpu.driver.symbols().cuCtxPopCurrent_v2)(&mut popped) });
+        }
+    }
+}
+
+#[test]
+fn what_was_made_is_destroyed_when_the_stack_cannot_be_restored() {
+    let gpu = Gpu::new();
+    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    fail_next(Function::cuCtxPopCurrent_v2, CUresult(4242));
+    let (result, made) = calls(|| Event::new(&counted, EventFlags::empty()));
+    assert_eq!(result.err().and_then(|error| error.code()), Some(CUresult(4242)));
+    assert_eq!(made.iter().filter(|function| **function == Function::cuEventDestroy_v2).count(), 1, "{made:?}");
+}
+
+#[test]
+fn a_guard_makes_the_context_current_and_restores_what_was() {
+    let gpu = Gpu::new();
+    assert!(current(gpu.driver).is_null());
+    {
+        let _outer = gpu.context.make_current().expect("the context can be made current");
+        assert_eq!(current(gpu.driver), gpu.context.as_raw());
+        let other = Other::current(&gpu);
+        {
+            let _inner = gpu.context.make_current().expect("the context can be made current");
+            assert_eq!(current(gpu.driver), gpu.context.as_raw());
+        }
+        assert_eq!(current(gpu.driver), other.raw);
+        drop(other);
+        assert_eq!(current(gpu.driver), gpu.context.as_raw());
+    }
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn a_guard_restores_on_unwind() {
+    let gpu = Gpu::new();
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _guard = gpu.context.make_current().expect("the context can be made current");
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(unwound.is_err());
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn a_context_of_somebody_else_is_named_and_not_owned() {
+    let gpu = Gpu::new();
+    // SAFETY: nothing is current, so that nothing is named.
+    assert!(unsafe { Context::current(gpu.driver) }.expect("an answer").is_none());
+    let other = Other::current(&gpu);
+    // SAFETY: `other` outlives both.
+    let named = unsafe { Context::from_raw(gpu.driver, other.raw) }.expect("its device is known");
+    // SAFETY: as above.
+    let current = unsafe { Context::current(gpu.driver) }.expect("an answer").expect("a context is current");
+    assert_eq!(named, current);
+    assert_ne!(named, gpu.context);
+    assert_eq!(named.device(), gpu.device);
+    assert_eq!(named.as_raw(), other.raw);
+    drop(current);
+    let event = Event::new(&named, EventFlags::empty()).expect("an event");
+    let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
+    event.record(&stream).expect("both are of the named context");
+    event.synchronize().expect("no work");
+    drop((event, stream, named));
+    assert_eq!(common::current(gpu.driver), other.raw, "dropping the name destroys nothing");
+}
+
+#[test]
+fn naming_a_context_leaves_the_stack() {
+    let gpu = Gpu::new();
+    // SAFETY: the primary context is retained by `gpu`.
+    let named = unsafe { Context::from_raw(gpu.driver, gpu.context.as_raw()) }.expect("its device is known");
+    assert_eq!(named, gpu.context);
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn objects_keep_their_context() {
+    let gpu = Gpu::new();
+    let (stream, event) = {
+        let context = Context::primary(gpu.device).expect("the primary context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let event = Event::new(&context, EventFlags::empty()).expect("an event");
+        (stream, event)
+    };
+    event.record(&stream).expect("the context is alive");
+    event.synchronize().expect("no work");
+    assert_eq!(event.context(), stream.context());
+}
+
+#[test]
+fn the_primary_context_is_retained_once_a_value_and_released_with_its_last_object() {
+    let gpu = Gpu::new();
+    let device = Device::new(counting(gpu.driver), 0).expect("device 0");
+    let (context, made) = calls(|| Context::primary(device).expect("the primary context"));
+    assert_eq!(made, [Function::cuDevicePrimaryCtxRetain]);
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    assert_eq!(calls(|| drop(context.clone())).1, []);
+    assert_eq!(calls(|| drop(context)).1, []);
+    assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2]);
+}
+
+#[test]
+fn a_device_tells_what_it_is() {
+    let gpu = Gpu::new();
+    let count = Device::count(gpu.driver).expect("a count");
+    assert!(count >= 1);
+    let devices: Vec<Device> = Device::all(gpu.driver).expect("all devices").collect();
+    assert_eq!(devices.len(), count as usize);
+    assert_eq!(devices[0], gpu.device);
+    assert_eq!(gpu.device.ordinal(), 0);
+    assert!(!gpu.device.name().expect("a name").is_empty());
+    assert!(gpu.device.total_memory().expect("a size") > 0);
+    let uuid = gpu.device.uuid().expect("a UUID");
+    assert_ne!(uuid.as_bytes(), &[0; 16]);
+    assert!(uuid.to_string().starts_with("GPU-"), "{uuid}");
+    assert_eq!(uuid.to_string().len(), "GPU-".len() + 36);
+}

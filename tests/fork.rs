@@ -1,0 +1,137 @@
+//! A process that was forked after the driver was initialised: every operation is a clear error, and dropping what was
+//! inherited does nothing.
+//!
+//! It has a binary of its own with one test, because a fork of a process with other running tests takes their locks along.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+
+use common::{Gpu, load};
+use cuda_events::sys::Function;
+use cuda_events::{
+    BorrowedEvent, BorrowedStream, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LoadOptions, Stream,
+    StreamOptions,
+};
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn _exit(status: i32) -> !;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn pipe(ends: *mut i32) -> i32;
+}
+
+/// Runs `work` in a forked child and gives what it returned; panics when the child crashed.
+fn in_forked_child(work: impl FnOnce() -> String) -> String {
+    let mut ends = [0; 2];
+    // SAFETY: a place for the two descriptors.
+    assert_eq!(unsafe { pipe(ends.as_mut_ptr()) }, 0);
+    // SAFETY: both descriptors are new and owned here.
+    let (mut reader, mut writer) =
+        unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) };
+    // SAFETY: this is the only thread that holds locks which the child needs; the child ends through `_exit`.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let status = match said {
+            Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
+            Err(_) => 1,
+        };
+        // SAFETY: ends this process without running the parent's exit handlers.
+        unsafe { _exit(status) };
+    }
+    drop(writer);
+    let mut said = String::new();
+    reader.read_to_string(&mut said).expect("the child writes text");
+    let mut status = 0;
+    // SAFETY: a place for the status; the child is ours.
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
+    said
+}
+
+#[test]
+fn a_forked_child() {
+    // Loading does not initialise, so a child that is forked after it can use the device.
+    let (driver, soft) = load(&LoadOptions::new());
+    let used = in_forked_child(|| {
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("a context in the child");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream in the child");
+        let event = stream.record_event(EventFlags::empty()).expect("an event in the child");
+        event.synchronize().expect("no work");
+        format!("{:?}", event.query())
+    });
+    assert_eq!(used, "Ok(true)");
+    drop(soft);
+
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let timed = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+    let shared = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    timed.record(&stream).expect("a record");
+    stream.synchronize().expect("no work");
+
+    let refused = |result: Result<(), Error>, function: Function| -> String {
+        let expected = Error::ForkedChild { function };
+        if result == Err(expected) { String::new() } else { format!("{function}: {result:?}\n") }
+    };
+    let wrong = in_forked_child(|| {
+        let legacy = BorrowedStream::legacy_default(&gpu.context);
+        let descriptor = IpcEventDescriptor::from_raw([0; 64], false);
+        let mut wrong = String::new();
+        wrong += &refused(timed.record(&stream), Function::cuEventRecord);
+        wrong += &refused(timed.record(&legacy), Function::cuEventRecord);
+        wrong += &refused(timed.query().map(drop), Function::cuEventQuery);
+        wrong += &refused(timed.synchronize(), Function::cuEventSynchronize);
+        wrong += &refused(timed.synchronize_timeout(std::time::Duration::MAX).map(drop), Function::cuEventQuery);
+        let elapsed = match gpu.driver.symbols().cuEventElapsedTime_v2 {
+            Some(_) => Function::cuEventElapsedTime_v2,
+            None => Function::cuEventElapsedTime,
+        };
+        wrong += &refused(timed.elapsed_ms(&timed).map(drop), elapsed);
+        wrong += &refused(stream.query().map(drop), Function::cuStreamQuery);
+        wrong += &refused(stream.synchronize(), Function::cuStreamSynchronize);
+        wrong += &refused(stream.wait_event(&timed), Function::cuStreamWaitEvent);
+        wrong += &refused(stream.priority().map(drop), Function::cuStreamGetPriority);
+        wrong += &refused(stream.is_blocking().map(drop), Function::cuStreamGetFlags);
+        wrong += &refused(Event::new(&gpu.context, EventFlags::empty()).map(drop), Function::cuCtxGetCurrent);
+        wrong += &refused(Stream::new(&gpu.context, StreamOptions::new()).map(drop), Function::cuCtxGetCurrent);
+        wrong += &refused(stream.wait_stream(&stream), Function::cuCtxGetCurrent);
+        wrong += &refused(shared.ipc_descriptor().map(drop), Function::cuCtxGetCurrent);
+        // SAFETY: nothing is opened in a forked child.
+        let opened = unsafe { Event::from_ipc_descriptor(&gpu.context, &descriptor) };
+        wrong += &refused(opened.map(drop), Function::cuCtxGetCurrent);
+        wrong += &refused(gpu.context.make_current().map(drop), Function::cuCtxPushCurrent_v2);
+        wrong += &refused(gpu.context.synchronize(), Function::cuCtxGetCurrent);
+        wrong += &refused(Device::new(gpu.driver, 0).map(drop), Function::cuInit);
+        wrong += &refused(Device::count(gpu.driver).map(drop), Function::cuInit);
+        wrong += &refused(Context::primary(gpu.device).map(drop), Function::cuInit);
+        wrong += &refused(gpu.device.name().map(drop), Function::cuDeviceGetName);
+        wrong
+    });
+    assert_eq!(wrong, "");
+
+    // What the child inherited is a copy of this process's memory: taking it apart there leaves it whole here.
+    let raw_event = timed.as_raw();
+    let raw_stream = stream.as_raw();
+    let said = in_forked_child(|| {
+        // SAFETY: in this child nobody else destroys the copies; `stream` and `timed` end through `_exit`, not by drop.
+        unsafe {
+            drop(Stream::from_raw(&gpu.context, raw_stream));
+            drop(Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
+            drop(BorrowedEvent::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
+            let stream = Stream::from_raw(&gpu.context, raw_stream).close();
+            let event = Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING).close();
+            format!("{:?} {:?}", stream.is_err(), event.is_err())
+        }
+    });
+    assert_eq!(said, "true true");
+
+    timed.record(&stream).expect("the parent is unharmed");
+    timed.synchronize().expect("the parent is unharmed");
+    assert_eq!(stream.close(), Ok(()));
+    assert_eq!(timed.close(), Ok(()));
+}

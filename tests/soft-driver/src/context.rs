@@ -1,0 +1,541 @@
+//! Contexts: the stack of each thread, primary contexts, and what else names a whole context.
+
+use core::ffi::{c_int, c_uint, c_ulonglong};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{ContextArg, EventArg, Ptr};
+use crate::device;
+use crate::engine::{Point, Task};
+use crate::entry::Call;
+use crate::event::EventState;
+use crate::handles::Kind;
+use crate::ipc;
+use crate::machine::{Locked, Machine, State};
+use crate::thread;
+
+/// A device: the state of its primary context.
+#[derive(Default)]
+pub(crate) struct Device {
+    primary: Option<u32>,
+    retained: u32,
+    flags: u32,
+    pub(crate) used: u64,
+}
+
+/// A context. It is never forgotten: a destroyed one can still be current somewhere.
+pub(crate) struct Context {
+    pub(crate) device: CUdevice,
+    flags: u32,
+    primary: bool,
+    pub(crate) alive: bool,
+    id: u64,
+    /// The error that everything in it answers from now on.
+    pub(crate) failed: Option<CUresult>,
+    pub(crate) legacy: Option<u32>,
+    pub(crate) per_thread: BTreeMap<u32, u32>,
+    /// Streams with work.
+    pub(crate) busy: BTreeSet<u32>,
+    pub(crate) ipc: Option<ipc::Exporter>,
+    /// How many captures are under way.
+    pub(crate) captures: u32,
+    /// What every stream of the context waits for, one that is made later too.
+    pub(crate) gates: Vec<Arc<Point>>,
+}
+
+impl State {
+    /// The calling thread's current context, whatever its condition.
+    pub(crate) fn top(&self, call: &Call) -> Option<u32> {
+        thread::with(call.machine.slot, self.epoch, |on| on.stack.last().copied())
+    }
+
+    /// The current context, for a call that needs a good one.
+    pub(crate) fn current(&self, call: &Call) -> Result<u32, CUresult> {
+        if call.machine.in_host_function(self.epoch) {
+            return Err(NOT_PERMITTED);
+        }
+        let context = self.top(call).ok_or(INVALID_CONTEXT)?;
+        self.usable(context)?;
+        Ok(context)
+    }
+
+    /// Whether work can be given to a context.
+    pub(crate) fn usable(&self, context: u32) -> Answer {
+        let context = &self.contexts[context];
+        if !context.alive {
+            return Err(CONTEXT_IS_DESTROYED);
+        }
+        match context.failed {
+            Some(code) => Err(code),
+            None => Ok(()),
+        }
+    }
+
+    /// The context that a handle names.
+    pub(crate) fn context(&self, call: &Call, handle: ContextArg) -> Result<u32, CUresult> {
+        let handle = handle.addr();
+        self.contexts.find(self.slot, handle).map_err(|bad| match self.bad_handle(call, Kind::Context, handle, bad) {
+            INVALID_HANDLE => INVALID_CONTEXT,
+            code => code,
+        })
+    }
+
+    fn new_context(&mut self, device: CUdevice, flags: u32, primary: bool) -> Result<u32, CUresult> {
+        let id = self.next_id();
+        let context = Context {
+            device,
+            flags,
+            primary,
+            alive: true,
+            id,
+            failed: None,
+            legacy: None,
+            per_thread: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            ipc: None,
+            captures: 0,
+            gates: Vec::new(),
+        };
+        self.contexts.insert(self.slot, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
+    }
+
+    fn context_handle(&self, context: u32) -> CUcontext {
+        core::ptr::without_provenance_mut(self.contexts.handle(self.slot, context) as usize)
+    }
+
+    /// What a context takes with it.
+    fn tear_down(&mut self, call: &Call, context: u32) {
+        let primary = self.contexts[context].primary;
+        self.end_captures_of(context);
+        let streams: Vec<u32> =
+            self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(index, _)| index).collect();
+        for stream in streams {
+            let handle = self.streams.handle(self.slot, stream);
+            if self.streams.remove(stream).is_some_and(|stream| stream.destroyed) {
+                self.zombies -= 1;
+            }
+            self.bury(call, handle);
+        }
+        let events: Vec<u32> =
+            self.events.iter().filter(|(_, event)| event.context == context).map(|(index, _)| index).collect();
+        for event in events {
+            if primary {
+                // Measured: after the last release the memory of these is gone.
+                let handle = self.events.handle(self.slot, event);
+                self.events.remove(event);
+                self.bury(call, handle);
+            } else {
+                // Measured: these still answer that their context is destroyed.
+                self.events[event].orphan = true;
+                self.events[event].shared = None;
+            }
+        }
+        let used = self.memory.forget_context(context);
+        let entry = &mut self.contexts[context];
+        entry.alive = false;
+        entry.legacy = None;
+        entry.per_thread.clear();
+        entry.busy.clear();
+        entry.ipc = None;
+        entry.captures = 0;
+        entry.gates.clear();
+        let device = entry.device as usize;
+        self.devices[device].used = self.devices[device].used.saturating_sub(used);
+    }
+
+    pub(crate) fn live_contexts(&self) -> usize {
+        self.contexts.iter().filter(|(_, context)| context.alive).count()
+    }
+
+    /// Who holds primary contexts: retains that were not released.
+    pub(crate) fn live_retains(&self) -> usize {
+        self.devices.iter().map(|device| device.retained as usize).sum()
+    }
+
+    /// The live primary context of a device.
+    pub(crate) fn primary_of(&self, device: usize) -> Option<u32> {
+        self.devices.get(device).filter(|device| device.retained > 0)?.primary
+    }
+}
+
+impl Machine {
+    /// Waits until a context has no work. The thread of the host functions does not: it would wait for itself.
+    fn drain(&'static self, mut state: Locked, context: u32) -> Result<Locked, CUresult> {
+        if self.in_host_function(state.epoch) {
+            return Ok(state);
+        }
+        state.engine.idle_waiters += 1;
+        let drained = self.wait_until(state, |state| state.contexts[context].busy.is_empty());
+        drained.map(|mut state| {
+            state.engine.idle_waiters -= 1;
+            state
+        })
+    }
+}
+
+fn push(call: &Call, state: &State, context: u32) {
+    thread::with(call.machine.slot, state.epoch, |on| on.stack.push(context));
+}
+
+const FLAGS: u32 = CU_CTX_FLAGS_MASK;
+
+fn check_flags(flags: u32) -> Answer {
+    let schedule = flags & CU_CTX_SCHED_MASK;
+    if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
+pub(crate) fn ctx_create(call: &Call, context: Ptr<CUcontext>, flags: c_uint, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    check_flags(flags)?;
+    device::check(&state, device)?;
+    let new = state.new_context(device, flags, false)?;
+    push(call, &state, new);
+    context.put(state.context_handle(new))
+}
+
+pub(crate) fn ctx_create_v3(
+    call: &Call,
+    context: Ptr<CUcontext>,
+    _params: Ptr<CUexecAffinityParam>,
+    count: c_int,
+    flags: c_uint,
+    device: CUdevice,
+) -> Answer {
+    if count != 0 {
+        drop(call.ready()?);
+        return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+    }
+    ctx_create(call, context, flags, device)
+}
+
+pub(crate) fn ctx_create_v4(
+    call: &Call,
+    context: Ptr<CUcontext>,
+    params: Ptr<CUctxCreateParams>,
+    flags: c_uint,
+    device: CUdevice,
+) -> Answer {
+    if !params.is_null() && params.get()?.numExecAffinityParams != 0 {
+        drop(call.ready()?);
+        return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+    }
+    ctx_create(call, context, flags, device)
+}
+
+pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
+    let state = call.ready()?;
+    if context.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.context(call, context)?;
+    if state.contexts[context].primary {
+        return Err(INVALID_CONTEXT);
+    }
+    if !state.contexts[context].alive {
+        return Err(state.misuse(call, "the context is destroyed already", CONTEXT_IS_DESTROYED));
+    }
+    let mut state = call.machine.drain(state, context)?;
+    if !state.contexts[context].alive {
+        return Err(CONTEXT_IS_DESTROYED);
+    }
+    state.tear_down(call, context);
+    thread::with(call.machine.slot, state.epoch, |on| {
+        if on.stack.last() == Some(&context) {
+            on.stack.pop();
+        }
+    });
+    Ok(())
+}
+
+pub(crate) fn ctx_get_current(call: &Call, context: Ptr<CUcontext>) -> Answer {
+    let state = call.ready()?;
+    context.put(state.top(call).map_or(core::ptr::null_mut(), |top| state.context_handle(top)))
+}
+
+pub(crate) fn ctx_set_current(call: &Call, context: ContextArg) -> Answer {
+    let state = call.ready()?;
+    let new = if context.is_null() { None } else { Some(state.context(call, context)?) };
+    thread::with(call.machine.slot, state.epoch, |on| {
+        on.stack.pop();
+        on.stack.extend(new);
+    });
+    Ok(())
+}
+
+pub(crate) fn ctx_push_current(call: &Call, context: ContextArg) -> Answer {
+    let state = call.ready()?;
+    if context.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.context(call, context)?;
+    push(call, &state, context);
+    Ok(())
+}
+
+pub(crate) fn ctx_pop_current(call: &Call, context: Ptr<CUcontext>) -> Answer {
+    let state = call.ready()?;
+    let popped = thread::with(call.machine.slot, state.epoch, |on| on.stack.pop()).ok_or(INVALID_CONTEXT)?;
+    context.put_if(state.context_handle(popped));
+    Ok(())
+}
+
+pub(crate) fn ctx_get_device(call: &Call, device: Ptr<CUdevice>) -> Answer {
+    let state = call.ready()?;
+    device.required()?;
+    let top = state.top(call).ok_or(INVALID_CONTEXT)?;
+    device.put(state.contexts[top].device)
+}
+
+pub(crate) fn ctx_get_device_of(call: &Call, device: Ptr<CUdevice>, context: ContextArg) -> Answer {
+    if context.is_null() {
+        return ctx_get_device(call, device);
+    }
+    let state = call.ready()?;
+    device.required()?;
+    let context = state.context(call, context)?;
+    device.put(state.contexts[context].device)
+}
+
+fn synchronize(call: &Call, state: Locked, context: u32) -> Answer {
+    state.usable(context)?;
+    let mut state = state;
+    state.refuse_context_in_capture(call, context)?;
+    let streams: Vec<u32> = state.contexts[context].busy.iter().copied().collect();
+    let points: Vec<_> = streams
+        .into_iter()
+        .map(|stream| {
+            let point = state.new_point(false, None);
+            point.want();
+            state.push(stream, Task::Complete(point.clone()));
+            point
+        })
+        .collect();
+    let state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    state.usable(context)
+}
+
+pub(crate) fn ctx_synchronize(call: &Call) -> Answer {
+    let state = call.ready()?;
+    let context = state.current(call)?;
+    synchronize(call, state, context)
+}
+
+pub(crate) fn ctx_synchronize_of(call: &Call, context: ContextArg) -> Answer {
+    if context.is_null() {
+        return ctx_synchronize(call);
+    }
+    let state = call.ready()?;
+    let context = state.context(call, context)?;
+    synchronize(call, state, context)
+}
+
+/// The range of an H200.
+pub(crate) const LEAST_PRIORITY: i32 = 0;
+pub(crate) const GREATEST_PRIORITY: i32 = -5;
+
+pub(crate) fn ctx_get_stream_priority_range(call: &Call, least: Ptr<c_int>, greatest: Ptr<c_int>) -> Answer {
+    let state = call.ready()?;
+    state.current(call)?;
+    least.put_if(LEAST_PRIORITY);
+    greatest.put_if(GREATEST_PRIORITY);
+    Ok(())
+}
+
+pub(crate) fn ctx_get_flags(call: &Call, flags: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    flags.required()?;
+    let context = state.top(call).ok_or(INVALID_CONTEXT)?;
+    flags.put(state.contexts[context].flags)
+}
+
+pub(crate) fn ctx_set_flags(call: &Call, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    check_flags(flags)?;
+    let context = state.current(call)?;
+    state.contexts[context].flags = flags;
+    Ok(())
+}
+
+pub(crate) fn ctx_get_api_version(call: &Call, context: ContextArg, version: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    version.required()?;
+    if context.is_null() {
+        state.current(call)?;
+    } else {
+        state.context(call, context)?;
+    }
+    version.put(3020)
+}
+
+pub(crate) fn ctx_get_id(call: &Call, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
+    let state = call.ready()?;
+    id.required()?;
+    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    if !state.contexts[context].alive {
+        return Err(CONTEXT_IS_DESTROYED);
+    }
+    id.put(state.contexts[context].id)
+}
+
+pub(crate) fn ctx_enable_peer_access(call: &Call, peer: ContextArg, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let current = state.current(call)?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let peer = if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
+    if state.contexts[peer].device == state.contexts[current].device {
+        return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    }
+    match state.peers.insert((current, peer), 1) {
+        None => Ok(()),
+        Some(_) => Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
+    }
+}
+
+pub(crate) fn ctx_disable_peer_access(call: &Call, peer: ContextArg) -> Answer {
+    let mut state = call.ready()?;
+    let current = state.current(call)?;
+    let peer = if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
+    match state.peers.remove(&(current, peer)) {
+        Some(_) => Ok(()),
+        None => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
+    }
+}
+
+pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    let ordinal = device::check(&state, device)?;
+    let primary = match state.devices[ordinal].primary {
+        Some(primary) => {
+            if let Some(code) = state.contexts[primary].failed {
+                // Measured: after a trapped kernel only a new process recovers.
+                return Err(code);
+            }
+            if !state.contexts[primary].alive {
+                let id = state.next_id();
+                let flags = state.devices[ordinal].flags;
+                let entry = &mut state.contexts[primary];
+                (entry.alive, entry.id, entry.flags) = (true, id, flags);
+            }
+            primary
+        }
+        None => {
+            let flags = state.devices[ordinal].flags;
+            let primary = state.new_context(device, flags, true)?;
+            state.devices[ordinal].primary = Some(primary);
+            primary
+        }
+    };
+    state.devices[ordinal].retained += 1;
+    context.put(state.context_handle(primary))
+}
+
+fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
+    let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
+        return Ok(());
+    };
+    let mut state = call.machine.drain(state, primary)?;
+    if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
+        state.tear_down(call, primary);
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    let entry = &mut state.devices[ordinal];
+    if entry.retained == 0 {
+        return Err(INVALID_CONTEXT);
+    }
+    entry.retained -= 1;
+    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal) }
+}
+
+pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    state.devices[ordinal].retained = 0;
+    reset_primary(call, state, ordinal)
+}
+
+pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    check_flags(flags)?;
+    state.devices[ordinal].flags = flags;
+    if let Some(primary) = state.primary_of(ordinal) {
+        state.contexts[primary].flags = flags;
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_get_state(
+    call: &Call,
+    device: CUdevice,
+    flags: Ptr<c_uint>,
+    active: Ptr<c_int>,
+) -> Answer {
+    let state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    flags.put(state.devices[ordinal].flags)?;
+    active.put(i32::from(state.devices[ordinal].retained > 0))
+}
+
+fn context_or_current(state: &State, call: &Call, context: ContextArg) -> Result<u32, CUresult> {
+    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    state.usable(context)?;
+    Ok(context)
+}
+
+/// Records all work of a context: done when every stream has done what it has now.
+pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
+    let mut state = call.ready()?;
+    let context = context_or_current(&state, call, context)?;
+    let event = state.event(call, event)?;
+    if state.events[event].context != context {
+        return Err(INVALID_HANDLE);
+    }
+    state.invalidate_captures_of(context)?;
+    let busy: Vec<u32> = state.contexts[context].busy.iter().copied().collect();
+    let collector = state.hidden_stream(context)?;
+    for stream in busy {
+        let point = state.new_point(false, None);
+        state.push(stream, Task::Complete(point.clone()));
+        state.push(collector, Task::Wait(point));
+    }
+    state.record(call.machine, event, collector);
+    state.destroy_stream(call, collector);
+    Ok(())
+}
+
+/// Has all streams of a context wait, those too that are made before the event is done.
+pub(crate) fn ctx_wait_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
+    let mut state = call.ready()?;
+    let context = context_or_current(&state, call, context)?;
+    let event = state.event(call, event)?;
+    state.invalidate_captures_of(context)?;
+    if matches!(state.events[event].state, EventState::Captured(_)) {
+        return Err(INVALID_VALUE);
+    }
+    let streams: Vec<u32> = state
+        .streams
+        .iter()
+        .filter(|(_, stream)| stream.context == context && !stream.destroyed)
+        .map(|(index, _)| index)
+        .collect();
+    for stream in streams {
+        state.wait_for(call.machine, stream, event);
+    }
+    if let EventState::Pending(point) = &state.events[event].state {
+        let point = point.clone();
+        let gates = &mut state.contexts[context].gates;
+        gates.retain(|gate| !gate.is_done());
+        gates.push(point);
+    }
+    Ok(())
+}

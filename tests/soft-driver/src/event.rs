@@ -1,0 +1,250 @@
+//! Events: each holds the completion point of its latest record.
+
+use core::ffi::c_uint;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::capture::Mark;
+use crate::clock;
+use crate::engine::{Point, Task};
+use crate::entry::Call;
+use crate::handles::Kind;
+use crate::ipc;
+use crate::machine::{Machine, State};
+
+/// What the latest record left.
+#[derive(Clone, Debug)]
+pub(crate) enum EventState {
+    Never,
+    /// Done, with its stamp: no point is needed any more.
+    Done(u64),
+    Pending(Arc<Point>),
+    /// Recorded in a stream capture.
+    Captured(Box<Mark>),
+}
+
+pub(crate) struct Event {
+    pub(crate) context: u32,
+    pub(crate) flags: u32,
+    /// Whether its context was destroyed under it.
+    pub(crate) orphan: bool,
+    pub(crate) state: EventState,
+    /// An interprocess event's slot.
+    pub(crate) shared: Option<Box<ipc::SharedEvent>>,
+}
+
+impl Event {
+    fn timing(&self) -> bool {
+        self.flags & CU_EVENT_DISABLE_TIMING == 0
+    }
+
+    /// Whether the latest record is done, as this process sees it.
+    fn is_done(&self) -> bool {
+        let here = match &self.state {
+            EventState::Never | EventState::Done(_) => true,
+            EventState::Pending(point) => point.is_done(),
+            EventState::Captured(_) => false,
+        };
+        here && self.shared.as_ref().is_none_or(|shared| shared.others_done())
+    }
+}
+
+impl State {
+    /// The event that an argument names, whose context can be worked with.
+    pub(crate) fn event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let handle = event.addr();
+        if handle == 0 {
+            return Err(INVALID_HANDLE);
+        }
+        let index =
+            self.events.find(self.slot, handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
+        if self.events[index].orphan {
+            return Err(CONTEXT_IS_DESTROYED);
+        }
+        self.usable(self.events[index].context)?;
+        Ok(index)
+    }
+
+    /// Records what a stream has been given so far.
+    pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
+        self.join_default(stream);
+        self.streams[stream].submitted += 1;
+        let timing = self.events[event].timing();
+        if self.streams[stream].queue.is_empty() && self.prompt() {
+            let stamp = if timing { self.clock.stamp() } else { 0 };
+            let event = &mut self.events[event];
+            event.state = EventState::Done(stamp);
+            if let Some(shared) = &event.shared {
+                shared.record_done();
+            }
+        } else {
+            let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
+            let point = self.new_point(timing, shared);
+            self.events[event].state = EventState::Pending(point.clone());
+            self.push(stream, Task::Complete(point));
+            self.run(machine);
+        }
+    }
+
+    /// Has a stream wait for the latest record of an event.
+    pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
+        let entry = &self.events[event];
+        let point = match &entry.state {
+            EventState::Pending(point) if !point.is_done() => Some(point.clone()),
+            _ => None,
+        };
+        let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
+        // In the legacy default stream even a wait that has nothing to wait for is an operation.
+        if point.is_none() && others.is_none() && !self.streams[stream].is_legacy {
+            return;
+        }
+        self.join_default(stream);
+        self.streams[stream].submitted += 1;
+        if let Some(point) = point {
+            self.push(stream, Task::Wait(point));
+        }
+        if let Some(others) = others {
+            self.push(stream, Task::WaitShared(others));
+        }
+        self.run(machine);
+    }
+}
+
+pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    event.required()?;
+    let interprocess = flags & CU_EVENT_INTERPROCESS != 0;
+    let known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if flags & !known != 0 || (interprocess && flags & CU_EVENT_DISABLE_TIMING == 0) {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let shared = if interprocess { Some(ipc::new_event(&mut state, context)?) } else { None };
+    let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
+    let (_, handle) = state.events.insert(state.slot, new).ok_or(OUT_OF_MEMORY)?;
+    event.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.event(call, event)?;
+    state.bury(call, event.addr());
+    // What waits for it holds the point itself.
+    if let Some(shared) = state.events.remove(index).and_then(|event| event.shared) {
+        ipc::free_event(&mut state, *shared);
+    }
+    Ok(())
+}
+
+pub(crate) fn event_record(call: &Call, event: EventArg, stream: StreamArg) -> Answer {
+    record_with(call, event, stream, false)
+}
+
+fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let event = state.event(call, event)?;
+    let stream = state.stream(call, stream)?;
+    if state.events[event].context != state.streams[stream].context {
+        return Err(INVALID_HANDLE);
+    }
+    if state.captured_record(call, stream, event, external)? {
+        return Ok(());
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    state.record(call.machine, event, stream);
+    Ok(())
+}
+
+pub(crate) fn event_record_with_flags(call: &Call, event: EventArg, stream: StreamArg, flags: c_uint) -> Answer {
+    if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    record_with(call, event, stream, flags == CU_EVENT_RECORD_EXTERNAL)
+}
+
+pub(crate) fn event_query(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.event(call, event)?;
+    state.refuse_event_in_capture(call, index)?;
+    if !state.events[index].is_done() {
+        return Err(NOT_READY);
+    }
+    settle(&mut state, index);
+    Ok(())
+}
+
+/// Lets go of a point that is done.
+fn settle(state: &mut State, event: u32) {
+    if let EventState::Pending(point) = &state.events[event].state
+        && point.is_done()
+    {
+        let stamp = point.stamp();
+        state.events[event].state = EventState::Done(stamp);
+    }
+}
+
+pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.event(call, event)?;
+    state.refuse_event_in_capture(call, index)?;
+    let context = state.events[index].context;
+    let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
+    if let EventState::Pending(point) = &state.events[index].state {
+        let point = point.clone();
+        point.want();
+        state = call.machine.wait_until(state, |_| point.is_done())?;
+    }
+    if let Some(others) = others {
+        drop(state);
+        ipc::block(call.machine, &others)?;
+        state = call.lock()?;
+    }
+    state.usable(context)
+}
+
+pub(crate) fn event_elapsed_time(call: &Call, milliseconds: Ptr<f32>, start: EventArg, end: EventArg) -> Answer {
+    if start.is_null() || end.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let state = call.ready()?;
+    // Measured: the driver answers so for a NULL result too.
+    if milliseconds.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let (start, end) = (state.event(call, start)?, state.event(call, end)?);
+    let (start, end) = (&state.events[start], &state.events[end]);
+    if start.context != end.context || !start.timing() || !end.timing() {
+        return Err(INVALID_HANDLE);
+    }
+    let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
+    match (start, end) {
+        (Some(start), Some(end)) => milliseconds.put(clock::milliseconds(start, end)),
+        _ => Err(NOT_READY),
+    }
+}
+
+/// The stamp of the latest record, none while it is not done.
+fn stamp(state: &State, event: &Event) -> Result<Option<u64>, CUresult> {
+    match &event.state {
+        EventState::Never => Err(INVALID_HANDLE),
+        EventState::Done(stamp) => Ok(Some(*stamp)),
+        EventState::Pending(point) => Ok(point.is_done().then(|| point.stamp())),
+        EventState::Captured(mark) => Err(state.captured_code(mark)),
+    }
+}

@@ -1,0 +1,432 @@
+//! Streams, the default ones among them, and host functions.
+
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Memory, Ptr, StreamArg};
+use crate::capture::CaptureKey;
+use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
+use crate::engine::{HostCall, Point, Task, UserData};
+use crate::entry::Call;
+use crate::handles::{Bad, Kind};
+use crate::machine::{Locked, State};
+use crate::thread;
+
+/// A stream: a queue of work that is done in order.
+pub(crate) struct Stream {
+    pub(crate) context: u32,
+    pub(crate) flags: u32,
+    priority: i32,
+    id: u64,
+    pub(crate) is_legacy: bool,
+    /// One that the program has no handle of, or has none any more.
+    pub(crate) destroyed: bool,
+    pub(crate) queue: VecDeque<Task>,
+    /// How many operations were submitted.
+    pub(crate) submitted: u64,
+    /// Up to which of them the legacy stream waits already.
+    pub(crate) joined: Option<u64>,
+    /// Up to which operation of the legacy stream this one waits already.
+    pub(crate) legacy_seen: Option<u64>,
+    pub(crate) capture: Option<CaptureKey>,
+    attributes: BTreeMap<u32, [u8; 64]>,
+}
+
+impl Stream {
+    /// Whether the legacy default stream waits for it, and it for that.
+    pub(crate) fn blocking(&self) -> bool {
+        self.flags & CU_STREAM_NON_BLOCKING == 0 && !self.is_legacy
+    }
+}
+
+/// What a stream argument says.
+pub(crate) enum Named {
+    Legacy,
+    PerThread,
+    Handle,
+}
+
+pub(crate) fn named(call: &Call, stream: StreamArg) -> Named {
+    match stream.addr() {
+        0 if call.per_thread => Named::PerThread,
+        0 => Named::Legacy,
+        1 => Named::Legacy,
+        2 => Named::PerThread,
+        _ => Named::Handle,
+    }
+}
+
+impl State {
+    fn new_stream(&mut self, context: u32, flags: u32, priority: i32, is_legacy: bool) -> Result<(u32, u64), CUresult> {
+        let id = self.next_id();
+        let stream = Stream {
+            context,
+            flags,
+            priority,
+            id,
+            is_legacy,
+            destroyed: false,
+            queue: VecDeque::new(),
+            submitted: 0,
+            joined: None,
+            legacy_seen: None,
+            capture: None,
+            attributes: BTreeMap::new(),
+        };
+        let (index, handle) = self.streams.insert(self.slot, stream).ok_or(OUT_OF_MEMORY)?;
+        let gates = core::mem::take(&mut self.contexts[context].gates);
+        for gate in gates.into_iter().filter(|gate| !gate.is_done()) {
+            self.push(index, Task::Wait(gate.clone()));
+            self.contexts[context].gates.push(gate);
+        }
+        Ok((index, handle))
+    }
+
+    /// A stream that the legacy default stream has nothing to do with, and the program no handle.
+    pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
+        let (index, _) = self.new_stream(context, CU_STREAM_NON_BLOCKING, 0, false)?;
+        Ok(index)
+    }
+
+    /// The stream that an argument names, whose context can be worked with.
+    pub(crate) fn stream(&mut self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+        let index = match named(call, stream) {
+            Named::Legacy => {
+                let context = self.current(call)?;
+                match self.contexts[context].legacy {
+                    Some(index) => index,
+                    None => {
+                        let (index, _) = self.new_stream(context, 0, 0, true)?;
+                        self.contexts[context].legacy = Some(index);
+                        index
+                    }
+                }
+            }
+            Named::PerThread => {
+                let context = self.current(call)?;
+                let thread = thread::number();
+                match self.contexts[context].per_thread.get(&thread) {
+                    Some(index) => *index,
+                    None => {
+                        let (index, _) = self.new_stream(context, 0, 0, false)?;
+                        self.contexts[context].per_thread.insert(thread, index);
+                        index
+                    }
+                }
+            }
+            Named::Handle => {
+                let handle = stream.addr();
+                let found = self.streams.find(self.slot, handle);
+                let found = match found {
+                    Ok(index) if self.streams[index].destroyed || self.is_default(index) => Err(Bad::Stale),
+                    found => found,
+                };
+                found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))?
+            }
+        };
+        self.usable(self.streams[index].context)?;
+        Ok(index)
+    }
+
+    fn is_default(&self, index: u32) -> bool {
+        let stream = &self.streams[index];
+        stream.is_legacy
+    }
+
+    /// Ends a stream: at once when it has nothing to do, else when that is done.
+    pub(crate) fn destroy_stream(&mut self, call: &Call, index: u32) {
+        let handle = self.streams.handle(self.slot, index);
+        self.bury(call, handle);
+        let stream = &mut self.streams[index];
+        if stream.queue.is_empty() {
+            self.streams.remove(index);
+        } else {
+            stream.destroyed = true;
+            self.zombies += 1;
+        }
+    }
+
+    /// The streams whose work counts as a stream's own: for the legacy default stream all blocking ones too.
+    fn streams_behind(&self, index: u32) -> Vec<u32> {
+        let stream = &self.streams[index];
+        let mut behind = Vec::new();
+        if !stream.queue.is_empty() {
+            behind.push(index);
+        }
+        if stream.is_legacy {
+            let busy = self.contexts[stream.context].busy.iter().copied();
+            behind.extend(busy.filter(|other| self.streams[*other].blocking()));
+        }
+        behind
+    }
+
+    fn has_work(&self, index: u32) -> bool {
+        let stream = &self.streams[index];
+        !stream.queue.is_empty()
+            || (stream.is_legacy
+                && self.contexts[stream.context].busy.iter().any(|other| self.streams[*other].blocking()))
+    }
+
+    /// How many streams the program has handles of.
+    pub(crate) fn live_streams(&self) -> usize {
+        let defaults: usize = self
+            .contexts
+            .iter()
+            .map(|(_, context)| context.per_thread.len() + usize::from(context.legacy.is_some()))
+            .sum();
+        self.streams.len() - defaults - self.zombies
+    }
+}
+
+pub(crate) fn stream_create(call: &Call, stream: Ptr<CUstream>, flags: c_uint) -> Answer {
+    stream_create_with_priority(call, stream, flags, 0)
+}
+
+pub(crate) fn stream_create_with_priority(
+    call: &Call,
+    stream: Ptr<CUstream>,
+    flags: c_uint,
+    priority: c_int,
+) -> Answer {
+    let mut state = call.ready()?;
+    stream.required()?;
+    if flags & !CU_STREAM_NON_BLOCKING != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let (_, handle) = state.new_stream(context, flags, priority, false)?;
+    stream.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    if !matches!(named(call, stream), Named::Handle) || stream.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let index = state.stream(call, stream)?;
+    state.leave_capture(index);
+    state.destroy_stream(call, index);
+    Ok(())
+}
+
+pub(crate) fn stream_query(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
+}
+
+pub(crate) fn stream_synchronize(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    wait_idle(call, state, index)
+}
+
+/// Waits for what a stream has to do now.
+pub(crate) fn wait_idle(call: &Call, mut state: Locked, index: u32) -> Answer {
+    let context = state.streams[index].context;
+    let points: Vec<Arc<Point>> = state
+        .streams_behind(index)
+        .into_iter()
+        .map(|stream| {
+            let point = state.new_point(false, None);
+            point.want();
+            state.push(stream, Task::Complete(point.clone()));
+            point
+        })
+        .collect();
+    if points.is_empty() {
+        return Ok(());
+    }
+    let state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    // The context may have failed, or gone, meanwhile.
+    state.usable(context)
+}
+
+pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg, flags: c_uint) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    if flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let event = state.event(call, event)?;
+    let stream = state.stream(call, stream)?;
+    let external = flags == CU_EVENT_WAIT_EXTERNAL;
+    if state.captured_wait(call, stream, event, external)? {
+        return Ok(());
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    state.wait_for(call.machine, stream, event);
+    Ok(())
+}
+
+pub(crate) fn stream_get_priority(call: &Call, stream: StreamArg, priority: Ptr<c_int>) -> Answer {
+    let mut state = call.ready()?;
+    priority.required()?;
+    let index = state.stream(call, stream)?;
+    priority.put(state.streams[index].priority)
+}
+
+pub(crate) fn stream_get_flags(call: &Call, stream: StreamArg, flags: Ptr<c_uint>) -> Answer {
+    let mut state = call.ready()?;
+    flags.required()?;
+    let index = state.stream(call, stream)?;
+    flags.put(state.streams[index].flags)
+}
+
+pub(crate) fn stream_get_id(call: &Call, stream: StreamArg, id: Ptr<c_ulonglong>) -> Answer {
+    let mut state = call.ready()?;
+    id.required()?;
+    let index = state.stream(call, stream)?;
+    id.put(state.streams[index].id)
+}
+
+pub(crate) fn stream_get_ctx(call: &Call, stream: StreamArg, context: Ptr<CUcontext>) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    let index = state.stream(call, stream)?;
+    let handle = state.contexts.handle(state.slot, state.streams[index].context);
+    context.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn stream_get_ctx_v2(
+    call: &Call,
+    stream: StreamArg,
+    context: Ptr<CUcontext>,
+    green: Ptr<CUgreenCtx>,
+) -> Answer {
+    green.required()?;
+    stream_get_ctx(call, stream, context)?;
+    green.put(core::ptr::null_mut())
+}
+
+pub(crate) fn stream_get_green_ctx(call: &Call, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
+    let mut state = call.ready()?;
+    green.required()?;
+    state.stream(call, stream)?;
+    green.put(core::ptr::null_mut())
+}
+
+pub(crate) fn stream_get_device(call: &Call, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {
+    let mut state = call.ready()?;
+    device.required()?;
+    let index = state.stream(call, stream)?;
+    device.put(state.contexts[state.streams[index].context].device)
+}
+
+/// The attributes that a stream can carry. Access policy, synchronisation policy and memory domains are kept for the
+/// program to read back; nothing in software depends on them.
+pub(crate) fn stream_get_attribute(
+    call: &Call,
+    stream: StreamArg,
+    attribute: CUstreamAttrID,
+    value: Ptr<CUstreamAttrValue>,
+) -> Answer {
+    let mut state = call.ready()?;
+    value.required()?;
+    let index = state.stream(call, stream)?;
+    let stream = &state.streams[index];
+    let pad = match attribute.0 {
+        8 => first_word(stream.priority as u32),
+        3 => stream.attributes.get(&3).copied().unwrap_or_else(|| first_word(1)),
+        1 | 9 | 10 => stream.attributes.get(&attribute.0).copied().unwrap_or([0; 64]),
+        _ => return Err(INVALID_VALUE),
+    };
+    value.put(CUstreamAttrValue { pad })
+}
+
+fn first_word(word: u32) -> [u8; 64] {
+    let mut pad = [0; 64];
+    pad[..4].copy_from_slice(&word.to_ne_bytes());
+    pad
+}
+
+pub(crate) fn stream_set_attribute(
+    call: &Call,
+    stream: StreamArg,
+    attribute: CUstreamAttrID,
+    value: Ptr<CUstreamAttrValue>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let value = value.get()?;
+    let index = state.stream(call, stream)?;
+    // SAFETY: every variant of the union is plain data within these 64 bytes.
+    let pad = unsafe { value.pad };
+    match attribute.0 {
+        8 => {
+            let priority = i32::from_ne_bytes([pad[0], pad[1], pad[2], pad[3]]);
+            state.streams[index].priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+        }
+        1 | 3 | 9 | 10 => {
+            state.streams[index].attributes.insert(attribute.0, pad);
+        }
+        _ => return Err(INVALID_VALUE),
+    }
+    Ok(())
+}
+
+pub(crate) fn stream_copy_attributes(call: &Call, destination: StreamArg, source: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let destination = state.stream(call, destination)?;
+    let source = state.stream(call, source)?;
+    if state.streams[destination].context != state.streams[source].context {
+        return Err(INVALID_VALUE);
+    }
+    state.streams[destination].attributes = state.streams[source].attributes.clone();
+    Ok(())
+}
+
+pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
+    let mut state = call.ready()?;
+    let function = host_fn.ok_or(INVALID_VALUE)?;
+    let stream = state.stream(call, stream)?;
+    let host = HostCall::Function(function, UserData(user_data.raw()));
+    if state.captured_host(call, stream, host)? {
+        return Ok(());
+    }
+    state.ensure_host_thread(call.machine)?;
+    state.submit(call.machine, stream, Task::Host(host));
+    Ok(())
+}
+
+pub(crate) fn launch_host_func_v2(
+    call: &Call,
+    stream: StreamArg,
+    host_fn: CUhostFn,
+    user_data: Memory,
+    sync_mode: c_uint,
+) -> Answer {
+    if sync_mode > CU_HOST_TASK_SPINWAIT {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    launch_host_func(call, stream, host_fn, user_data)
+}
+
+pub(crate) fn stream_add_callback(
+    call: &Call,
+    stream: StreamArg,
+    callback: CUstreamCallback,
+    user_data: Ptr<c_void>,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    let function = callback.ok_or(INVALID_VALUE)?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let index = state.stream(call, stream)?;
+    state.refuse_callback_in_capture(index)?;
+    state.ensure_host_thread(call.machine)?;
+    let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
+    state.submit(call.machine, index, Task::Host(host));
+    Ok(())
+}
