@@ -135,7 +135,14 @@ impl Error {
     /// `Ok` for success, else the plain driver error.
     #[inline(always)]
     pub(crate) fn check(function: Function, code: CUresult) -> Result<()> {
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::Driver { function, code }) }
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::driver(function, code)) }
+    }
+
+    /// Out of line, so that callers keep nothing in registers across a successful call for its sake.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn driver(function: Function, code: CUresult) -> Self {
+        Self::Driver { function, code }
     }
 }
 

@@ -215,7 +215,7 @@ impl BorrowedEvent {
         match unsafe { (self.driver.symbols().cuEventQuery)(self.raw) } {
             CUresult::CUDA_SUCCESS => Ok(true),
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => Err(Error::Driver { function: FUNCTION, code }),
+            code => Err(Error::driver(FUNCTION, code)),
         }
     }
 
@@ -290,6 +290,7 @@ impl BorrowedEvent {
     }
 
     #[cold]
+    #[inline(never)]
     fn elapsed_error(&self, end: &Self, function: Function, code: CUresult) -> Error {
         match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {

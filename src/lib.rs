@@ -34,7 +34,7 @@
 //! dropping inherited objects does nothing. Loading does not initialise: load, fork, and use the device in the child if
 //! you like.
 
-#![deny(unsafe_code)]
+#![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 

@@ -256,9 +256,15 @@ impl BorrowedStream {
 
     /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
     #[inline(always)]
-    fn call(&self, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
+    fn call(&self, function: Function, mut call: impl FnMut() -> CUresult) -> Result<CUresult> {
+        if fork::forked() || self.is_default() { self.call_with_current(function, &mut call) } else { Ok(call()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_with_current(&self, function: Function, call: &mut dyn FnMut() -> CUresult) -> Result<CUresult> {
         self.driver.check_fork(function)?;
-        if self.is_default() { self.context.with_current(|| Ok(call())) } else { Ok(call()) }
+        self.context.with_current(|| Ok(call()))
     }
 
     /// Whether all work in the stream is done. It does not wait.
@@ -275,7 +281,7 @@ impl BorrowedStream {
         match self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamQuery)(self.raw) })? {
             CUresult::CUDA_SUCCESS => Ok(true),
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => Err(Error::Driver { function: FUNCTION, code }),
+            code => Err(Error::driver(FUNCTION, code)),
         }
     }
 
@@ -431,6 +437,7 @@ impl BorrowedEvent {
     }
 
     #[cold]
+    #[inline(never)]
     fn record_error(&self, stream: &BorrowedStream, code: CUresult) -> Error {
         let function = Function::cuEventRecord;
         if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context() != stream.context() {

@@ -63,6 +63,10 @@ impl State {
             return Err(CONTEXT_IS_DESTROYED);
         }
         self.usable(self.events[index].context)?;
+        if self.events[index].shared.as_ref().is_some_and(|shared| shared.is_stale()) {
+            let what = format!("event {handle:#x} is an import whose slot the exporter has given to another event");
+            return Err(self.misuse(call, &what, INVALID_HANDLE));
+        }
         Ok(index)
     }
 
@@ -134,8 +138,8 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
     let index = state.event(call, event)?;
     state.bury(call, event.addr());
     // What waits for it holds the point itself.
-    if let Some(shared) = state.events.remove(index).and_then(|event| event.shared) {
-        ipc::free_event(&mut state, *shared);
+    if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
+        ipc::free_event(&mut state, context, *shared);
     }
     Ok(())
 }

@@ -1,0 +1,139 @@
+//! Part 4: an event that two processes share.
+//!
+//! The parent holds its stream, queues work behind the hold, and records an interprocess event behind the work. The
+//! child opens the event from its descriptor and lets a stream wait for it. Only then does the parent release.
+//!
+//! Two things prove that the child's stream waited. Data: the parent's work ends with writing a file, which the child's
+//! stream reads; a stream of the child that does not wait finds it empty. Time: the child's stream waited at least as
+//! long as the parent went on holding after it had heard that the child's work was queued. Each process reads its own
+//! clock only.
+
+pub(crate) mod child;
+mod process;
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
+
+use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish, run_on_host};
+use crate::options::Choice;
+use crate::report::{Failure, Table};
+use process::{Child, to_hex};
+
+/// How long the parent holds its stream once the child has queued its work.
+const HOLD: Duration = Duration::from_millis(50);
+const BYTES: usize = 4096;
+
+pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, driver: &Choice) -> Result<(), Failure> {
+    writeln!(out, "\n4. Interprocess: a stream of another process waits for an event of this one")?;
+    // A value that the child cannot know.
+    let value = RandomState::new().build_hasher().finish() as u32;
+    let shared = Shared::create()?;
+    let mut written = Ok(());
+
+    let buffer = DeviceBuffer::new(context, BYTES)?;
+    let on_host = HostBuffer::new(context, BYTES)?;
+    let stream = Stream::new(context, StreamOptions::new())?;
+    let event = Event::new(context, EventFlags::INTERPROCESS)?;
+    // What was declared before these two is dropped after them: the event stays until the child has ended, and the
+    // buffers until the stream is no longer held.
+    let mut child = Child::start(driver, &shared.path)?;
+    let latch = Latch::hold(&stream)?;
+
+    buffer.memset(value, &stream)?;
+    buffer.copy_end_to_host(&on_host, &stream)?;
+    let write = || {
+        // SAFETY: this runs in the stream's order behind the one copy that writes there.
+        let words = unsafe { on_host.words() };
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        written = (&shared.file).write_all(&bytes);
+    };
+    // SAFETY: what it borrows is dropped behind the buffers, whose drop waits for the stream.
+    unsafe { run_on_host(&stream, write) }?;
+    event.record(&stream)?;
+
+    let descriptor = event.ipc_descriptor()?.to_bytes();
+    child.tell(&to_hex(&descriptor))?;
+    let careless = child.hear("queued")?;
+    let heard = Instant::now();
+    writeln!(
+        out,
+        "   This process holds its stream. Process {} opened the event from {} bytes.",
+        child.id(),
+        descriptor.len()
+    )?;
+    writeln!(out, "   There, a stream that does not wait for the event read {careless}.")?;
+
+    std::thread::sleep(HOLD);
+    child.tell("query")?;
+    let state = child.hear("state")?;
+    writeln!(out, "   The stream that waits is {state}.")?;
+    let held = heard.elapsed();
+    latch.release();
+    let answer = child.hear("read")?;
+    let after = heard.elapsed() - held;
+    finish(&event)?;
+    written.map_err(|error| Failure::Runtime(format!("writing {} failed: {error}", shared.path.display())))?;
+    child.finish()?;
+
+    let Some((read, waited)) = answer.split_once(" after ").and_then(|(read, nanos)| Some((read, nanos.parse().ok()?)))
+    else {
+        return Err(Failure::Runtime(format!("the child process answered {answer:?}")));
+    };
+    let waited = Duration::from_nanos(waited);
+    writeln!(
+        out,
+        "   This process released its stream {} later. The stream that waits had waited {}, and read {read}.\n   \
+         Its answer was here {} after the release.",
+        ms(held),
+        ms(waited),
+        ms(after)
+    )?;
+    let wrote = format!("{value:#010x}");
+    if careless != "nothing" || state != "pending" || read != wrote || waited < held {
+        return Err(Failure::Runtime(format!("the child's stream did not wait for this process, which wrote {wrote}")));
+    }
+    table.row("child's stream that does not wait", &format!("read {careless}"), "");
+    table.row("child's stream behind the event", &format!("read {read}"), "what this process wrote");
+    table.row("  it waited", &ms(waited), &format!("and was held {}", ms(held)));
+    Ok(())
+}
+
+fn ms(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// The file that the parent's work writes and the child's reads, in place of the device memory that two processes would
+/// really share (`cuIpcGetMemHandle`, which is not this crate's).
+struct Shared {
+    path: PathBuf,
+    file: File,
+}
+
+impl Shared {
+    fn create() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("cuda-events-tour-{}", std::process::id()));
+        // A new file, so that nobody can have put a link to another one there.
+        let create = || File::create_new(&path);
+        let file = create().or_else(|error| match error.kind() {
+            // Left by a process of the same number that was killed.
+            io::ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| create()),
+            _ => Err(error),
+        });
+        match file {
+            Ok(file) => Ok(Self { path, file }),
+            Err(error) => Err(Failure::Runtime(format!("creating {} failed: {error}", path.display()))),
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A file that stays behind does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,126 @@
+//! A tour of cuda-events on real work: timing, ordering two streams, and an event that two processes share.
+//!
+//! ```text
+//! cargo run --release --example tour
+//! cargo run --release --example tour -- --mib 4096 --device 1
+//! ```
+//!
+//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line.
+
+mod gpu;
+mod interprocess;
+mod options;
+mod order;
+mod report;
+mod timing;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use cuda_events::sys::CUresult;
+use cuda_events::{Context, Device, Driver, Error};
+use cuda_soft_driver::SoftDriver;
+
+use crate::options::{Choice, HELP, Options};
+use crate::report::{Failure, Table};
+
+fn main() -> ExitCode {
+    let done = Options::parse(std::env::args_os().skip(1)).and_then(|options| match options {
+        None => Ok(write!(io::stdout(), "{HELP}")?),
+        Some(options) => match &options.child {
+            None => tour(&options),
+            Some(file) => interprocess::child::run(&options, file),
+        },
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn tour(options: &Options) -> Result<(), Failure> {
+    let mut out = io::stdout();
+    let mut table = Table::default();
+
+    let opened = Opened::new(options.driver.as_ref())?;
+    if let Some(error) = &opened.no_native {
+        writeln!(out, "There is no NVIDIA driver ({error}); the tour goes on with the software driver.")?;
+    }
+    writeln!(out, "1. The driver and the device")?;
+    match opened.driver.library() {
+        Some(library) => writeln!(out, "   library  {}", library.display())?,
+        None => writeln!(out, "   library  the software driver, which is part of this program")?,
+    }
+    writeln!(out, "   version  CUDA {}", opened.driver.version())?;
+    let device = device(opened.driver, options.device)?;
+    let name = device.name()?;
+    writeln!(
+        out,
+        "   device   {}: {name}, {} MiB, {}",
+        device.ordinal(),
+        device.total_memory()? >> 20,
+        device.uuid()?
+    )?;
+    // Also when the software driver was named by its path: its device says what it is.
+    let software = name.contains("software");
+    if software {
+        writeln!(out, "   No GPU takes part: every time and bandwidth below is this machine's processor and memory.")?;
+    }
+    table.row("device", &name, if software { "the software driver, no GPU" } else { "" });
+
+    let context = Context::primary(device)?;
+    // The raw memory calls of this tour work in the current context. The crate's own calls need none.
+    let _current = context.make_current()?;
+    timing::show(&mut out, &mut table, &context, options.bytes)?;
+    order::show(&mut out, &mut table, &context)?;
+    interprocess::show(&mut out, &mut table, &context, &opened.choice)?;
+
+    writeln!(
+        out,
+        "\n5. What was measured{}",
+        if software { ", on the software driver: none of it is a GPU's" } else { "" }
+    )?;
+    write!(out, "{table}")?;
+    Ok(())
+}
+
+/// A driver, and what led to it.
+pub(crate) struct Opened {
+    pub(crate) driver: Driver,
+    /// What a child process must be told to open the same.
+    choice: Choice,
+    /// Why there is no native one, where that was not asked for.
+    no_native: Option<Error>,
+    /// The machine in software lives as long as this.
+    _soft: Option<SoftDriver>,
+}
+
+impl Opened {
+    /// Without a choice the native driver, or else the one in software.
+    pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
+        let (driver, choice, no_native) = match choice {
+            None => match Driver::load() {
+                Ok(driver) => (driver, Choice::Native, None),
+                Err(error) => return Ok(Self::soft(Some(error))),
+            },
+            Some(Choice::Soft) => return Ok(Self::soft(None)),
+            Some(Choice::Native) => (Driver::load()?, Choice::Native, None),
+            Some(Choice::Path(path)) => (Driver::load_from(path)?, Choice::Path(path.clone()), None),
+        };
+        Ok(Self { driver, choice, no_native, _soft: None })
+    }
+
+    fn soft(no_native: Option<Error>) -> Self {
+        let soft = SoftDriver::new();
+        Self { driver: soft.driver(), choice: Choice::Soft, no_native, _soft: Some(soft) }
+    }
+}
+
+fn device(driver: Driver, ordinal: u32) -> Result<Device, Failure> {
+    Device::new(driver, ordinal).map_err(|error| match error.code() {
+        Some(CUresult::CUDA_ERROR_NO_DEVICE) => {
+            Failure::Runtime(format!("{error} (--driver soft runs the tour without a GPU)"))
+        }
+        _ => error.into(),
+    })
+}

@@ -1,0 +1,97 @@
+//! The command line.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::report::Failure;
+
+pub(crate) const HELP: &str = "\
+A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with a child process.
+
+usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N]
+
+  --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that size are allocated
+  --driver WHICH  native, the NVIDIA driver of this machine; soft, the software driver in this program;
+                  or the absolute path of a driver library
+                  by default native, and soft where there is no NVIDIA driver
+  --device N      the device's number, 0 by default
+  --help          this text
+
+exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or path
+";
+
+/// Which driver to open.
+#[derive(Clone)]
+pub(crate) enum Choice {
+    Native,
+    Soft,
+    Path(PathBuf),
+}
+
+impl Choice {
+    /// What `--driver` takes for it.
+    pub(crate) fn argument(&self) -> &OsStr {
+        match self {
+            Self::Native => "native".as_ref(),
+            Self::Soft => "soft".as_ref(),
+            Self::Path(path) => path.as_ref(),
+        }
+    }
+}
+
+pub(crate) struct Options {
+    pub(crate) bytes: usize,
+    pub(crate) driver: Option<Choice>,
+    pub(crate) device: u32,
+    /// Where the tour started this process as the other end of its interprocess event: the file that they share.
+    pub(crate) child: Option<PathBuf>,
+}
+
+/// The argument, not in the help, by which the tour starts itself.
+pub(crate) const CHILD: &str = "--as-child";
+
+impl Options {
+    /// The options, or none when help was asked for.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, Failure> {
+        let mut options = Self { bytes: 256 << 20, driver: None, device: 0, child: None };
+        while let Some(argument) = arguments.next() {
+            let name = argument.to_string_lossy().into_owned();
+            let mut value = || {
+                let missing = || Failure::Usage(format!("{name} needs a value; see --help"));
+                arguments.next().filter(|value| !value.is_empty()).ok_or_else(missing)
+            };
+            match &*name {
+                "--help" | "-h" => return Ok(None),
+                CHILD => options.child = Some(value()?.into()),
+                "--mib" => {
+                    let value = value()?;
+                    let bytes = number::<usize>(&value).filter(|mib| *mib > 0).and_then(|mib| mib.checked_mul(1 << 20));
+                    options.bytes = bytes.ok_or_else(|| bad("--mib", &value, "a number of MiB, 1 or more"))?;
+                }
+                "--device" => {
+                    let value = value()?;
+                    options.device = number(&value).ok_or_else(|| bad("--device", &value, "a device's number"))?;
+                }
+                "--driver" => {
+                    let value = value()?;
+                    options.driver = Some(match value.to_str() {
+                        Some("native") => Choice::Native,
+                        Some("soft") => Choice::Soft,
+                        _ if PathBuf::from(&value).is_absolute() => Choice::Path(value.into()),
+                        _ => return Err(bad("--driver", &value, "native, soft or an absolute path")),
+                    });
+                }
+                _ => return Err(Failure::Usage(format!("{name:?} is not an option; see --help"))),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+fn number<T: std::str::FromStr>(value: &OsStr) -> Option<T> {
+    value.to_str()?.parse().ok()
+}
+
+fn bad(option: &str, value: &OsStr, takes: &str) -> Failure {
+    Failure::Usage(format!("{option} takes {takes}, not {value:?}"))
+}

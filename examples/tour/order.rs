@@ -1,0 +1,72 @@
+//! Part 3: one stream waits for another, and the data proves it.
+//!
+//! The producer is held before it writes. Two streams copy the buffer meanwhile: the one that does not wait reads the
+//! old data, and the one that waits for the producer's event reads the new, though it was queued first.
+
+use std::io::Write;
+
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
+
+use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish};
+use crate::report::{Failure, Table};
+
+const BYTES: usize = 1 << 20;
+const OLD: u32 = 0x1111_1111;
+const NEW: u32 = 0x2222_2222;
+
+pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -> Result<(), Failure> {
+    writeln!(out, "\n3. Ordering: one stream waits for an event of another")?;
+    let buffer = DeviceBuffer::new(context, BYTES)?;
+    let (with_wait, without_wait) = (HostBuffer::new(context, BYTES)?, HostBuffer::new(context, BYTES)?);
+    let new_stream = || Stream::new(context, StreamOptions::new());
+    let (producer, consumer, careless) = (new_stream()?, new_stream()?, new_stream()?);
+    buffer.memset(OLD, &producer)?;
+    finish(&producer.record_event(EventFlags::empty())?)?;
+
+    let latch = Latch::hold(&producer)?;
+    buffer.memset(NEW, &producer)?;
+    let written = Event::new(context, EventFlags::empty())?;
+    written.record(&producer)?;
+
+    consumer.wait_event(&written)?;
+    buffer.copy_end_to_host(&with_wait, &consumer)?;
+    let read = consumer.record_event(EventFlags::empty())?;
+
+    buffer.copy_end_to_host(&without_wait, &careless)?;
+    finish(&careless.record_event(EventFlags::empty())?)?;
+    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    let old = the_one_value(unsafe { without_wait.words() })?;
+    let done_early = read.query()?;
+    writeln!(
+        out,
+        "   The producer is held before its memset. A copy that does not wait is done, and read {old:#010x}."
+    )?;
+    writeln!(
+        out,
+        "   The copy that waits was queued before it, and is {}.",
+        if done_early { "done" } else { "pending" }
+    )?;
+
+    latch.release();
+    finish(&read)?;
+    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    let new = the_one_value(unsafe { with_wait.words() })?;
+    writeln!(out, "   The producer is released. The copy that waits is done, and read {new:#010x}.")?;
+
+    if done_early || old != OLD || new != NEW {
+        return Err(Failure::Runtime(format!(
+            "the streams were not ordered: expected {OLD:#010x} without the wait and {NEW:#010x} with it"
+        )));
+    }
+    table.row("copy that does not wait", &format!("read {old:#010x}"), "the old data");
+    table.row("copy that waits for the event", &format!("read {new:#010x}"), "the producer's data");
+    Ok(())
+}
+
+/// The value that all words have.
+fn the_one_value(words: &[u32]) -> Result<u32, Failure> {
+    match words {
+        [first, rest @ ..] if rest.iter().all(|word| word == first) => Ok(*first),
+        _ => Err(Failure::Runtime("a copy holds different values, which nobody wrote".to_owned())),
+    }
+}

@@ -1,0 +1,71 @@
+//! What the tour says at its end: a table, or one line about what went wrong.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use cuda_events::Error;
+
+/// Why the tour ended early.
+pub(crate) enum Failure {
+    /// A bad option, device or path.
+    Usage(String),
+    /// Everything else.
+    Runtime(String),
+    /// Nobody reads what the tour writes, as with `tour | head -n 1`.
+    OutputClosed,
+}
+
+impl Failure {
+    /// Says it in one line, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (text, code) = match self {
+            Self::Usage(text) => (text, 2),
+            Self::Runtime(text) => (text, 1),
+            Self::OutputClosed => return ExitCode::FAILURE,
+        };
+        // With no standard error either, there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "tour: {}", text.replace('\n', " "));
+        ExitCode::from(code)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Load(_) | Error::NoSuchDevice { .. } => Self::Usage(error.to_string()),
+            _ => Self::Runtime(error.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::Runtime(format!("writing the output failed: {error}")),
+        }
+    }
+}
+
+/// Rows of three columns, aligned when they are printed.
+#[derive(Default)]
+pub(crate) struct Table(Vec<[String; 3]>);
+
+impl Table {
+    pub(crate) fn row(&mut self, what: &str, measured: &str, remark: &str) {
+        self.0.push([what, measured, remark].map(str::to_owned));
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (what_width, measured_width) = (width(0), width(1));
+        for [what, measured, remark] in &self.0 {
+            let line = format!("   {what:what_width$}  {measured:measured_width$}  {remark}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Part 2: how long a memset and a copy take, measured by the device itself.
+
+use std::io::Write;
+
+use cuda_events::sys::CUresult;
+use cuda_events::{Context, Error, Event, EventFlags, Stream, StreamOptions};
+
+use crate::gpu::{DeviceBuffer, HostBuffer, finish};
+use crate::report::{Failure, Table};
+
+const REPETITIONS: usize = 11;
+const VALUE: u32 = 0xC0DE_DA7A;
+
+pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, bytes: usize) -> Result<(), Failure> {
+    let mib = bytes >> 20;
+    let available = context.device().total_memory()?;
+    if bytes > available / 2 {
+        let available = available >> 20;
+        return Err(Failure::Usage(format!(
+            "--mib {mib} takes two buffers of {mib} MiB; the device has {available} MiB"
+        )));
+    }
+    let no_room = |error: Error| match error.code() {
+        Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+            Failure::Runtime(format!("the device has no room for two buffers of {mib} MiB now: {error}"))
+        }
+        _ => error.into(),
+    };
+    let first = DeviceBuffer::new(context, bytes).map_err(no_room)?;
+    let second = DeviceBuffer::new(context, bytes).map_err(no_room)?;
+    let stream = Stream::new(context, StreamOptions::new())?;
+
+    writeln!(out, "\n2. Timing: {mib} MiB on one stream, between two timing events")?;
+    let memset = median_ms(&stream, || first.memset(VALUE, &stream))?;
+    let copy = median_ms(&stream, || first.copy_to(&second, &stream))?;
+
+    // The numbers count only if the work was done.
+    let end = HostBuffer::new(context, bytes.min(1 << 20))?;
+    second.copy_end_to_host(&end, &stream)?;
+    finish(&stream.record_event(EventFlags::empty())?)?;
+    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    if unsafe { end.words() }.iter().any(|word| *word != VALUE) {
+        return Err(Failure::Runtime("the copy does not hold what the memset wrote".to_owned()));
+    }
+
+    for (what, name, ms, moved, counted) in [
+        ("memset", "cuMemsetD32Async", memset, bytes, "bytes written"),
+        ("copy", "cuMemcpyDtoDAsync", copy, 2 * bytes, "bytes read plus bytes written"),
+    ] {
+        let rate = moved as f64 / 1e9 / (f64::from(ms) / 1e3);
+        writeln!(out, "   {what:6}  {ms:9.3} ms  {rate:9.1} GB/s  {name}, {counted}")?;
+        let measured = format!("{ms:9.3} ms {rate:9.1} GB/s");
+        table.row(&format!("{what} of {mib} MiB"), &measured, counted);
+    }
+    writeln!(out, "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was checked.")?;
+    Ok(())
+}
+
+/// The median time of `work` in milliseconds, of several after one that is not counted.
+fn median_ms(stream: &Stream, work: impl Fn() -> Result<(), Error>) -> Result<f32, Failure> {
+    let start = Event::new(stream.context(), EventFlags::TIMING)?;
+    let end = Event::new(stream.context(), EventFlags::TIMING)?;
+    let mut times = Vec::with_capacity(REPETITIONS);
+    for repetition in 0..=REPETITIONS {
+        start.record(stream)?;
+        work()?;
+        end.record(stream)?;
+        finish(&end)?;
+        if repetition > 0 {
+            times.push(start.elapsed_ms(&end)?);
+        }
+    }
+    times.sort_by(f32::total_cmp);
+    Ok(times[REPETITIONS / 2])
+}

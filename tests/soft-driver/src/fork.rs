@@ -1,0 +1,51 @@
+//! What `fork` does to the machines of a process.
+//!
+//! The locks are taken around the fork, so that the child never finds one held by a thread that it does not have. In
+//! the child every machine that was initialised answers from then on as the real driver does there.
+
+#[cfg(unix)]
+mod unix {
+    use core::cell::RefCell;
+    use std::sync::Once;
+
+    use crate::machine::{Locked, MACHINES};
+
+    thread_local! {
+        static HELD: RefCell<Vec<Locked>> = const { RefCell::new(Vec::new()) };
+    }
+
+    extern "C" fn before() {
+        let _ = HELD.try_with(|held| held.borrow_mut().extend(MACHINES.iter().map(|machine| machine.lock())));
+    }
+
+    extern "C" fn in_parent() {
+        let _ = HELD.try_with(|held| held.borrow_mut().clear());
+    }
+
+    extern "C" fn in_child() {
+        let _ = HELD.try_with(|held| {
+            for (state, machine) in held.borrow().iter().zip(&MACHINES) {
+                if state.initialised {
+                    machine.hooks.forked();
+                }
+            }
+            held.borrow_mut().clear();
+        });
+    }
+
+    pub(crate) fn watch() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // SAFETY: the three functions are never unloaded: this crate is linked into the program, or into a library
+            // that a driver's user never closes. What they do in the child is to set a flag and to release locks that
+            // this very thread holds.
+            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        });
+    }
+}
+
+#[cfg(unix)]
+pub(crate) use unix::watch;
+
+#[cfg(not(unix))]
+pub(crate) fn watch() {}

@@ -1,0 +1,501 @@
+//! Interprocess events on Linux: files under `/dev/shm`, and futexes in them.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::abi::*;
+use crate::machine::{Machine, State};
+
+/// How many slots a file has.
+const SLOTS: usize = 4096;
+const MAGIC: u32 = 0x4543_5301;
+const FOLDER: &str = "/dev/shm";
+
+/// The shared memory: nothing but atomics, so that any bytes at all are a valid value.
+#[repr(C)]
+struct Layout {
+    magic: AtomicU32,
+    /// Rings, by growing, when something is done that somebody may wait for.
+    bell: AtomicU32,
+    /// How many threads listen. One that was killed is counted for ever: then the bell rings in vain.
+    listeners: AtomicU32,
+    _padding: [AtomicU32; 13],
+    slots: [AtomicU64; SLOTS],
+}
+
+/// The parts of a slot's word: 24 bits of records made, 24 of records done, 16 of generation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+const COUNT_MASK: u32 = (1 << 24) - 1;
+
+impl Word {
+    fn new(made: u32, done: u32, generation: u16) -> Self {
+        Self(u64::from(made & COUNT_MASK) << 40 | u64::from(done & COUNT_MASK) << 16 | u64::from(generation))
+    }
+
+    fn made(self) -> u32 {
+        (self.0 >> 40) as u32
+    }
+
+    fn done(self) -> u32 {
+        (self.0 >> 16) as u32 & COUNT_MASK
+    }
+
+    fn generation(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// A file of shared memory, mapped.
+#[derive(Debug)]
+struct Mapping {
+    layout: *const Layout,
+    /// Which file it is, for those who hold it open more than once.
+    name: String,
+    /// Listening already for the streams of these machines, by slot and epoch.
+    watchers: Mutex<Vec<(usize, u64)>>,
+}
+
+// SAFETY: the pointer is to shared memory that stays mapped while the value lives, and holds atomics only.
+unsafe impl Send for Mapping {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, name: String) -> Option<Self> {
+        // SAFETY: a new shared mapping of a file that is as long as the layout; no existing memory is named.
+        let address = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                size_of::<Layout>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        let layout = address.cast_const().cast();
+        (address != libc::MAP_FAILED).then(|| Self { layout, name, watchers: Mutex::new(Vec::new()) })
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: mapped and as long as a `Layout` while `self` lives, page-aligned, and all of it atomics.
+        unsafe { &*self.layout }
+    }
+
+    fn word(&self, slot: u32) -> &AtomicU64 {
+        &self.layout().slots[slot as usize % SLOTS]
+    }
+
+    fn load(&self, slot: u32) -> Word {
+        Word(self.word(slot).load(Ordering::SeqCst))
+    }
+
+    fn ring(&self) {
+        let layout = self.layout();
+        layout.bell.fetch_add(1, Ordering::SeqCst);
+        if layout.listeners.load(Ordering::SeqCst) > 0 {
+            // SAFETY: a wake on a word that is mapped while `self` lives.
+            unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        }
+    }
+
+    /// Sleeps until the bell has rung since it showed `bell`, at most `limit`.
+    fn listen(&self, bell: u32, limit: Duration) {
+        let layout = self.layout();
+        let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+        // SAFETY: a wait on a word that is mapped while `self` lives, with a time limit that lives for the call.
+        unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAIT, bell, &raw const limit) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, unmapped once, and no reference outlives `self`.
+        unsafe { libc::munmap(self.layout.cast_mut().cast(), size_of::<Layout>()) };
+    }
+}
+
+/// What is counted in this process alone, to know which records are the others'.
+#[derive(Debug)]
+struct Cell {
+    mapping: Arc<Mapping>,
+    slot: u32,
+    /// Made and done by this process, under the generation in the low bits: the same word as in the file.
+    own: AtomicU64,
+}
+
+impl Cell {
+    /// The others' records made and done, as of now.
+    fn others(&self) -> (Word, u32, u32) {
+        let word = self.mapping.load(self.slot);
+        let own = Word(self.own.load(Ordering::SeqCst));
+        let own = if own.generation() == word.generation() { own } else { Word::new(0, 0, word.generation()) };
+        let made = word.made().wrapping_sub(own.made()) & COUNT_MASK;
+        let done = word.done().wrapping_sub(own.done()) & COUNT_MASK;
+        (word, made, done)
+    }
+
+    /// Adds to what this process made and did, unless the slot has another generation than the given one. The answer
+    /// is the slot's generation.
+    fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
+        let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
+        let counted = self.mapping.word(self.slot).fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+            let word = Word(word);
+            generation.is_none_or(|generation| generation == word.generation()).then(|| add(word).0)
+        });
+        let now = Word(counted.unwrap_or_else(|word| word)).generation();
+        if counted.is_ok() {
+            let own = Word(self.own.load(Ordering::SeqCst));
+            let own = if own.generation() == now { own } else { Word::new(0, 0, now) };
+            self.own.store(add(own).0, Ordering::SeqCst);
+        }
+        now
+    }
+}
+
+/// A record in a stream, that has to be counted as done one day.
+#[derive(Debug)]
+pub(crate) struct Record {
+    cell: Arc<Cell>,
+    generation: u16,
+}
+
+impl Record {
+    /// Counts it as done, unless the slot has another event by now.
+    pub(crate) fn complete(&self) {
+        self.cell.count(0, 1, Some(self.generation));
+        self.cell.mapping.ring();
+    }
+}
+
+/// Waiting for the records that others had made when the wait was.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    cell: Arc<Cell>,
+    made: u32,
+    generation: u16,
+}
+
+impl Wait {
+    pub(crate) fn is_done(&self) -> bool {
+        let (word, _, done) = self.cell.others();
+        // Another event in the slot: the one that was waited for is destroyed, which its owner must not do.
+        word.generation() != self.generation || reached(done, self.made)
+    }
+}
+
+/// Whether one 24-bit counter is at or past another.
+fn reached(counter: u32, target: u32) -> bool {
+    counter.wrapping_sub(target) & COUNT_MASK < 1 << 23
+}
+
+/// The interprocess side of an event.
+pub(crate) struct SharedEvent {
+    cell: Arc<Cell>,
+    /// The descriptor of an own event.
+    descriptor: Option<Descriptor>,
+    /// The generation that an import was opened at, where stale ones are to be known.
+    expected: Option<u16>,
+}
+
+impl SharedEvent {
+    pub(crate) fn imported(&self) -> bool {
+        self.descriptor.is_none()
+    }
+
+    pub(crate) fn descriptor(&self, strict: bool) -> [u8; 64] {
+        self.descriptor.as_ref().map_or([0; 64], |descriptor| descriptor.bytes(strict))
+    }
+
+    /// Whether all that other processes recorded is done.
+    pub(crate) fn others_done(&self) -> bool {
+        let (_, made, done) = self.cell.others();
+        made == done
+    }
+
+    /// What is left to wait for of what others recorded.
+    pub(crate) fn wait_for_others(&self) -> Option<Wait> {
+        let (word, made, done) = self.cell.others();
+        (made != done).then(|| Wait { cell: self.cell.clone(), made, generation: word.generation() })
+    }
+
+    /// Whether the slot went to another event since this import was opened.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.expected.is_some_and(|expected| self.cell.mapping.load(self.cell.slot).generation() != expected)
+    }
+
+    pub(crate) fn record(&self) -> Record {
+        Record { cell: self.cell.clone(), generation: self.cell.count(1, 0, None) }
+    }
+
+    /// A record that has nothing to wait for.
+    pub(crate) fn record_done(&self) {
+        self.cell.count(1, 1, None);
+        self.cell.mapping.ring();
+    }
+
+    /// Opens another process's event.
+    pub(crate) fn import(bytes: &[u8; 64], strict: bool) -> Result<Box<Self>, CUresult> {
+        let descriptor = Descriptor::parse(bytes).ok_or(MAP_FAILED)?;
+        if descriptor.process == std::process::id() {
+            return Err(INVALID_CONTEXT);
+        }
+        if descriptor.slot as usize >= SLOTS {
+            return Err(MAP_FAILED);
+        }
+        let mapping = open(&descriptor.name()).ok_or(MAP_FAILED)?;
+        let generation = mapping.load(descriptor.slot).generation();
+        // Generation 0: no event was ever here, or the exporter does not tell them apart.
+        if strict && descriptor.generation != 0 && descriptor.generation != generation {
+            return Err(INVALID_HANDLE);
+        }
+        let expected = strict.then_some(generation);
+        let own = AtomicU64::new(Word::new(0, 0, generation).0);
+        let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
+        Ok(Box::new(Self { cell, descriptor: None, expected }))
+    }
+}
+
+/// What the 64 bytes say.
+#[derive(Clone)]
+struct Descriptor {
+    process: u32,
+    context: u32,
+    slot: u32,
+    generation: u16,
+    nonce: [u8; 16],
+}
+
+impl Descriptor {
+    fn bytes(&self, strict: bool) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        bytes[0..4].copy_from_slice(&self.process.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.slot.to_le_bytes());
+        if strict {
+            bytes[20..22].copy_from_slice(&self.generation.to_le_bytes());
+        }
+        bytes[32..48].copy_from_slice(&self.nonce);
+        bytes
+    }
+
+    fn parse(bytes: &[u8; 64]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let process = word(0)?;
+        if process == 0 {
+            return None;
+        }
+        Some(Self {
+            process,
+            context: word(8)?,
+            slot: word(16)?,
+            generation: word(20)? as u16,
+            nonce: bytes.get(32..48)?.try_into().ok()?,
+        })
+    }
+
+    fn name(&self) -> String {
+        let nonce = u128::from_be_bytes(self.nonce);
+        format!("{FOLDER}/cuda-soft-driver.{}.{}.{nonce:032x}", self.process, self.context)
+    }
+}
+
+/// Opens a file that somebody else made, and trusts it only if it is of the same user and of the right shape.
+fn open(name: &str) -> Option<Arc<Mapping>> {
+    static OPEN: Mutex<Vec<Weak<Mapping>>> = Mutex::new(Vec::new());
+    let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.retain(|mapping| mapping.strong_count() > 0);
+    let path = CString::new(name).ok()?;
+    // SAFETY: a C string that lives for the call.
+    let descriptor = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: just opened, and owned by nothing else.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    // A file that is open already may have been removed and made anew: the name has a nonce, so it was not.
+    if let Some(mapping) = opened.iter().filter_map(Weak::upgrade).find(|mapping| mapping.name == name) {
+        return Some(mapping);
+    }
+    let metadata = file.metadata().ok()?;
+    use std::os::unix::fs::MetadataExt as _;
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    if !metadata.is_file()
+        || metadata.uid() != user
+        || metadata.mode() & 0o077 != 0
+        || metadata.len() != size_of::<Layout>() as u64
+    {
+        return None;
+    }
+    let mapping = Arc::new(Mapping::new(&file, name.to_owned())?);
+    if mapping.layout().magic.load(Ordering::SeqCst) != MAGIC {
+        return None;
+    }
+    opened.push(Arc::downgrade(&mapping));
+    Some(mapping)
+}
+
+/// A context's file, and which of its slots are free.
+pub(crate) struct Exporter {
+    mapping: Arc<Mapping>,
+    descriptor: Descriptor,
+    /// The next one to take is the last.
+    free: Vec<u32>,
+    slots: u32,
+    process: u32,
+}
+
+impl Exporter {
+    /// Makes the file: a name that nobody can guess, for this user only, and never one that is there already.
+    pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
+        static CONTEXTS: AtomicU32 = AtomicU32::new(0);
+        let mut nonce = [0; 16];
+        File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut nonce)).map_err(|_| OPERATING_SYSTEM)?;
+        let process = std::process::id();
+        let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
+        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };
+        let name = descriptor.name();
+        let path = CString::new(name.as_str()).map_err(|_| OPERATING_SYSTEM)?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: a C string that lives for the call.
+        let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+        if opened < 0 {
+            return Err(OPERATING_SYSTEM);
+        }
+        // SAFETY: just opened, and owned by nothing else.
+        let file = unsafe { File::from_raw_fd(opened) };
+        let sized = file.set_len(size_of::<Layout>() as u64).is_ok();
+        let Some(mapping) = sized.then(|| Mapping::new(&file, name.clone())).flatten() else {
+            let _ = std::fs::remove_file(&name);
+            return Err(OPERATING_SYSTEM);
+        };
+        mapping.layout().magic.store(MAGIC, Ordering::SeqCst);
+        let slots = slots.min(SLOTS as u32);
+        // Measured: slots are given out from the top.
+        let free = (SLOTS as u32 - slots..SLOTS as u32).collect();
+        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process })
+    }
+
+    pub(crate) fn take_slot(&mut self) -> Result<Box<SharedEvent>, CUresult> {
+        let slot = self.free.pop().ok_or(OUT_OF_MEMORY)?;
+        let generation = self.mapping.load(slot).generation().wrapping_add(1).max(1);
+        let fresh = Word::new(0, 0, generation);
+        self.mapping.word(slot).store(fresh.0, Ordering::SeqCst);
+        // Whoever waits for what was in the slot before is done with it.
+        self.mapping.ring();
+        let cell = Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
+        let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
+        Ok(Box::new(SharedEvent { cell, descriptor: Some(descriptor), expected: None }))
+    }
+
+    pub(crate) fn owns(&self, event: &SharedEvent) -> bool {
+        !event.imported() && Arc::ptr_eq(&self.mapping, &event.cell.mapping)
+    }
+
+    pub(crate) fn free_slot(&mut self, event: SharedEvent) {
+        self.free.push(event.cell.slot);
+    }
+
+    /// How many slots are taken.
+    pub(crate) fn live(&self) -> usize {
+        self.slots as usize - self.free.len()
+    }
+}
+
+impl Drop for Exporter {
+    /// The creator removes the name; those who have it open keep what they have. A forked child is not the creator.
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            let _ = std::fs::remove_file(&self.mapping.name);
+        }
+    }
+}
+
+/// Counts a listener while it lives.
+struct Listener<'a>(&'a Mapping);
+
+impl<'a> Listener<'a> {
+    fn new(mapping: &'a Mapping) -> Self {
+        mapping.layout().listeners.fetch_add(1, Ordering::SeqCst);
+        Self(mapping)
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.0.layout().listeners.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How long a listener sleeps before it looks whether its machine is still there.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Has the calling thread wait.
+pub(crate) fn block(machine: &'static Machine, wait: &Wait) -> Answer {
+    let mapping = &wait.cell.mapping;
+    let epoch = machine.lock().epoch;
+    let _listener = Listener::new(mapping);
+    loop {
+        let bell = mapping.layout().bell.load(Ordering::SeqCst);
+        let state = machine.lock();
+        if state.epoch != epoch || state.stopping {
+            return Err(DEINITIALIZED);
+        }
+        if wait.is_done() {
+            return Ok(());
+        }
+        drop(state);
+        mapping.listen(bell, PATIENCE);
+    }
+}
+
+/// Has a thread wait for the streams: one for each file and machine, for as long as a stream of that machine waits.
+pub(crate) fn watch(machine: &'static Machine, state: &mut State, wait: &Wait) {
+    let mapping = wait.cell.mapping.clone();
+    let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+    let watcher = (machine.slot, state.epoch);
+    if watchers.contains(&watcher) {
+        return;
+    }
+    let epoch = state.epoch;
+    let watched = mapping.clone();
+    let thread = std::thread::Builder::new()
+        .name("cuda-soft-ipc".to_owned())
+        .spawn(move || listen_for_streams(machine, epoch, &watched));
+    match thread {
+        Ok(thread) => {
+            watchers.push(watcher);
+            state.threads.retain(|thread| !thread.is_finished());
+            state.threads.push(thread);
+        }
+        // Then the ticker looks, at its slower pace.
+        Err(_) => machine.ticker.notify_one(),
+    }
+}
+
+fn listen_for_streams(machine: &'static Machine, epoch: u64, mapping: &Mapping) {
+    let _listener = Listener::new(mapping);
+    loop {
+        let bell = mapping.layout().bell.load(Ordering::SeqCst);
+        let mut state = machine.lock();
+        let ended = state.epoch != epoch || state.stopping;
+        if !ended {
+            state.recheck_shared(machine);
+        }
+        if ended || !state.has_shared_waits() {
+            let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.retain(|watcher| *watcher != (machine.slot, epoch));
+            return;
+        }
+        drop(state);
+        mapping.listen(bell, PATIENCE);
+    }
+}
