@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use cuda_events::sys::{CUdeviceptr, CUresult, Function};
-use cuda_events::{BorrowedEvent, BorrowedStream, Context, Error};
+use cuda_events::{BorrowedStream, Context, Error, Event};
 
 use crate::report::Failure;
 
@@ -18,7 +18,7 @@ fn check(function: Function, code: CUresult) -> Result<(), Error> {
 }
 
 /// Waits for the event, but not for ever.
-pub(crate) fn finish(event: &BorrowedEvent) -> Result<(), Failure> {
+pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
     if event.synchronize_timeout(TIMEOUT)? {
         Ok(())
     } else {

@@ -164,6 +164,8 @@ plain! {
     usize: value => *value as u64;
     i32: value => i64::from(*value) as u64;
     CUresult: value => u64::from(value.0);
+    CUdevice_attribute: value => u64::from(value.0);
+    CUstreamAttrID: value => u64::from(value.0);
     CUstreamCaptureMode: value => u64::from(value.0);
     CUipcEventHandle: value => u64::from(value.reserved[16]);
     CUhostFn: value => value.map_or(0, |f| f as usize as u64);

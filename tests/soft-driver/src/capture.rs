@@ -1,7 +1,5 @@
 //! Stream capture.
 
-use core::ffi::c_uint;
-
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::engine::HostCall;

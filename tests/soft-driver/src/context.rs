@@ -75,7 +75,7 @@ impl State {
     /// The context that a handle names.
     pub(crate) fn context(&self, call: &Call, handle: ContextArg) -> Result<u32, CUresult> {
         let handle = handle.addr();
-        self.contexts.find(self.slot, handle).map_err(|bad| match self.bad_handle(call, Kind::Context, handle, bad) {
+        self.contexts.find(handle).map_err(|bad| match self.bad_handle(call, Kind::Context, handle, bad) {
             INVALID_HANDLE => INVALID_CONTEXT,
             code => code,
         })
@@ -97,11 +97,11 @@ impl State {
             captures: 0,
             gates: Vec::new(),
         };
-        self.contexts.insert(self.slot, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
+        self.contexts.insert(context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
     }
 
     fn context_handle(&self, context: u32) -> CUcontext {
-        core::ptr::without_provenance_mut(self.contexts.handle(self.slot, context) as usize)
+        core::ptr::without_provenance_mut(self.contexts.handle(context) as usize)
     }
 
     /// What a context takes with it.
@@ -111,7 +111,7 @@ impl State {
         let streams: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(index, _)| index).collect();
         for stream in streams {
-            let handle = self.streams.handle(self.slot, stream);
+            let handle = self.streams.handle(stream);
             if self.streams.remove(stream).is_some_and(|stream| stream.destroyed) {
                 self.zombies -= 1;
             }
@@ -122,7 +122,7 @@ impl State {
         for event in events {
             if primary {
                 // Measured: after the last release the memory of these is gone.
-                let handle = self.events.handle(self.slot, event);
+                let handle = self.events.handle(event);
                 self.events.remove(event);
                 self.bury(call, handle);
             } else {
@@ -178,7 +178,8 @@ fn push(call: &Call, state: &State, context: u32) {
     thread::with(call.machine.slot, state.epoch, |on| on.stack.push(context));
 }
 
-const FLAGS: u32 = CU_CTX_FLAGS_MASK;
+/// All that are defined up to CUDA 13.
+const FLAGS: u32 = 0xFF;
 
 fn check_flags(flags: u32) -> Answer {
     let schedule = flags & CU_CTX_SCHED_MASK;

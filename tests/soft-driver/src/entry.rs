@@ -155,8 +155,7 @@ fn proc_address(
         return Err(INVALID_VALUE);
     }
     let name = symbol.text();
-    if let Some(rule) = state.config.null_lookups.iter().find(|rule| rule.as_bytes() == name) {
-        let _ = rule;
+    if state.config.null_lookups.iter().any(|absent| absent.as_bytes() == name) {
         return Ok(Found::Function(core::ptr::null_mut()));
     }
     Ok(look_up(call.machine, &state, name, version, flags & 2 != 0))
@@ -195,7 +194,7 @@ pub(crate) fn get_proc_address_v1(
 }
 
 /// The address that a dynamic linker would find under an exported name.
-pub(crate) fn resolve(machine: &Machine, name: &[u8]) -> *mut c_void {
+pub(crate) fn resolve(machine: &'static Machine, name: &[u8]) -> *mut c_void {
     let state = machine.lock();
     match EXPORTS.iter().position(|export| export.name.as_bytes() == name) {
         Some(id) if visible(&state, id) => exports::address(machine.slot, id),

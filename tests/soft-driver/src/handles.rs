@@ -64,6 +64,7 @@ pub(crate) enum Bad {
 /// Everything of one kind on one machine.
 pub(crate) struct Table<T> {
     kind: Kind,
+    slot: usize,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
     generation: u32,
@@ -71,8 +72,8 @@ pub(crate) struct Table<T> {
 }
 
 impl<T> Table<T> {
-    pub(crate) const fn new(kind: Kind) -> Self {
-        Self { kind, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
+    pub(crate) const fn new(kind: Kind, slot: usize) -> Self {
+        Self { kind, slot, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
     }
 
     /// Forgets everything. Generations go on, so that handles from before stay recognisable.
@@ -83,7 +84,7 @@ impl<T> Table<T> {
     }
 
     /// Takes a place; `None` when all 16 million are taken.
-    pub(crate) fn insert(&mut self, slot: usize, value: T) -> Option<(u32, u64)> {
+    pub(crate) fn insert(&mut self, value: T) -> Option<(u32, u64)> {
         self.generation = (self.generation + 1) & GENERATION_MASK;
         let generation = self.generation;
         let entry = Entry { generation, value: Some(value) };
@@ -99,14 +100,14 @@ impl<T> Table<T> {
             }
         };
         self.live += 1;
-        Some((index, pack(self.kind, slot, generation, index)))
+        Some((index, pack(self.kind, self.slot, generation, index)))
     }
 
     /// The index behind a handle.
-    pub(crate) fn find(&self, slot: usize, handle: u64) -> Result<u32, Bad> {
+    pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
         let index = (handle & ((1 << INDEX_BITS) - 1)) as u32;
         let generation = (handle >> INDEX_BITS) as u32 & GENERATION_MASK;
-        if handle >> 52 == (self.kind as u64) << 4 | slot as u64
+        if handle >> 52 == (self.kind as u64) << 4 | self.slot as u64
             && let Some(entry) = self.entries.get(index as usize)
             && entry.generation == generation
             && entry.value.is_some()
@@ -116,7 +117,7 @@ impl<T> Table<T> {
         Err(match Kind::of(handle) {
             None => Bad::Foreign,
             Some(kind) if kind != self.kind => Bad::OtherKind(kind),
-            Some(_) if (handle >> 52 & 0xF) as usize != slot => Bad::OtherMachine((handle >> 52 & 0xF) as usize),
+            Some(_) if (handle >> 52 & 0xF) as usize != self.slot => Bad::OtherMachine((handle >> 52 & 0xF) as usize),
             Some(_) => Bad::Stale,
         })
     }
@@ -146,8 +147,8 @@ impl<T> Table<T> {
     }
 
     /// The handle of what lives at `index`.
-    pub(crate) fn handle(&self, slot: usize, index: u32) -> u64 {
-        self.entries.get(index as usize).map_or(0, |entry| pack(self.kind, slot, entry.generation, index))
+    pub(crate) fn handle(&self, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| pack(self.kind, self.slot, entry.generation, index))
     }
 }
 
@@ -184,27 +185,28 @@ mod tests {
 
     #[test]
     fn handles_are_not_canonical_addresses_and_stale_ones_are_known() {
-        let mut table = Table::new(Kind::Event);
-        let (index, handle) = table.insert(3, "a").unwrap();
-        assert_eq!(table.find(3, handle), Ok(index));
+        let mut table = Table::new(Kind::Event, 3);
+        let (index, handle) = table.insert("a").unwrap();
+        assert_eq!(table.find(handle), Ok(index));
         let top = handle >> 47;
         assert!(top != 0 && top != 0x1FFFF, "{handle:#x} is canonical");
 
-        assert_eq!(table.find(4, handle), Err(Bad::OtherMachine(3)));
-        assert_eq!(table.find(3, 0xdead_beef), Err(Bad::Foreign));
-        let mut streams = Table::new(Kind::Stream);
-        let (_, stream) = streams.insert(3, ()).unwrap();
-        assert_eq!(table.find(3, stream), Err(Bad::OtherKind(Kind::Stream)));
+        let elsewhere: Table<&str> = Table::new(Kind::Event, 4);
+        assert_eq!(elsewhere.find(handle), Err(Bad::OtherMachine(3)));
+        assert_eq!(table.find(0xdead_beef), Err(Bad::Foreign));
+        let mut streams = Table::new(Kind::Stream, 3);
+        let (_, stream) = streams.insert(()).unwrap();
+        assert_eq!(table.find(stream), Err(Bad::OtherKind(Kind::Stream)));
 
         table.remove(index);
-        assert_eq!(table.find(3, handle), Err(Bad::Stale));
-        let (again, other) = table.insert(3, "b").unwrap();
+        assert_eq!(table.find(handle), Err(Bad::Stale));
+        let (again, other) = table.insert("b").unwrap();
         assert_eq!(again, index);
-        assert_eq!(table.find(3, handle), Err(Bad::Stale));
-        assert_eq!(table.find(3, other), Ok(index));
+        assert_eq!(table.find(handle), Err(Bad::Stale));
+        assert_eq!(table.find(other), Ok(index));
         table.reset();
-        assert_eq!(table.find(3, other), Err(Bad::Stale));
-        let (_, third) = table.insert(3, "c").unwrap();
+        assert_eq!(table.find(other), Err(Bad::Stale));
+        let (_, third) = table.insert("c").unwrap();
         assert_ne!(third, other);
     }
 }

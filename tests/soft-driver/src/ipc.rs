@@ -8,7 +8,7 @@
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
 use crate::entry::Call;
-use crate::machine::{Machine, State};
+use crate::machine::State;
 
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{Exporter, Record, SharedEvent, Wait, block, watch};
@@ -45,7 +45,7 @@ pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
 }
 
 pub(crate) fn ipc_get_event_handle(call: &Call, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
-    let mut state = call.ready()?;
+    let state = call.ready()?;
     handle.required()?;
     if event.is_null() {
         return Err(INVALID_VALUE);
@@ -79,7 +79,7 @@ pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CU
         state: crate::event::EventState::Never,
         shared: Some(shared),
     };
-    let (_, index) = state.events.insert(state.slot, new).ok_or(OUT_OF_MEMORY)?;
+    let (_, index) = state.events.insert(new).ok_or(OUT_OF_MEMORY)?;
     event.put(core::ptr::without_provenance_mut(index as usize))
 }
 
@@ -87,6 +87,7 @@ pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CU
 #[cfg(not(target_os = "linux"))]
 mod nowhere {
     use super::*;
+    use crate::machine::Machine;
 
     #[derive(Debug)]
     pub(crate) enum Record {}

@@ -118,7 +118,6 @@ const TOMBSTONES: usize = 8192;
 
 /// Everything that a machine's lock protects.
 pub(crate) struct State {
-    pub(crate) slot: usize,
     /// Whether the slot has an owner. A call without one answers as after the driver's shutdown.
     pub(crate) taken: bool,
     pub(crate) initialised: bool,
@@ -153,7 +152,6 @@ pub(crate) struct State {
 impl State {
     const fn new(slot: usize) -> Self {
         Self {
-            slot,
             taken: false,
             initialised: false,
             stopping: false,
@@ -161,12 +159,12 @@ impl State {
             config: Config::DEFAULT,
             clock: Clock::new(),
             devices: Vec::new(),
-            contexts: Table::new(Kind::Context),
-            streams: Table::new(Kind::Stream),
-            events: Table::new(Kind::Event),
-            graphs: Table::new(Kind::Graph),
-            nodes: Table::new(Kind::Node),
-            execs: Table::new(Kind::Exec),
+            contexts: Table::new(Kind::Context, slot),
+            streams: Table::new(Kind::Stream, slot),
+            events: Table::new(Kind::Event, slot),
+            graphs: Table::new(Kind::Graph, slot),
+            nodes: Table::new(Kind::Node, slot),
+            execs: Table::new(Kind::Exec, slot),
             captures: Captures::new(),
             engine: Engine::new(),
             memory: Allocations::new(),

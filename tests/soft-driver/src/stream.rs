@@ -75,7 +75,7 @@ impl State {
             capture: None,
             attributes: BTreeMap::new(),
         };
-        let (index, handle) = self.streams.insert(self.slot, stream).ok_or(OUT_OF_MEMORY)?;
+        let (index, handle) = self.streams.insert(stream).ok_or(OUT_OF_MEMORY)?;
         let gates = core::mem::take(&mut self.contexts[context].gates);
         for gate in gates.into_iter().filter(|gate| !gate.is_done()) {
             self.push(index, Task::Wait(gate.clone()));
@@ -118,7 +118,7 @@ impl State {
             }
             Named::Handle => {
                 let handle = stream.addr();
-                let found = self.streams.find(self.slot, handle);
+                let found = self.streams.find(handle);
                 let found = match found {
                     Ok(index) if self.streams[index].destroyed || self.is_default(index) => Err(Bad::Stale),
                     found => found,
@@ -137,7 +137,7 @@ impl State {
 
     /// Ends a stream: at once when it has nothing to do, else when that is done.
     pub(crate) fn destroy_stream(&mut self, call: &Call, index: u32) {
-        let handle = self.streams.handle(self.slot, index);
+        let handle = self.streams.handle(index);
         self.bury(call, handle);
         let stream = &mut self.streams[index];
         if stream.queue.is_empty() {
@@ -293,7 +293,7 @@ pub(crate) fn stream_get_ctx(call: &Call, stream: StreamArg, context: Ptr<CUcont
     let mut state = call.ready()?;
     context.required()?;
     let index = state.stream(call, stream)?;
-    let handle = state.contexts.handle(state.slot, state.streams[index].context);
+    let handle = state.contexts.handle(state.streams[index].context);
     context.put(core::ptr::without_provenance_mut(handle as usize))
 }
 

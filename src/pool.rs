@@ -1,0 +1,377 @@
+//! A pool of events, for those who need many for a short time each.
+
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::stream::BorrowedStream;
+
+/// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
+const SHELVES: usize = 16;
+/// How many free events a shelf holds, each in a slot of its own: a cache line of them.
+const SLOTS: usize = 8;
+
+/// A pool of events of one context and one set of flags.
+///
+/// Taking an event from it and giving it back makes no driver call, where creating and destroying one makes two or more,
+/// under the context's lock. Dropping a [`PooledEvent`] gives it back; it may outlive the pool, and is destroyed then.
+///
+/// A taken event may still carry the record of whoever had it before: record it before anything else. An event that
+/// answered an error is not given back but destroyed.
+///
+/// All clones are one pool. It may be used from many threads.
+///
+/// ```
+/// use cuda_events::{EventFlags, EventPool};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// let pool = EventPool::new(&context, EventFlags::empty())?;
+/// let event = pool.take()?;
+/// event.record(&stream)?;
+/// event.synchronize()?;
+/// drop(event);
+/// assert_eq!(pool.free(), 1);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct EventPool(Arc<Handle>);
+
+/// What the clones of a pool share. When the last one goes, the free events go too.
+struct Handle(Arc<Store>);
+
+/// The free events: first in slots, which are taken and filled by one atomic exchange each and touch no reference count;
+/// what does not fit there is in a list.
+struct Store {
+    context: Context,
+    flags: EventFlags,
+    shelves: [Shelf; SHELVES],
+    rest: Mutex<Rest>,
+}
+
+/// On cache lines of its own.
+#[repr(align(128))]
+struct Shelf([AtomicPtr<Entry>; SLOTS]);
+
+#[derive(Default)]
+struct Rest {
+    closed: bool,
+    free: Vec<Box<Entry>>,
+}
+
+/// An event and the pool that it belongs to, allocated with the event.
+struct Entry {
+    event: Event,
+    failed: AtomicBool,
+    store: Arc<Store>,
+}
+
+/// What is in every slot of a pool that is closed.
+static CLOSED: u8 = 0;
+
+fn closed() -> *mut Entry {
+    (&raw const CLOSED).cast_mut().cast()
+}
+
+impl EventPool {
+    /// An empty pool. Events are created as they are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: a pooled event would be given to somebody else while
+    /// another process still has it open. [`Error::TimingWithInterprocess`].
+    pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
+        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
+            return Err(Error::TimingWithInterprocess);
+        }
+        if flags.contains(EventFlags::INTERPROCESS) {
+            return Err(Error::InterprocessPool);
+        }
+        let shelves = core::array::from_fn(|_| Shelf(Default::default()));
+        let store = Store { context: context.clone(), flags, shelves, rest: Mutex::default() };
+        Ok(Self(Arc::new(Handle(Arc::new(store)))))
+    }
+
+    /// An event from the pool, or a new one if none is free.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Event::new`], where one must be created.
+    pub fn take(&self) -> Result<PooledEvent> {
+        let store = &self.0.0;
+        match store.take(own_shelf()) {
+            Some(entry) => Ok(PooledEvent(Some(entry))),
+            None => self.create().map(|entry| PooledEvent(Some(entry))),
+        }
+    }
+
+    /// Creates `count` more events, so that the next ones taken cost no driver call.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Event::new`]; what was created until then stays in the pool.
+    pub fn reserve(&self, count: usize) -> Result<()> {
+        for _ in 0..count {
+            drop(PooledEvent(Some(self.create()?)));
+        }
+        Ok(())
+    }
+
+    fn create(&self) -> Result<Box<Entry>> {
+        let store = &self.0.0;
+        let event = Event::new(&store.context, store.flags)?;
+        Ok(Box::new(Entry { event, failed: AtomicBool::new(false), store: Arc::clone(store) }))
+    }
+
+    /// Destroys the events that are free now.
+    pub fn clear(&self) {
+        self.0.0.empty(null_mut());
+    }
+
+    /// How many events are free.
+    pub fn free(&self) -> usize {
+        let store = &self.0.0;
+        let slots = store.shelves.iter().flat_map(|shelf| &shelf.0);
+        slots.filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count() + store.rest().free.len()
+    }
+
+    /// The context of the pool's events.
+    pub fn context(&self) -> &Context {
+        &self.0.0.context
+    }
+
+    /// The flags of the pool's events.
+    pub fn flags(&self) -> EventFlags {
+        self.0.0.flags
+    }
+}
+
+#[allow(unsafe_code)]
+impl Store {
+    /// A free event: from the thread's own shelf, else from whichever has one.
+    #[inline]
+    fn take(&self, own: usize) -> Option<Box<Entry>> {
+        let slots = self.shelves.get(own % SHELVES).into_iter().chain(&self.shelves).flat_map(|shelf| &shelf.0);
+        for slot in slots {
+            if !slot.load(Ordering::Relaxed).is_null() {
+                let entry = slot.swap(null_mut(), Ordering::Acquire);
+                if !entry.is_null() {
+                    // SAFETY: a slot holds NULL or a box that `put` leaked into it, and the exchange gave it to this
+                    // thread alone. `closed()` is never seen here: it is stored when no clone of the pool is left, and
+                    // only a clone takes.
+                    return Some(unsafe { Box::from_raw(entry) });
+                }
+            }
+        }
+        self.rest().free.pop()
+    }
+
+    /// Empties the pool, and leaves `leave` in every slot.
+    fn empty(&self, leave: *mut Entry) {
+        for slot in self.shelves.iter().flat_map(|shelf| &shelf.0) {
+            let entry = slot.swap(leave, Ordering::AcqRel);
+            if !entry.is_null() {
+                // SAFETY: as in `take`.
+                drop(unsafe { Box::from_raw(entry) });
+            }
+        }
+        let mut rest = self.rest();
+        rest.closed = !leave.is_null();
+        let free = core::mem::take(&mut rest.free);
+        drop(rest);
+        // Destroyed with the list unlocked.
+        drop(free);
+    }
+
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        // Nothing that can panic runs under the lock.
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives an event back to its pool, or destroys it when the pool is closed.
+#[allow(unsafe_code)]
+fn put(entry: Box<Entry>) {
+    let own = own_shelf();
+    let entry = Box::into_raw(entry);
+    // SAFETY: this thread owns the entry, which keeps its store alive, until a slot takes it.
+    let store: *const Store = unsafe { Arc::as_ptr(&(*entry).store) };
+    for slot in 0..SLOTS {
+        // SAFETY: as above; the store is not touched after the exchange that gives the entry away.
+        let slot = unsafe { (*store).shelves.get(own % SHELVES).and_then(|shelf| shelf.0.get(slot)) };
+        let Some(slot) = slot else { continue };
+        if slot.load(Ordering::Relaxed).is_null()
+            && slot.compare_exchange(null_mut(), entry, Ordering::Release, Ordering::Relaxed).is_ok()
+        {
+            return;
+        }
+    }
+    // SAFETY: no slot took it, so that it is still this thread's.
+    let entry = unsafe { Box::from_raw(entry) };
+    let store = Arc::clone(&entry.store);
+    // Never waits for a lock: if somebody else is at the list, the event is destroyed.
+    if let Ok(mut rest) = store.rest.try_lock()
+        && !rest.closed
+    {
+        rest.free.push(entry);
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.empty(closed());
+    }
+}
+
+/// The calling thread's shelf.
+#[inline]
+fn own_shelf() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    thread_local! {
+        // 0 is none yet. It has no destructor, as events are dropped in those of other thread-locals too.
+        static OWN: Cell<usize> = const { Cell::new(0) };
+    }
+    OWN.with(|own| {
+        if own.get() == 0 {
+            own.set(NEXT.fetch_add(1, Ordering::Relaxed).max(1));
+        }
+        own.get()
+    })
+}
+
+/// An event taken from an [`EventPool`]. Dropping it gives it back.
+///
+/// It is used like any event. The methods that it has of its own do what those of [`BorrowedEvent`] do, and remember an
+/// error, after which the event is destroyed and not given back.
+pub struct PooledEvent(
+    /// Some until it is dropped or taken out.
+    Option<Box<Entry>>,
+);
+
+impl PooledEvent {
+    /// [`BorrowedEvent::record`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+        self.watch(self.entry.event.record(stream))
+    }
+
+    /// [`BorrowedEvent::query`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn query(&self) -> Result<bool> {
+        self.watch(self.entry.event.query())
+    }
+
+    /// [`BorrowedEvent::synchronize`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        self.watch(self.entry.event.synchronize())
+    }
+
+    /// [`BorrowedEvent::synchronize_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        self.watch(self.entry.event.synchronize_timeout(timeout))
+    }
+
+    /// Destroys the event when the guard is dropped, instead of giving it back.
+    pub fn discard(self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the event out of the pool for good.
+    pub fn into_event(self) -> Event {
+        let Entry { event, shelves: _ } = self.into_entry();
+        event
+    }
+
+    #[inline(always)]
+    fn watch<T>(&self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    #[allow(unsafe_code)]
+    fn into_entry(self) -> Entry {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: taken once, as `this` is neither used nor dropped afterwards.
+        unsafe { ManuallyDrop::take(&mut this.entry) }
+    }
+}
+
+impl Drop for PooledEvent {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: taken once, as this is the destructor and `into_entry` keeps it from running.
+        let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let shelves = Arc::clone(&entry.shelves);
+        let own = own_shard();
+        // Never waits for a lock: if others are at every list, the event is destroyed.
+        let free = (0..SHARDS).find_map(|next| shelves.shards.get((own + next) % SHARDS)?.0.try_lock().ok());
+        if let Some(mut free) = free {
+            free.push(entry);
+        }
+    }
+}
+
+impl Deref for PooledEvent {
+    type Target = BorrowedEvent;
+
+    #[inline(always)]
+    fn deref(&self) -> &BorrowedEvent {
+        &self.entry.event
+    }
+}
+
+impl AsRef<BorrowedEvent> for PooledEvent {
+    fn as_ref(&self) -> &BorrowedEvent {
+        self
+    }
+}
+
+impl fmt::Debug for PooledEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PooledEvent").field(&self.entry.event).finish()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventPool")
+            .field("context", &self.0.context)
+            .field("flags", &self.0.flags)
+            .finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(EventPool: Send, Sync, Clone);
+static_assertions::assert_impl_all!(PooledEvent: Send, Sync);

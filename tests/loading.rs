@@ -1,0 +1,950 @@
+//! Finding, opening and resolving the driver library: what succeeds, and what each failure says.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_int, c_void};
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::ptr::null_mut;
+
+use common::child::{Child, role, say};
+use common::counting::{calls, counting, fail_next};
+use common::{Door, Gpu, load, shared_library};
+use cuda_events::sys::*;
+use cuda_events::{
+    BorrowedStream, Context, DRIVER_VARIABLE, Device, Driver, Error, Event, EventFlags, LoadError, LoadFailure,
+    LoadOptions, Stream, StreamOptions, Version,
+};
+use cuda_soft_driver::SoftDriver;
+
+/// Where the system's search is told to look first.
+const SEARCH_VARIABLE: &str = "LD_LIBRARY_PATH";
+const USUAL: &str = "libcuda.so.1";
+const WSL: &str = "/usr/lib/wsl/lib/libcuda.so.1";
+
+/// A folder for one test, gone when it ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("cuda-events-{}-{test}", std::process::id()));
+        std::fs::create_dir(&path).expect("a folder for temporary files");
+        Self(path.canonicalize().expect("it is there"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn file(&self, name: &str, contents: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, contents).expect("a temporary file");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The error of a load that must fail. Its text is one line that says what it is about.
+#[track_caller]
+fn refused(loaded: Result<Driver, Error>) -> LoadError {
+    let error = loaded.expect_err("nothing there is a driver");
+    let text = error.to_string();
+    assert!(text.starts_with("no usable CUDA driver library: "), "{text}");
+    assert!(!text.contains('\n'), "{text}");
+    match error {
+        Error::Load(error) => {
+            assert_eq!(text, error.to_string());
+            *error
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The one failure of a load that tried one candidate.
+#[track_caller]
+fn only_failure(error: &LoadError, candidate: &Path) -> LoadFailure {
+    let [attempt] = error.attempts() else { panic!("one candidate, not {error:?}") };
+    assert_eq!(attempt.candidate(), Some(candidate));
+    attempt.failure().clone()
+}
+
+/// The system's text for a file that it could not open as a library.
+#[track_caller]
+fn open_text(failure: &LoadFailure) -> &str {
+    match failure {
+        LoadFailure::Open(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs the test `name` again in a process of its own, which must come to its end.
+fn in_child(name: &str, configure: impl FnOnce(&mut Command)) {
+    let mut child = Child::start_with(name, "loads", |command| {
+        command.env_remove(DRIVER_VARIABLE);
+        configure(command);
+    });
+    assert_eq!(child.receive(), "done");
+    child.finish();
+}
+
+// What a named file is.
+
+#[test]
+fn a_missing_file_is_named_with_the_systems_reason() {
+    let folder = Folder::new("missing");
+    let path = folder.path("libcuda.so.1");
+    let error = refused(Driver::load_from(&path));
+    let failure = only_failure(&error, &path);
+    assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
+    // Once the path, once the reason.
+    let text = error.to_string();
+    assert_eq!(text.matches(path.to_str().expect("an ASCII path")).count(), 1, "{text}");
+    assert_eq!(text.matches("No such file or directory").count(), 1, "{text}");
+}
+
+#[test]
+fn a_file_that_is_not_a_library() {
+    let folder = Folder::new("text");
+    let long = "This is the text of a letter, and it goes on for a while. ".repeat(40);
+    for (name, contents, reason) in [("letter", long.as_str(), "invalid ELF header"), ("empty", "", "file too short")] {
+        let path = folder.file(name, contents);
+        let error = refused(Driver::load_from(&path));
+        let failure = only_failure(&error, &path);
+        assert!(open_text(&failure).contains(reason), "{failure}");
+        assert!(error.to_string().contains(name) && error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_folder() {
+    let folder = Folder::new("folder");
+    let error = refused(Driver::load_from(&folder.0));
+    let failure = only_failure(&error, &folder.0);
+    assert!(open_text(&failure).contains("Is a directory"), "{failure}");
+}
+
+#[test]
+fn paths_that_no_file_can_have() {
+    for path in ["", "libcuda\0.so.1"] {
+        let error = refused(Driver::load_from(path));
+        let failure = only_failure(&error, Path::new(path));
+        assert!(!open_text(&failure).is_empty(), "{error}");
+    }
+}
+
+#[test]
+fn a_library_that_is_no_driver() {
+    // By a bare name, which goes through the system's search.
+    for library in ["libc.so.6", "libm.so.6"] {
+        let error = refused(Driver::load_from(library));
+        assert_eq!(only_failure(&error, Path::new(library)), LoadFailure::NotADriver);
+        let text = error.to_string();
+        assert!(text.contains(library) && text.contains("it exports no cuDriverGetVersion"), "{text}");
+    }
+}
+
+// What a driver must have. A resolver in front of the driver under test takes parts away.
+
+/// The exported names of `real`'s table without cuGetProcAddress, so that each entry point is asked for by its exported
+/// name; `replace` comes first.
+fn in_front_of(real: Driver, replace: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, Error> {
+    let mut resolve = |name: &CStr| {
+        if name.to_bytes().starts_with(b"cuGetProcAddress") {
+            return null_mut();
+        }
+        let entry = || ENTRY_POINTS.iter().find(|entry| entry.name == name);
+        replace(name).unwrap_or_else(|| entry().map_or(null_mut(), |entry| real.symbols().address(entry.function)))
+    };
+    // SAFETY: the addresses are those of a driver's table by their names, or a test's own functions of the same type.
+    unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
+}
+
+/// The one failure of a resolver function that gave no driver.
+#[track_caller]
+fn resolver_failure(loaded: Result<Driver, Error>) -> LoadFailure {
+    let error = refused(loaded);
+    assert!(error.to_string().contains("from a resolver function"), "{error}");
+    let [attempt] = error.attempts() else { panic!("one attempt, not {error:?}") };
+    assert_eq!(attempt.candidate(), None);
+    attempt.failure().clone()
+}
+
+type GetVersion = extern "C" fn(*mut c_int) -> CUresult;
+
+/// A `cuDriverGetVersion` that says `VERSION`, or fails with `CODE`.
+extern "C" fn get_version<const VERSION: c_int, const CODE: u32>(version: *mut c_int) -> CUresult {
+    if CODE == 0 {
+        // SAFETY: the loader passes a place for the one integer.
+        unsafe { version.write(VERSION) };
+    }
+    CUresult(CODE)
+}
+
+/// A replacement of `cuDriverGetVersion` alone.
+fn version(get_version: GetVersion) -> impl Fn(&CStr) -> Option<*mut c_void> {
+    move |name| (name == c"cuDriverGetVersion").then_some(get_version as *mut c_void)
+}
+
+#[test]
+fn all_missing_required_entry_points_are_named() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let hidden = [c"cuEventQuery", c"cuStreamWaitEvent"];
+    let failure = resolver_failure(in_front_of(real, |name| hidden.contains(&name).then_some(null_mut())));
+    assert_eq!(
+        failure,
+        LoadFailure::MissingSymbols {
+            driver: real.version(),
+            functions: vec![Function::cuEventQuery, Function::cuStreamWaitEvent],
+        }
+    );
+    let text = failure.to_string();
+    assert!(text.contains("cuEventQuery, cuStreamWaitEvent"), "{text}");
+    assert!(text.contains(&real.version().to_string()) && text.contains("CUDA 11.0"), "{text}");
+}
+
+#[test]
+fn a_driver_with_nothing_but_its_version_lacks_all_that_is_required() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, |name| (name != c"cuDriverGetVersion").then_some(null_mut())));
+    let required = ENTRY_POINTS.iter().filter(|entry| entry.required).map(|entry| entry.function);
+    let functions = required.filter(|function| *function != Function::cuDriverGetVersion).collect();
+    assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
+}
+
+#[test]
+fn a_missing_optional_entry_point_is_no_obstacle() {
+    let (real, _soft) = load(&LoadOptions::new());
+    for entry in ENTRY_POINTS.iter().filter(|entry| !entry.required) {
+        let driver = in_front_of(real, |name| (name == entry.name).then_some(null_mut()));
+        let driver = driver.unwrap_or_else(|error| panic!("without {}: {error}", entry.function));
+        assert!(driver.symbols().address(entry.function).is_null(), "{entry:?}");
+    }
+}
+
+#[test]
+fn a_resolver_that_finds_nothing() {
+    let nothing = &mut |_: &CStr| null_mut();
+    // SAFETY: it gives no address at all.
+    let failure = resolver_failure(unsafe { Driver::from_resolver(nothing, &LoadOptions::new()) });
+    assert_eq!(failure, LoadFailure::NotADriver);
+}
+
+#[test]
+fn the_toolkits_stub_is_recognised() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, version(get_version::<0, 34>)));
+    assert_eq!(failure, LoadFailure::Stub);
+    let text = failure.to_string();
+    for part in ["stub library", "CUDA_ERROR_STUB_LIBRARY", "34", "install the NVIDIA display driver"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_driver_that_does_not_tell_its_version() {
+    let (real, _soft) = load(&LoadOptions::new());
+    for (get_version, code, name) in
+        [(get_version::<0, 999> as GetVersion, 999, "CUDA_ERROR_UNKNOWN"), (get_version::<0, 4242>, 4242, "4242")]
+    {
+        let failure = resolver_failure(in_front_of(real, version(get_version)));
+        assert_eq!(failure, LoadFailure::Version(CUresult(code)));
+        assert!(failure.to_string().contains("cuDriverGetVersion") && failure.to_string().contains(name), "{failure}");
+    }
+}
+
+// What a driver is too old for.
+
+/// A driver of 11.8 in front of the one under test, with a context.
+fn old_driver(gpu: &Gpu) -> (Driver, Context) {
+    let driver = in_front_of(gpu.driver, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    (driver, context)
+}
+
+#[test]
+fn a_call_that_the_driver_is_too_old_for_is_unsupported() {
+    let gpu = Gpu::new();
+    let (driver, context) = old_driver(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let error = stream.id().expect_err("ids came with 12.0");
+    assert_eq!(
+        error,
+        Error::Unsupported {
+            function: Function::cuStreamGetId,
+            since: Version::new(12, 0),
+            driver: Version::new(11, 8)
+        }
+    );
+    assert_eq!(driver.version(), Version::new(11, 8));
+    let text = error.to_string();
+    for part in ["cuStreamGetId", "12.0", "11.8", "update the driver"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn nothing_newer_than_the_driver_is_in_its_table() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let driver = in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
+    for entry in ENTRY_POINTS {
+        let there = !driver.symbols().address(entry.function).is_null();
+        let expected = entry.version <= Version::new(11, 8) && entry.base != "cuGetProcAddress";
+        assert_eq!(there, expected, "{entry:?}");
+    }
+}
+
+#[test]
+fn an_older_entry_point_stands_in_for_a_newer_one() {
+    let gpu = Gpu::new();
+    let (_, context) = old_driver(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let start = Event::new(&context, EventFlags::TIMING).expect("an event");
+    let end = Event::new(&context, EventFlags::TIMING).expect("an event");
+    // Since 12.8 there is cuEventElapsedTime_v2.
+    let error = start.elapsed_ms(&end).expect_err("neither is recorded");
+    assert_eq!(error.function(), Some(Function::cuEventElapsedTime));
+    start.record(&stream).and_then(|()| end.record(&stream)).and_then(|()| end.synchronize()).expect("idle work");
+    assert!(start.elapsed_ms(&end).expect("both are done") >= 0.0);
+    // Since 11.4 there is cuDeviceGetUuid_v2, and a driver of 11.0 has cuDeviceGetUuid.
+    let oldest = in_front_of(gpu.driver, version(get_version::<11000, 0>)).expect("a driver of 11.0 is enough");
+    assert!(oldest.symbols().cuDeviceGetUuid_v2.is_none());
+    let device = Device::new(oldest, 0).expect("device 0");
+    assert_eq!(device.uuid().expect("a UUID").as_bytes().len(), 16);
+}
+
+#[test]
+fn a_driver_of_before_cuda_11_is_refused_with_its_version() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, version(get_version::<10020, 0>)));
+    let LoadFailure::MissingSymbols { driver, functions } = &failure else { panic!("{failure:?}") };
+    assert_eq!(*driver, Version::new(10, 2));
+    assert_eq!(*functions, [Function::cuDevicePrimaryCtxRelease_v2]);
+    assert!(failure.to_string().contains("CUDA driver 10.2 lacks cuDevicePrimaryCtxRelease_v2"), "{failure}");
+}
+
+#[test]
+fn no_device() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let driver = counting(real);
+    fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
+    let error = Device::new(driver, 0).expect_err("cuInit says that there is none");
+    assert_eq!(error, Error::Driver { function: Function::cuInit, code: CUresult::CUDA_ERROR_NO_DEVICE });
+    let text = error.to_string();
+    for part in ["cuInit", "CUDA_ERROR_NO_DEVICE (100)", "no CUDA device is visible", "CUDA_VISIBLE_DEVICES"] {
+        assert!(text.contains(part), "{text}");
+    }
+    fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
+    assert_eq!(Device::count(driver), Err(error));
+    // It was only a failure: the next attempt initialises.
+    assert!(Device::count(driver).expect("there is a device after all") > 0);
+}
+
+// Where the library is looked for. The environment is the process's, so each of these runs in one of its own.
+
+/// The candidates and reasons of a default search that finds nothing because `folder` has a bad library of that name.
+#[track_caller]
+fn assert_default_search_found_nothing(folder: &Path) {
+    let loaded = Driver::load();
+    if Path::new(WSL).exists() {
+        // The second candidate is good here: the first one's failure is not the end.
+        assert_eq!(loaded.expect("the driver of WSL").library(), Path::new(WSL).canonicalize().ok().as_deref());
+        return;
+    }
+    let error = refused(loaded);
+    let candidates: Vec<_> = error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
+    assert_eq!(candidates, [Path::new(USUAL), Path::new(WSL)]);
+    let reasons: Vec<_> = error.attempts().iter().map(|attempt| open_text(attempt.failure())).collect();
+    assert!(reasons[0].contains("invalid ELF header"), "{reasons:?}");
+    assert!(reasons[1].contains("No such file or directory"), "{reasons:?}");
+    let bad = folder.join(USUAL);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "no usable CUDA driver library: libcuda.so.1: {}: invalid ELF header; /usr/lib/wsl/lib/libcuda.so.1: \
+             cannot open shared object file: No such file or directory",
+            bad.display()
+        )
+    );
+}
+
+/// A file of the driver's name that the system's search finds before any other, and that is no library.
+fn bad_library(folder: &Folder) {
+    folder.file(USUAL, &"not a library ".repeat(100));
+}
+
+#[test]
+fn every_candidate_is_named_with_its_own_reason() {
+    if role().is_some() {
+        let folder = std::env::var_os(SEARCH_VARIABLE).expect("set by the parent");
+        assert_default_search_found_nothing(Path::new(&folder));
+        return say("done");
+    }
+    let folder = Folder::new("candidates");
+    bad_library(&folder);
+    in_child("every_candidate_is_named_with_its_own_reason", |command| {
+        command.env(SEARCH_VARIABLE, &folder.0);
+    });
+}
+
+#[test]
+fn the_default_search_finds_this_machines_driver_or_says_why_not() {
+    if role().is_some() {
+        match Driver::load() {
+            Ok(driver) => {
+                let library = driver.library().expect("it came from a library");
+                let name = library.file_name().and_then(|name| name.to_str()).expect("an ASCII name");
+                assert!(name.starts_with("libcuda.so."), "{}", library.display());
+                assert!(library.is_absolute() && driver.version() >= Version::new(11, 0), "{driver:?}");
+            }
+            Err(error) => {
+                assert_ne!(Door::chosen(), Door::Native, "{error}");
+                let error = refused(Err(error));
+                let candidates: Vec<_> = error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
+                assert_eq!(candidates, [Path::new(USUAL), Path::new(WSL)]);
+                for attempt in error.attempts() {
+                    assert!(open_text(attempt.failure()).contains("No such file or directory"), "{error}");
+                }
+                assert!(error.to_string().contains(USUAL) && error.to_string().contains(WSL), "{error}");
+            }
+        }
+        return say("done");
+    }
+    in_child("the_default_search_finds_this_machines_driver_or_says_why_not", |_| {});
+}
+
+#[test]
+fn the_default_search_is_the_systems() {
+    if role().is_some() {
+        let driver = Driver::load().expect("the parent put one in the way");
+        assert_eq!(driver.library(), shared_library().canonicalize().ok().as_deref());
+        return say("done");
+    }
+    let folder = Folder::new("search");
+    symlink(shared_library(), folder.path(USUAL)).expect("a symbolic link");
+    in_child("the_default_search_is_the_systems", |command| {
+        command.env(SEARCH_VARIABLE, &folder.0);
+    });
+}
+
+#[test]
+fn the_variable_names_the_one_library() {
+    if role().is_some() {
+        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        if named.exists() {
+            let driver = Driver::load().expect("the variable names a driver");
+            assert_eq!(driver.library(), named.canonicalize().ok().as_deref());
+            assert_eq!(Driver::load(), Ok(driver));
+        } else {
+            // The system's search would find a driver, but nothing takes the place of what was named.
+            let error = refused(Driver::load());
+            let failure = only_failure(&error, &named);
+            assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
+        }
+        return say("done");
+    }
+    let folder = Folder::new("variable");
+    symlink(shared_library(), folder.path(USUAL)).expect("a symbolic link");
+    for named in [shared_library(), folder.path("missing.so")] {
+        in_child("the_variable_names_the_one_library", |command| {
+            command.env(DRIVER_VARIABLE, named).env(SEARCH_VARIABLE, &folder.0);
+        });
+    }
+}
+
+#[test]
+fn the_variable_takes_no_relative_path() {
+    if role().is_some() {
+        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let error = refused(Driver::load());
+        assert_eq!(only_failure(&error, &named), LoadFailure::RelativePath);
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("{}: CUDA_EVENTS_DRIVER takes an absolute path only", named.display())),
+            "{text}"
+        );
+        return say("done");
+    }
+    let library = shared_library();
+    let (folder, name) = (library.parent().expect("a folder"), library.file_name().expect("a name"));
+    // Both would open.
+    for named in [PathBuf::from(name), Path::new(".").join(name)] {
+        in_child("the_variable_takes_no_relative_path", |command| {
+            command.env(DRIVER_VARIABLE, named).env(SEARCH_VARIABLE, folder).current_dir(folder);
+        });
+    }
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    if role().is_some() {
+        let folder = std::env::var_os(SEARCH_VARIABLE).expect("set by the parent");
+        assert_default_search_found_nothing(Path::new(&folder));
+        return say("done");
+    }
+    let folder = Folder::new("empty-variable");
+    bad_library(&folder);
+    in_child("an_empty_variable_is_none", |command| {
+        command.env(DRIVER_VARIABLE, "").env(SEARCH_VARIABLE, &folder.0);
+    });
+}
+
+#[test]
+fn the_programs_own_choice_outranks_the_variable() {
+    if role().is_some() {
+        let (good, bad) = (shared_library(), PathBuf::from("/nowhere/libcuda.so.1"));
+        if std::env::var_os(DRIVER_VARIABLE) == Some(bad.clone().into()) {
+            let driver = Driver::load_from(&good).expect("the program names a driver");
+            assert_eq!(driver.library(), good.canonicalize().ok().as_deref());
+        } else {
+            let error = refused(Driver::load_from(&bad));
+            open_text(&only_failure(&error, &bad));
+        }
+        return say("done");
+    }
+    for named in [shared_library(), PathBuf::from("/nowhere/libcuda.so.1")] {
+        in_child("the_programs_own_choice_outranks_the_variable", |command| {
+            command.env(DRIVER_VARIABLE, named);
+        });
+    }
+}
+
+/// Whether the kernel says that this process has more rights than whoever started it.
+fn is_privileged() -> bool {
+    unsafe extern "C" {
+        fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
+    }
+    const AT_SECURE: std::ffi::c_ulong = 23;
+    // SAFETY: the declaration is the C library's; the call reads what the kernel gave this process.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
+/// A line of this process's status, in words.
+fn status(key: &str) -> Vec<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line of that name");
+    line.trim_start_matches(':').split_whitespace().map(|word| word.parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_privileged_process_ignores_the_variable() {
+    const TEST: &str = "a_privileged_process_ignores_the_variable";
+    if role().is_some() {
+        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let privileged = is_privileged();
+        match Driver::load() {
+            Ok(driver) => assert_eq!(driver.library() == named.canonicalize().ok().as_deref(), !privileged),
+            Err(error) => {
+                assert!(privileged, "{error}");
+                assert_eq!(refused(Err(error)).attempts().len(), 2);
+            }
+        }
+        return say(if privileged { "ignored" } else { "honoured" });
+    }
+
+    // A copy of this test that sets another group than ours, which gives it no right that matters.
+    let own = status("Gid")[0];
+    let root = status("Uid")[1] == 0;
+    let another = if root { Some(65534) } else { status("Groups").into_iter().find(|group| *group != own) };
+    let Some(another) = another else { return not_run(TEST, "it needs root, or a user with a second group") };
+    if status("NoNewPrivs")[0] != 0 {
+        return not_run(TEST, "this process may not start privileged ones (no_new_privs)");
+    }
+    let folder = Folder::new("privileged");
+    let copy = folder.path("test");
+    std::fs::copy(std::env::current_exe().expect("the test binary has a path"), &copy).expect("a copy");
+    let run = |expected: &str| {
+        let answer = |program: &Path| {
+            let mut command = Command::new(program);
+            command.args(["--exact", TEST, "--nocapture", "--test-threads=1"]);
+            command.env("CUDA_EVENTS_TEST_CHILD", "loads").env(DRIVER_VARIABLE, shared_library());
+            let output = command.output().expect("the copy starts");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        answer(&copy).contains(&format!("@ {expected}"))
+    };
+    // The set-up is good: the same copy without the bit takes the variable.
+    assert!(run("honoured"));
+    std::os::unix::fs::chown(&copy, None, Some(another)).expect("a group of ours");
+    std::fs::set_permissions(&copy, Permissions::from_mode(0o2710)).expect("the copy is ours");
+    if run("honoured") {
+        assert!(!root, "{}: set-group-ID programs do not work there; set TMPDIR", folder.0.display());
+        return not_run(TEST, "set-group-ID programs do not work in the folder for temporary files");
+    }
+    assert!(run("ignored"));
+}
+
+/// Says so past the harness, which shows no output of a test that passes.
+fn not_run(test: &str, why: &str) {
+    use std::io::Write;
+    writeln!(std::io::stderr(), "NOT RUN: {test}: {why}").expect("stderr is open");
+}
+
+// What is remembered.
+
+#[test]
+fn success_is_remembered_and_failure_is_not() {
+    let folder = Folder::new("remembered");
+    let path = folder.path("driver.so");
+    refused(Driver::load_from(&path));
+    refused(Driver::load_from(&path));
+    symlink(shared_library(), &path).expect("a symbolic link");
+    let driver = Driver::load_from(&path).expect("now it is there");
+    assert_eq!(driver.library(), shared_library().canonicalize().ok().as_deref());
+    assert_eq!(Driver::load_from(&path), Ok(driver));
+    assert_eq!(Driver::load_with(&LoadOptions::new().path(&path)), Ok(driver));
+    std::fs::remove_file(&path).expect("it was there");
+    assert_eq!(Driver::load_from(&path), Ok(driver));
+    // Other options are another table.
+    let per_thread = LoadOptions::new().path(shared_library()).per_thread_default_stream(true);
+    let per_thread = Driver::load_with(&per_thread).expect("the same library");
+    assert_ne!(per_thread, driver);
+    assert!(per_thread.is_per_thread_default_stream() && !driver.is_per_thread_default_stream());
+}
+
+#[test]
+fn threads_that_load_at_once_get_the_same_driver() {
+    let folder = Folder::new("threads");
+    let path = folder.path("driver.so");
+    symlink(shared_library(), &path).expect("a symbolic link");
+    let drivers: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Driver::load_from(&path).expect("a driver"))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert!(drivers.iter().all(|driver| *driver == drivers[0]), "{drivers:?}");
+}
+
+// How entry points are asked for. A cuGetProcAddress of the tests' own stands in front of the driver's.
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    WithStatus,
+    WithoutStatus,
+    Exports,
+}
+
+/// How the lookup of one name goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Spoiled {
+    /// Success, and NULL.
+    SuccessWithNull,
+    /// An error code, and the place for the address left as it was.
+    ErrorAndUntouched,
+    /// An error code, and an address all the same.
+    ErrorWithAddress,
+    /// Success with the status "version not sufficient", and an address all the same.
+    StatusWithAddress,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    base: String,
+    version: c_int,
+    flags: u64,
+}
+
+thread_local! {
+    static REAL: Cell<Option<Driver>> = const { Cell::new(None) };
+    static ASKED: RefCell<Vec<Asked>> = const { RefCell::new(Vec::new()) };
+    static SPOILED: Cell<Option<(&'static CStr, Spoiled)>> = const { Cell::new(None) };
+}
+
+extern "C" fn lookup_with_status(
+    name: *const u8,
+    address: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+    status: *mut CUdriverProcAddressQueryResult,
+) -> CUresult {
+    let real = REAL.get().expect("set before loading").symbols().cuGetProcAddress_v2.expect("a driver of 12.0");
+    answer(name, address, version, flags, || {
+        // SAFETY: what the loader passed, passed on; it has a place for the status.
+        unsafe {
+            let code = real(name, address, version, flags, status);
+            if let Some((_, Spoiled::StatusWithAddress)) = spoiled(name) {
+                status.write(CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+            }
+            code
+        }
+    })
+}
+
+extern "C" fn lookup_without_status(
+    name: *const u8,
+    address: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+) -> CUresult {
+    let real = REAL.get().expect("set before loading").symbols().cuGetProcAddress.expect("a driver of 11.3");
+    // SAFETY: what the loader passed, passed on.
+    answer(name, address, version, flags, || unsafe { real(name, address, version, flags) })
+}
+
+/// Whether the test wants the lookup of this name to go wrong.
+fn spoiled(name: *const u8) -> Option<(&'static CStr, Spoiled)> {
+    // SAFETY: the loader passes a C string.
+    let name = unsafe { CStr::from_ptr(name.cast()) };
+    SPOILED.get().filter(|(spoiled, _)| *spoiled == name)
+}
+
+/// Writes down what was asked, and answers as the driver does or as the test wants it.
+fn answer(
+    name: *const u8,
+    address: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+    ask: impl FnOnce() -> CUresult,
+) -> CUresult {
+    // SAFETY: the loader passes a C string.
+    let base = unsafe { CStr::from_ptr(name.cast()) }.to_str().expect("an ASCII name").to_owned();
+    ASKED.with_borrow_mut(|asked| asked.push(Asked { base, version, flags }));
+    match spoiled(name).map(|(_, spoiled)| spoiled) {
+        None | Some(Spoiled::StatusWithAddress) => ask(),
+        Some(Spoiled::SuccessWithNull) => {
+            // SAFETY: the loader passes a place for the address.
+            unsafe { address.write(null_mut()) };
+            CUresult::CUDA_SUCCESS
+        }
+        Some(Spoiled::ErrorAndUntouched) => CUresult::CUDA_ERROR_NOT_FOUND,
+        Some(Spoiled::ErrorWithAddress) => {
+            ask();
+            CUresult::CUDA_ERROR_NOT_FOUND
+        }
+    }
+}
+
+/// Loads through one way of lookup, and tells what was asked of cuGetProcAddress.
+fn load_by(
+    way: Way,
+    real: Driver,
+    soft: Option<&SoftDriver>,
+    options: &LoadOptions,
+) -> (Result<Driver, Error>, Vec<Asked>) {
+    // What dlsym finds, not what the table holds: the per-thread twins are in it too.
+    let library = driver_library(real);
+    let export = |name: &CStr| match (soft, &library) {
+        (Some(soft), _) => soft.resolve(name),
+        (None, Some(library)) => {
+            // SAFETY: the symbol is only taken as an address.
+            unsafe { library.get::<*mut c_void>(name) }.map_or(null_mut(), |symbol| *symbol)
+        }
+        (None, None) => unreachable!("a driver is in the process or in a library"),
+    };
+    let mut resolve = |name: &CStr| match (name.to_bytes(), way) {
+        (b"cuGetProcAddress_v2", Way::WithStatus) => lookup_with_status as *mut c_void,
+        (b"cuGetProcAddress", Way::WithoutStatus) => lookup_without_status as *mut c_void,
+        (b"cuGetProcAddress_v2" | b"cuGetProcAddress", _) => null_mut(),
+        _ => export(name),
+    };
+    REAL.set(Some(real));
+    ASKED.take();
+    // SAFETY: the driver's own functions by their exported names, and two of this test with the same types.
+    let driver = unsafe { Driver::from_resolver(&mut resolve, options) };
+    (driver, ASKED.take())
+}
+
+/// The library of a driver that has one. It is open already, and stays so.
+fn driver_library(driver: Driver) -> Option<libloading::Library> {
+    // SAFETY: the library was initialised when the driver was loaded.
+    driver.library().map(|library| unsafe { libloading::Library::new(library) }.expect("it is open already"))
+}
+
+#[test]
+fn each_entry_point_is_asked_for_at_its_own_version() {
+    let (real, soft) = load(&LoadOptions::new());
+    for way in [Way::WithStatus, Way::WithoutStatus] {
+        for per_thread in [false, true] {
+            let options = LoadOptions::new().per_thread_default_stream(per_thread);
+            let (driver, asked) = load_by(way, real, soft.as_ref(), &options);
+            driver.unwrap_or_else(|error| panic!("{way:?}, {per_thread}: {error}"));
+            let expected: Vec<_> = ENTRY_POINTS
+                .iter()
+                .map(|entry| {
+                    let twin = entry.per_thread_version.filter(|_| per_thread);
+                    let (version, flags) = twin.map_or((entry.version, 1), |twin| (twin, 2));
+                    Asked { base: entry.base.to_owned(), version: version.as_raw() as c_int, flags }
+                })
+                .filter(|asked| asked.version <= real.version().as_raw() as c_int)
+                .collect();
+            assert_eq!(asked, expected, "{way:?}, {per_thread}");
+        }
+    }
+}
+
+#[test]
+fn nothing_newer_than_the_driver_is_asked_for() {
+    let (real, soft) = load(&LoadOptions::new());
+    REAL.set(Some(real));
+    ASKED.take();
+    let mut resolve = |name: &CStr| match name.to_bytes() {
+        b"cuDriverGetVersion" => get_version::<12000, 0> as *mut c_void,
+        b"cuGetProcAddress_v2" => lookup_with_status as *mut c_void,
+        other => panic!("{} is asked for by its exported name", String::from_utf8_lossy(other)),
+    };
+    // SAFETY: functions of this test with the types of those names.
+    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }.expect("a driver of 12.0");
+    let asked = ASKED.take();
+    assert!(asked.iter().all(|asked| asked.version <= 12000), "{asked:?}");
+    assert!(asked.iter().any(|asked| asked.version == 12000), "{asked:?}");
+    assert!(driver.symbols().cuStreamGetId.is_some() && driver.symbols().cuEventElapsedTime_v2.is_none());
+    drop(soft);
+}
+
+#[test]
+fn all_ways_of_lookup_give_the_same_table() {
+    let (real, soft) = load(&LoadOptions::new());
+    for per_thread in [false, true] {
+        let options = LoadOptions::new().per_thread_default_stream(per_thread);
+        let table = |way| {
+            let (driver, asked) = load_by(way, real, soft.as_ref(), &options);
+            assert_eq!(asked.is_empty(), way == Way::Exports);
+            driver.unwrap_or_else(|error| panic!("{way:?}: {error}"))
+        };
+        let reference = table(Way::WithStatus);
+        assert_eq!(reference.is_per_thread_default_stream(), per_thread);
+        for way in [Way::WithoutStatus, Way::Exports] {
+            let driver = table(way);
+            for entry in ENTRY_POINTS {
+                let addresses = [reference, driver].map(|driver| driver.symbols().address(entry.function));
+                // These two are the tests' own, or hidden.
+                if entry.base == "cuGetProcAddress" {
+                    continue;
+                }
+                // NVIDIA's driver may give another address for an export than by lookup.
+                if Door::chosen() == Door::Native {
+                    assert_eq!(addresses[0].is_null(), addresses[1].is_null(), "{way:?}: {entry:?}");
+                } else {
+                    assert_eq!(addresses[0], addresses[1], "{way:?}, {per_thread}: {entry:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_per_thread_option_selects_the_twins() {
+    let (real, soft) = load(&LoadOptions::new());
+    for way in [Way::WithStatus, Way::WithoutStatus, Way::Exports] {
+        let table = |per_thread| {
+            let options = LoadOptions::new().per_thread_default_stream(per_thread);
+            load_by(way, real, soft.as_ref(), &options).0.expect("the same driver")
+        };
+        let (legacy, per_thread) = (table(false), table(true));
+        for entry in ENTRY_POINTS {
+            let addresses = [legacy, per_thread].map(|driver| driver.symbols().address(entry.function));
+            let same = entry.per_thread_version.is_none() || addresses[0].is_null();
+            assert_eq!(addresses[0] == addresses[1], same, "{way:?}: {entry:?}");
+        }
+    }
+}
+
+#[test]
+fn the_null_stream_is_the_threads_own_with_the_per_thread_option() {
+    let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(true));
+    // SAFETY: NULL is the default stream's handle.
+    let null = unsafe { BorrowedStream::from_raw(&gpu.context, null_mut()) };
+    let own = BorrowedStream::per_thread_default(&gpu.context).id().expect("an id");
+    let legacy = BorrowedStream::legacy_default(&gpu.context).id().expect("an id");
+    assert_eq!(null.id(), Ok(own));
+    assert_ne!(own, legacy);
+    let others = std::thread::scope(|scope| scope.spawn(|| null.id()).join()).expect("no panic");
+    assert_ne!(others, Ok(own));
+}
+
+#[test]
+fn a_lookup_that_finds_nothing_is_a_missing_entry_point() {
+    let (real, soft) = load(&LoadOptions::new());
+    for (way, spoiled) in [
+        (Way::WithStatus, Spoiled::SuccessWithNull),
+        (Way::WithStatus, Spoiled::ErrorAndUntouched),
+        (Way::WithStatus, Spoiled::ErrorWithAddress),
+        (Way::WithStatus, Spoiled::StatusWithAddress),
+        (Way::WithoutStatus, Spoiled::SuccessWithNull),
+        (Way::WithoutStatus, Spoiled::ErrorAndUntouched),
+        (Way::WithoutStatus, Spoiled::ErrorWithAddress),
+    ] {
+        let options = LoadOptions::new();
+        SPOILED.set(Some((c"cuEventQuery", spoiled)));
+        let failure = resolver_failure(load_by(way, real, soft.as_ref(), &options).0);
+        let functions = vec![Function::cuEventQuery];
+        assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions }, "{way:?}, {spoiled:?}");
+        SPOILED.set(Some((c"cuStreamGetId", spoiled)));
+        let driver = load_by(way, real, soft.as_ref(), &options).0.expect("what is missing is optional");
+        assert!(driver.symbols().cuStreamGetId.is_none(), "{way:?}, {spoiled:?}");
+        SPOILED.set(None);
+    }
+}
+
+// Loading initialises nothing.
+
+#[test]
+fn loading_makes_no_call_that_initialises() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let (driver, made) = calls(|| counting(real));
+    assert_eq!(made, []);
+    // The first use of a device does, once.
+    let (_, made) = calls(|| (Device::new(driver, 0), Device::new(driver, 0)));
+    assert_eq!(made, [Function::cuInit, Function::cuDeviceGet, Function::cuDeviceGet]);
+}
+
+#[test]
+fn a_loaded_driver_is_not_initialised_and_survives_a_fork() {
+    const TEST: &str = "a_loaded_driver_is_not_initialised_and_survives_a_fork";
+    if role().is_some() {
+        unsafe extern "C" {
+            fn fork() -> c_int;
+            fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+            fn _exit(status: c_int) -> !;
+        }
+        let (driver, _soft) = load(&LoadOptions::new());
+        let mut count = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_INITIALIZED);
+
+        // SAFETY: the declarations are the C library's. This process was started to run this one test, on the main
+        // thread, so the child may go on as it likes.
+        match unsafe { fork() } {
+            0 => {
+                let used = use_device(driver);
+                if let Err(error) = &used {
+                    say(&format!("in the forked child: {error}"));
+                }
+                // SAFETY: as above; the harness's own end of the process belongs to the parent.
+                unsafe { _exit(c_int::from(used.is_err())) }
+            }
+            process => {
+                assert!(process > 0, "fork failed");
+                let mut status = -1;
+                // SAFETY: a place for the one integer.
+                assert_eq!(unsafe { waitpid(process, &mut status, 0) }, process);
+                assert_eq!(status, 0, "the forked child failed");
+                // The parent may use it too, for it has not yet.
+                use_device(driver).expect("the parent's own use");
+            }
+        }
+        return say("done");
+    }
+    in_child(TEST, |_| {});
+}
+
+/// A little of everything.
+fn use_device(driver: Driver) -> Result<(), Error> {
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    let stream = Stream::new(&context, StreamOptions::new())?;
+    let event = stream.record_event(EventFlags::TIMING)?;
+    event.synchronize()?;
+    assert!(event.query()?);
+    event.close()?;
+    stream.close()
+}
