@@ -88,6 +88,8 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. The driver was not asked.
     ExportOfImport,
+    /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
+    InterprocessPool,
     /// The context's streams have no such priority. The driver was not asked: it would have clamped it silently.
     PriorityOutOfRange {
         /// What was asked for.
@@ -157,15 +159,23 @@ impl fmt::Display for Error {
                     None => Ok(()),
                 }
             }
-            Self::Unsupported { function, since, driver } => {
+            Self::Unsupported { function, since, driver } if driver < since => {
                 write!(f, "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the driver")
             }
+            Self::Unsupported { function, since, driver } => write!(
+                f,
+                "{function} is missing from the driver, which says that it supports CUDA {driver} and so should have this \
+                 call of CUDA {since}"
+            ),
             Self::ForkedChild { function } => write!(
                 f,
                 "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
                  survive a fork; fork before the first use of a device, or start the child with exec"
             ),
-            Self::NoSuchDevice { ordinal, count: 0 } => write!(f, "there is no device {ordinal}: there is no device"),
+            Self::NoSuchDevice { ordinal, count: 0 } => write!(
+                f,
+                "there is no device {ordinal}: this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+            ),
             Self::NoSuchDevice { ordinal, count: 1 } => {
                 write!(f, "there is no device {ordinal}: the only device is device 0")
             }
@@ -182,26 +192,31 @@ impl fmt::Display for Error {
                 }
                 f.write_str("; both must belong to one context")
             }
-            Self::TimingDisabled { function, code } => {
-                write!(f, "{function} failed with {code}: create both events with EventFlags::TIMING")
-            }
+            Self::TimingDisabled { function, code } => write!(
+                f,
+                "{function} failed with {code}: one of the two events takes no time stamps; create both with \
+                 EventFlags::TIMING, which interprocess events cannot have"
+            ),
             Self::NotRecorded { function, code } => {
-                write!(f, "{function} failed with {code}: an event was never recorded; record both before")
+                write!(f, "{function} failed with {code}: one of the two events was never recorded; record both first")
             }
-            Self::NotReady { function, code } => {
-                write!(
-                    f,
-                    "{function} failed with {code}: an event is not completed; synchronize with the later one before"
-                )
-            }
+            Self::NotReady { function, code } => write!(
+                f,
+                "{function} failed with {code}: the work before one of the two events is not done; synchronize with the \
+                 later event first"
+            ),
             Self::TimingWithInterprocess => f.write_str(
-                "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events",
+                "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create \
+                 one event for each",
             ),
             Self::NotInterprocess => {
                 f.write_str("only an event created with EventFlags::INTERPROCESS has an IPC descriptor")
             }
             Self::ExportOfImport => f.write_str(
                 "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+            ),
+            Self::InterprocessPool => f.write_str(
+                "a pool cannot hold interprocess events: one that was given back may still be open in another process",
             ),
             Self::PriorityOutOfRange { priority, least, greatest } => write!(
                 f,
@@ -213,15 +228,9 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Load(error) => Some(&**error),
-            Self::Descriptor(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// No `source`: the text of a load or descriptor error is this error's own text already, and a report that prints the
+// chain would say it twice.
+impl std::error::Error for Error {}
 
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
@@ -274,10 +283,15 @@ impl fmt::Display for DescriptorError {
         f.write_str("IPC event descriptor refused: ")?;
         match self {
             Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
-            Self::Magic => f.write_str("these bytes are no descriptor of this crate"),
-            Self::Version { found } => {
-                write!(f, "it is of version {found}; this crate knows version {}", crate::ipc::DESCRIPTOR_VERSION)
-            }
+            Self::Magic => f.write_str(
+                "these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
+                 IpcEventDescriptor::from_raw",
+            ),
+            Self::Version { found } => write!(
+                f,
+                "it is of version {found}, and this cuda-events reads version {}; use the same release in both processes",
+                crate::ipc::DESCRIPTOR_VERSION
+            ),
             Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
             Self::SameProcess { pid } => write!(
                 f,

@@ -40,6 +40,7 @@
 
 pub mod sys;
 
+mod completion;
 mod context;
 mod device;
 mod driver;
@@ -48,9 +49,11 @@ mod event;
 mod fork;
 mod ipc;
 mod loader;
+mod pool;
 mod stream;
 mod version;
 
+pub use completion::Completion;
 pub use context::{Context, CurrentContext};
 pub use device::{Device, Uuid};
 pub use driver::Driver;
@@ -58,5 +61,6 @@ pub use error::{DescriptorError, Error, Result};
 pub use event::{BorrowedEvent, Event, EventFlags};
 pub use ipc::IpcEventDescriptor;
 pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
+pub use pool::{EventPool, PooledEvent};
 pub use stream::{BorrowedStream, PriorityRange, Stream, StreamOptions};
 pub use version::Version;

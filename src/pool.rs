@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -66,6 +67,7 @@ struct Shelf([AtomicPtr<Entry>; SLOTS]);
 #[derive(Default)]
 struct Rest {
     closed: bool,
+    #[allow(clippy::vec_box, reason = "an entry goes back into a slot in its box")]
     free: Vec<Box<Entry>>,
 }
 
@@ -110,8 +112,8 @@ impl EventPool {
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
         match store.take(own_shelf()) {
-            Some(entry) => Ok(PooledEvent(Some(entry))),
-            None => self.create().map(|entry| PooledEvent(Some(entry))),
+            Some(entry) => Ok(PooledEvent::new(entry)),
+            None => self.create().map(PooledEvent::new),
         }
     }
 
@@ -122,7 +124,7 @@ impl EventPool {
     /// Those of [`Event::new`]; what was created until then stays in the pool.
     pub fn reserve(&self, count: usize) -> Result<()> {
         for _ in 0..count {
-            drop(PooledEvent(Some(self.create()?)));
+            drop(PooledEvent::new(self.create()?));
         }
         Ok(())
     }
@@ -253,12 +255,16 @@ fn own_shelf() -> usize {
 ///
 /// It is used like any event. The methods that it has of its own do what those of [`BorrowedEvent`] do, and remember an
 /// error, after which the event is destroyed and not given back.
-pub struct PooledEvent(
-    /// Some until it is dropped or taken out.
-    Option<Box<Entry>>,
-);
+pub struct PooledEvent {
+    /// Taken once, by the destructor.
+    entry: ManuallyDrop<Box<Entry>>,
+}
 
 impl PooledEvent {
+    fn new(entry: Box<Entry>) -> Self {
+        Self { entry: ManuallyDrop::new(entry) }
+    }
+
     /// [`BorrowedEvent::record`].
     ///
     /// # Errors
@@ -298,47 +304,27 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize_timeout(timeout))
     }
 
-    /// Destroys the event when the guard is dropped, instead of giving it back.
+    /// Destroys the event instead of giving it back.
     pub fn discard(self) {
-        self.failed.store(true, Ordering::Relaxed);
-    }
-
-    /// Takes the event out of the pool for good.
-    pub fn into_event(self) -> Event {
-        let Entry { event, shelves: _ } = self.into_entry();
-        event
+        self.entry.failed.store(true, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn watch<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
-            self.failed.store(true, Ordering::Relaxed);
+            self.entry.failed.store(true, Ordering::Relaxed);
         }
         result
-    }
-
-    #[allow(unsafe_code)]
-    fn into_entry(self) -> Entry {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: taken once, as `this` is neither used nor dropped afterwards.
-        unsafe { ManuallyDrop::take(&mut this.entry) }
     }
 }
 
 impl Drop for PooledEvent {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: taken once, as this is the destructor and `into_entry` keeps it from running.
+        // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if self.failed.load(Ordering::Relaxed) {
-            return;
-        }
-        let shelves = Arc::clone(&entry.shelves);
-        let own = own_shard();
-        // Never waits for a lock: if others are at every list, the event is destroyed.
-        let free = (0..SHARDS).find_map(|next| shelves.shards.get((own + next) % SHARDS)?.0.try_lock().ok());
-        if let Some(mut free) = free {
-            free.push(entry);
+        if !entry.failed.load(Ordering::Relaxed) {
+            put(entry);
         }
     }
 }
@@ -360,7 +346,7 @@ impl AsRef<BorrowedEvent> for PooledEvent {
 
 impl fmt::Debug for PooledEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PooledEvent").field(&self.entry.event).finish()
+        f.debug_tuple("PooledEvent").field(&**self).finish()
     }
 }
 

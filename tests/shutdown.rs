@@ -67,7 +67,7 @@ fn an_exit_handler_drops_after_the_driver_is_gone() {
 fn threads_that_still_work_at_exit_see_an_error_and_no_crash() {
     const NAME: &str = "threads_that_still_work_at_exit_see_an_error_and_no_crash";
     if child::role().is_some() {
-        let gpu = Box::leak(Box::new(Gpu::new()));
+        let gpu: &Gpu = Box::leak(Box::new(Gpu::new()));
         let (ready, started) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let stream = gpu.stream();

@@ -38,6 +38,10 @@ mod supported {
     ///
     /// The library's initialisation code runs.
     pub(crate) unsafe fn open(path: &Path) -> Result<Library, String> {
+        if path.as_os_str().is_empty() {
+            // To dlopen it would name the program itself.
+            return Err("the path is empty".to_owned());
+        }
         #[cfg(unix)]
         // SAFETY: passed on to the caller. RTLD_NOW makes an unresolved symbol an error here and not a crash later.
         let library = unsafe {

@@ -5,6 +5,8 @@ use core::time::Duration;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use cuda_events::{Driver, LoadOptions};
+
 use crate::abi::*;
 use crate::config::{Config, OnMisuse, Rules, Scheduler, Time};
 use crate::entry;
@@ -94,6 +96,29 @@ impl SoftDriver {
     /// shutdown.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
         entry::resolve(self.machine(), name.to_bytes())
+    }
+
+    /// The driver as `cuda-events` sees it.
+    ///
+    /// # Panics
+    ///
+    /// When the settings leave out what `cuda-events` requires; see [`try_driver`](Self::try_driver).
+    pub fn driver(&self) -> Driver {
+        match self.try_driver(&LoadOptions::new()) {
+            Ok(driver) => driver,
+            Err(error) => panic!("the software driver is not one that cuda-events can use: {error}"),
+        }
+    }
+
+    /// The driver as `cuda-events` sees it with these options.
+    ///
+    /// # Errors
+    ///
+    /// What [`Driver::from_resolver`] answers: a version or settings without a required entry point.
+    pub fn try_driver(&self, options: &LoadOptions) -> cuda_events::Result<Driver> {
+        // SAFETY: the addresses are those of functions that this crate compiles from the types of the very list that
+        // `cuda-events` resolves; they are part of the program and keep the driver's contracts.
+        unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
     /// What was done that is undefined on a real driver, where [`OnMisuse::Error`] is set.

@@ -1,0 +1,315 @@
+//! Completions as futures, on any executor.
+//!
+//! Host functions would be the other way to learn of a completion, and the wrong one: the driver does not run them once
+//! the context has failed, so that such a future would never resolve. Here one thread asks, and an error resolves it.
+
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context as TaskContext, Poll, Waker};
+use core::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::fork;
+use crate::pool::PooledEvent;
+use crate::stream::BorrowedStream;
+use crate::sys::{CUresult, CUstreamCaptureMode, Function};
+
+/// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
+const PAUSE: Duration = Duration::from_micros(40);
+/// How long it sleeps at the most, when nothing has completed for long.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// The share of a core that it may use: one of this many parts.
+const SHARE: u32 = 10;
+
+/// A future that resolves when all work that an event's last record stands for is done.
+///
+/// It resolves with an error when the context fails, and at once when the event is done or was never recorded. It needs
+/// no particular executor. One thread, started when it is first needed and asleep while nothing is pending, asks the
+/// driver for all pending completions of the process; it does not disturb stream captures of other threads. Dropping a
+/// future before it resolves makes no driver call; the event is destroyed by that thread.
+///
+/// `E` is what holds the event: an [`Event`], an `Arc<Event>` to go on using it, or a [`PooledEvent`].
+///
+/// ```
+/// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+/// #             std::task::Poll::Ready(output) => return output,
+/// #             std::task::Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// block_on(async {
+///     // An event of one's own.
+///     stream.record_event(EventFlags::empty())?.await?;
+///     // Everything that is in the stream now.
+///     stream.completion()?.await
+/// })?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "futures do nothing unless they are awaited"]
+#[derive(Debug)]
+pub struct Completion<E: AsRef<BorrowedEvent> + Send + Sync + 'static = Event> {
+    entry: Arc<Entry<E>>,
+    /// Whether the poller has the entry.
+    registered: bool,
+}
+
+#[derive(Debug)]
+struct Entry<E> {
+    event: E,
+    cancelled: AtomicBool,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    result: Option<Result<()>>,
+    waker: Option<Waker>,
+}
+
+impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
+    /// Waits for the event's record at the time when the future is polled: record first.
+    pub fn new(event: E) -> Self {
+        let entry = Entry { event, cancelled: AtomicBool::new(false), outcome: Mutex::default() };
+        Self { entry: Arc::new(entry), registered: false }
+    }
+}
+
+impl BorrowedStream {
+    /// A future that resolves when all work that is in the stream now is done.
+    ///
+    /// It records an event of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`record_event`](Self::record_event).
+    pub fn completion(&self) -> Result<Completion> {
+        Ok(Completion::new(self.record_event(EventFlags::empty())?))
+    }
+}
+
+/// `event.await`; the event is destroyed when it is done.
+impl IntoFuture for Event {
+    type Output = Result<()>;
+    type IntoFuture = Completion;
+
+    fn into_future(self) -> Completion {
+        Completion::new(self)
+    }
+}
+
+/// `event.await`; the event goes back to its pool when it is done.
+impl IntoFuture for PooledEvent {
+    type Output = Result<()>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Completion<Self> {
+        Completion::new(self)
+    }
+}
+
+/// So that `Completion<Arc<Event>>` leaves the event in use.
+impl AsRef<BorrowedEvent> for Arc<Event> {
+    fn as_ref(&self) -> &BorrowedEvent {
+        self
+    }
+}
+
+impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
+        if fork::forked() {
+            // The poller did not come along.
+            return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
+        }
+        let mut outcome = lock(&self.entry.outcome);
+        if let Some(result) = &outcome.result {
+            return Poll::Ready(result.clone());
+        }
+        if !self.registered {
+            let result = relaxed(self.entry.event.as_ref(), BorrowedEvent::query);
+            if let Some(result) = settled(result) {
+                outcome.result = Some(result.clone());
+                return Poll::Ready(result);
+            }
+        }
+        match &mut outcome.waker {
+            Some(waker) => waker.clone_from(task.waker()),
+            None => outcome.waker = Some(task.waker().clone()),
+        }
+        drop(outcome);
+        if !self.registered {
+            self.registered = register(Arc::clone(&self.entry) as Arc<dyn Pending>);
+            if !self.registered {
+                // The system has no thread for it: let the executor ask again.
+                task.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Drop for Completion<E> {
+    fn drop(&mut self) {
+        self.entry.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a query says of a wait: over with success or an error, or not over.
+fn settled(query: Result<bool>) -> Option<Result<()>> {
+    match query {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// What the poller sees of an entry.
+trait Pending: Send + Sync {
+    fn driver(&self) -> Driver;
+    /// Asks once; whether there is nothing left to ask.
+    fn ask(&self) -> bool;
+}
+
+impl<E: AsRef<BorrowedEvent> + Send + Sync> Pending for Entry<E> {
+    fn driver(&self) -> Driver {
+        self.event.as_ref().context().driver()
+    }
+
+    fn ask(&self) -> bool {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Some(result) = settled(self.event.as_ref().query()) else { return false };
+        let mut outcome = lock(&self.outcome);
+        outcome.result = Some(result);
+        let waker = outcome.waker.take();
+        drop(outcome);
+        if let Some(waker) = waker {
+            // A waker that panics must not take the poller with it.
+            let _ = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| waker.wake()));
+        }
+        true
+    }
+}
+
+/// The poller's inbox.
+struct Inbox {
+    arrived: Vec<Arc<dyn Pending>>,
+    started: bool,
+    asleep: bool,
+}
+
+static INBOX: Mutex<Inbox> = Mutex::new(Inbox { arrived: Vec::new(), started: false, asleep: false });
+static ARRIVAL: Condvar = Condvar::new();
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is locked here is never left half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands an entry to the poller; whether there is one.
+fn register(entry: Arc<dyn Pending>) -> bool {
+    let mut inbox = lock(&INBOX);
+    if !inbox.started {
+        let thread = std::thread::Builder::new().name("cuda-events".to_owned()).spawn(poll_for_ever);
+        inbox.started = thread.is_ok();
+        if !inbox.started {
+            return false;
+        }
+    }
+    inbox.arrived.push(entry);
+    if core::mem::take(&mut inbox.asleep) {
+        ARRIVAL.notify_one();
+    }
+    true
+}
+
+fn poll_for_ever() {
+    sleep_precisely();
+    let mut pending: Vec<Arc<dyn Pending>> = Vec::new();
+    let mut drivers: Vec<Driver> = Vec::new();
+    let mut changed = Instant::now();
+    loop {
+        let mut inbox = lock(&INBOX);
+        while pending.is_empty() && inbox.arrived.is_empty() {
+            inbox.asleep = true;
+            inbox = ARRIVAL.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+        }
+        let before = pending.len();
+        pending.append(&mut inbox.arrived);
+        drop(inbox);
+        for entry in pending.iter().skip(before) {
+            let driver = entry.driver();
+            if !drivers.contains(&driver) {
+                // From now on this thread's queries leave other threads' captures alone.
+                exchange_capture_mode(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+                drivers.push(driver);
+            }
+        }
+        let started = Instant::now();
+        let all = pending.len();
+        pending.retain(|entry| !entry.ask());
+        let asked = started.elapsed();
+        if all != before || pending.len() != all {
+            changed = Instant::now();
+        }
+        if !pending.is_empty() {
+            // What has been quiet for long may be told a little later, in proportion.
+            let quiet = (changed.elapsed() / 500).clamp(PAUSE, LONGEST_PAUSE);
+            std::thread::sleep(quiet.max(asked * (SHARE - 1)));
+        }
+    }
+}
+
+/// Makes short sleeps of this thread as short as they are asked to be; Linux adds 50 us else.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn sleep_precisely() {
+    use core::ffi::{c_int, c_ulong};
+    const PR_SET_TIMERSLACK: c_int = 29;
+    unsafe extern "C" {
+        fn prctl(option: c_int, ...) -> c_int;
+    }
+    // SAFETY: the option takes one number and concerns this thread only. Without it completions are told later.
+    unsafe { prctl(PR_SET_TIMERSLACK, 1000 as c_ulong) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sleep_precisely() {}
+
+/// Makes a call that must not invalidate a capture of another thread, which a query of any event else does.
+fn relaxed<T>(event: &BorrowedEvent, call: impl FnOnce(&BorrowedEvent) -> T) -> T {
+    let driver = event.context().driver();
+    let before = exchange_capture_mode(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+    let result = call(event);
+    if let Some(before) = before {
+        exchange_capture_mode(driver, before);
+    }
+    result
+}
+
+/// Sets the calling thread's capture mode and gives the one before.
+#[allow(unsafe_code)]
+fn exchange_capture_mode(driver: Driver, mut mode: CUstreamCaptureMode) -> Option<CUstreamCaptureMode> {
+    // SAFETY: a place that holds the new mode and takes the old one.
+    let code = unsafe { (driver.symbols().cuThreadExchangeStreamCaptureMode)(&mut mode) };
+    (code == CUresult::CUDA_SUCCESS).then_some(mode)
+}

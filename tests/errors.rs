@@ -1,0 +1,499 @@
+//! What each error says, and that the cause it names is the cause.
+
+mod common;
+
+use std::error::Error as _;
+use std::ptr::null_mut;
+
+use common::counting::{calls, counting, fail_next};
+use common::{Gpu, Latch, check};
+use cuda_events::sys::{CUcontext, CUresult, Function};
+use cuda_events::{
+    Context, DescriptorError, Device, Driver, Error, Event, EventFlags, LoadFailure, Stream, StreamOptions, Version,
+};
+
+const RECORD: Function = Function::cuEventRecord;
+const ELAPSED: Function = Function::cuEventElapsedTime_v2;
+const HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
+
+/// A plain refusal by the driver.
+fn refused(function: Function, code: CUresult) -> Error {
+    Error::Driver { function, code }
+}
+
+/// Every kind of error with its whole text.
+fn texts() -> Vec<(Error, &'static str)> {
+    vec![
+        (
+            refused(Function::cuEventQuery, CUresult::CUDA_ERROR_UNKNOWN),
+            "cuEventQuery failed with CUDA_ERROR_UNKNOWN (999)",
+        ),
+        (refused(Function::cuEventQuery, CUresult(4242)), "cuEventQuery failed with an unknown CUDA error (4242)"),
+        (
+            Error::Unsupported {
+                function: Function::cuStreamGetId,
+                since: Version::new(12, 0),
+                driver: Version::new(11, 8),
+            },
+            "cuStreamGetId needs CUDA 12.0, and the driver supports CUDA 11.8: update the driver",
+        ),
+        (
+            Error::Unsupported {
+                function: Function::cuStreamGetId,
+                since: Version::new(12, 0),
+                driver: Version::new(12, 0),
+            },
+            "cuStreamGetId is missing from the driver, which says that it supports CUDA 12.0 and so should have this \
+             call of CUDA 12.0",
+        ),
+        (
+            Error::ForkedChild { function: RECORD },
+            "cuEventRecord was not called: this process was forked after CUDA was initialised, and CUDA does not \
+             survive a fork; fork before the first use of a device, or start the child with exec",
+        ),
+        (
+            Error::NoSuchDevice { ordinal: 0, count: 0 },
+            "there is no device 0: this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES",
+        ),
+        (Error::NoSuchDevice { ordinal: 1, count: 1 }, "there is no device 1: the only device is device 0"),
+        (Error::NoSuchDevice { ordinal: 9, count: 8 }, "there is no device 9: the devices are 0 to 7"),
+        (
+            Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 0 },
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context of device \
+             0 than the stream; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 1 },
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of device 0, \
+             the stream to one of device 1; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch { function: ELAPSED, code: HANDLE, event_device: 2, other_device: 2 },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context \
+             of device 2 than the other event; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch { function: ELAPSED, code: HANDLE, event_device: 2, other_device: 1 },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of \
+             device 2, the other event to one of device 1; both must belong to one context",
+        ),
+        (
+            Error::TimingDisabled { function: ELAPSED, code: HANDLE },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events takes no time \
+             stamps; create both with EventFlags::TIMING, which interprocess events cannot have",
+        ),
+        (
+            Error::NotRecorded { function: ELAPSED, code: HANDLE },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never \
+             recorded; record both first",
+        ),
+        (
+            Error::NotReady { function: ELAPSED, code: CUresult::CUDA_ERROR_NOT_READY },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_NOT_READY (600): the work before one of the two events is \
+             not done; synchronize with the later event first",
+        ),
+        (
+            Error::TimingWithInterprocess,
+            "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create one \
+             event for each",
+        ),
+        (Error::NotInterprocess, "only an event created with EventFlags::INTERPROCESS has an IPC descriptor"),
+        (
+            Error::ExportOfImport,
+            "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+        ),
+        (
+            Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
+            "stream priority -6 is out of range: this context has 0 (least important) to -5 (most important)",
+        ),
+        (
+            DescriptorError::Length { found: 64, expected: 96 }.into(),
+            "IPC event descriptor refused: it has 64 bytes, not 96",
+        ),
+        (
+            DescriptorError::Magic.into(),
+            "IPC event descriptor refused: these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 \
+             bytes are read by IpcEventDescriptor::from_raw",
+        ),
+        (
+            DescriptorError::Version { found: 2 }.into(),
+            "IPC event descriptor refused: it is of version 2, and this cuda-events reads version 1; use the same \
+             release in both processes",
+        ),
+        (
+            DescriptorError::Checksum.into(),
+            "IPC event descriptor refused: it was damaged on the way (its check value does not fit)",
+        ),
+        (
+            DescriptorError::SameProcess { pid: 17 }.into(),
+            "IPC event descriptor refused: it was exported by this process (id 17), and an interprocess event can be \
+             opened only in another one; if it comes from a process in another pid namespace, the two must not have \
+             the same id",
+        ),
+        (
+            DescriptorError::OtherDevice { exported: Some(1), context: 0 }.into(),
+            "IPC event descriptor refused: its event belongs to device 1, and the context to device 0; open it in a \
+             context of device 1",
+        ),
+        (
+            DescriptorError::OtherDevice { exported: None, context: 0 }.into(),
+            "IPC event descriptor refused: its event belongs to a device that this process does not see, and the \
+             context to device 0; look at CUDA_VISIBLE_DEVICES in both processes",
+        ),
+    ]
+}
+
+/// What is said beside a code, where it tells what to do.
+fn advice() -> Vec<(Function, u32, &'static str)> {
+    let open = Function::cuIpcOpenEventHandle;
+    let failed_work = "work on the device failed and took the context with it; only a new process recovers";
+    let ipc_memory = "the device's memory, or the context's interprocess events (a few thousand), are used up";
+    let mismatch = "the driver library does not fit the kernel driver; after a driver update, reboot";
+    vec![
+        (Function::cuInit, 4, "the driver is shutting down with the process"),
+        (
+            Function::cuInit,
+            34,
+            "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver",
+        ),
+        (Function::cuInit, 100, "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"),
+        (Function::cuInit, 803, mismatch),
+        (Function::cuInit, 804, mismatch),
+        (
+            open,
+            205,
+            "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids",
+        ),
+        (open, 201, "an event cannot be opened in the process that exported it"),
+        (open, 2, ipc_memory),
+        (Function::cuIpcGetEventHandle, 2, ipc_memory),
+        (Function::cuEventCreate, 2, ipc_memory),
+        (Function::cuEventCreate, 201, "no context is current on this thread"),
+        (RECORD, 709, "the context was destroyed"),
+        (
+            Function::cuEventQuery,
+            907,
+            "the event was last recorded in a capture; only waits and graph nodes may use it",
+        ),
+        (RECORD, 900, "a stream capture in progress does not allow this call"),
+        (RECORD, 901, "an earlier call invalidated the stream's capture"),
+        (
+            Function::cuStreamWaitEvent,
+            905,
+            "a capturing stream can wait only for events of its own capture, unless the wait is external",
+        ),
+        (RECORD, 906, "the legacy default stream cannot be used while a blocking stream captures"),
+        (RECORD, 700, failed_work),
+        (RECORD, 702, failed_work),
+        (RECORD, 710, failed_work),
+        (RECORD, 714, failed_work),
+        (RECORD, 715, failed_work),
+        (RECORD, 716, failed_work),
+        (RECORD, 717, failed_work),
+        (RECORD, 718, failed_work),
+        (RECORD, 719, failed_work),
+    ]
+}
+
+#[test]
+fn errors_fit_in_two_registers() {
+    assert!(size_of::<Error>() <= 16);
+    assert!(size_of::<Result<(), Error>>() <= 16);
+    assert!(size_of::<Result<bool, Error>>() <= 16);
+    assert!(size_of::<Result<f32, Error>>() <= 16);
+}
+
+#[test]
+fn every_error_has_its_text() {
+    for (error, text) in texts() {
+        assert_eq!(error.to_string(), text);
+    }
+    for (function, code, advice) in advice() {
+        let code = CUresult(code);
+        let name = code.name().expect("a known code");
+        let text = format!("{function} failed with {name} ({}): {advice}", code.0);
+        assert_eq!(refused(function, code).to_string(), text);
+    }
+}
+
+#[test]
+fn every_load_failure_has_its_text() {
+    let functions = vec![Function::cuInit, Function::cuEventQuery];
+    for (failure, text) in [
+        (LoadFailure::Open("libcuda.so.1: what the system says".to_owned()), "libcuda.so.1: what the system says"),
+        (LoadFailure::RelativePath, "CUDA_EVENTS_DRIVER takes an absolute path only"),
+        (LoadFailure::NotADriver, "not a CUDA driver: it exports no cuDriverGetVersion"),
+        (
+            LoadFailure::Stub,
+            "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for linking only; take its folder \
+             out of the library search path and install the NVIDIA display driver",
+        ),
+        (LoadFailure::Version(CUresult::CUDA_ERROR_UNKNOWN), "cuDriverGetVersion failed with CUDA_ERROR_UNKNOWN (999)"),
+        (
+            LoadFailure::MissingSymbols { driver: Version::new(10, 2), functions },
+            "CUDA driver 10.2 lacks cuInit, cuEventQuery; this crate needs the entry points of CUDA 11.0",
+        ),
+    ] {
+        assert_eq!(failure.to_string(), text);
+    }
+    let error = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
+    assert!(error.to_string().starts_with("no usable CUDA driver library: /nowhere/libcuda.so.1: "), "{error}");
+}
+
+#[test]
+fn a_text_is_one_plain_line_and_nothing_of_it_comes_twice_in_a_report() {
+    let load = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
+    for error in texts().into_iter().map(|(error, _)| error).chain([load]) {
+        let text = error.to_string();
+        assert!(!text.contains('\n') && !text.contains("  ") && !text.ends_with('.'), "{text}");
+        let mut source = error.source();
+        while let Some(error) = source {
+            assert!(!text.contains(&error.to_string()), "{text}");
+            source = error.source();
+        }
+    }
+}
+
+#[test]
+fn every_error_names_the_call_and_the_code() {
+    for (error, text) in texts() {
+        // What the text names first is the call, where one call is to blame.
+        if let Some(named) = text.split(' ').next().filter(|word| word.starts_with("cu")) {
+            assert_eq!(error.function().expect("the call that the text names").name(), named);
+        }
+        let named = text.split_once("failed with ").map(|_| error.code().expect("the code that the text names"));
+        if let Some(code) = named {
+            assert!(text.contains(&code.to_string()), "{text}");
+        }
+    }
+    let calls = |error: Error| (error.function(), error.code());
+    assert_eq!(calls(refused(RECORD, CUresult(4242))), (Some(RECORD), Some(CUresult(4242))));
+    assert_eq!(calls(Error::ForkedChild { function: RECORD }), (Some(RECORD), None));
+    assert_eq!(
+        calls(Error::NoSuchDevice { ordinal: 1, count: 1 }),
+        (Some(Function::cuDeviceGet), Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
+    );
+    assert_eq!(
+        calls(DescriptorError::SameProcess { pid: 17 }.into()),
+        (Some(Function::cuIpcOpenEventHandle), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT))
+    );
+    for nobody_was_asked in [
+        Error::TimingWithInterprocess,
+        Error::NotInterprocess,
+        Error::ExportOfImport,
+        Error::PriorityOutOfRange { priority: 1, least: 0, greatest: 0 },
+        DescriptorError::Checksum.into(),
+        Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file"),
+    ] {
+        assert_eq!(calls(nobody_was_asked), (None, None));
+    }
+}
+
+// Causes, on the driver under test.
+
+/// Another context of the same device, current nowhere.
+struct Other {
+    context: Option<Context>,
+    raw: CUcontext,
+    driver: Driver,
+}
+
+impl Other {
+    fn new(gpu: &Gpu) -> Self {
+        let symbols = gpu.driver.symbols();
+        let (mut raw, mut popped) = (null_mut(), null_mut());
+        // SAFETY: places for the two handles.
+        unsafe {
+            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
+            check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
+        }
+        assert_eq!(popped, raw);
+        // SAFETY: the context lives as long as this does, and the tests drop before it what they make in it.
+        let context = unsafe { Context::from_raw(gpu.driver, raw) }.expect("a live context");
+        Self { context: Some(context), raw, driver: gpu.driver }
+    }
+
+    fn context(&self) -> &Context {
+        self.context.as_ref().expect("it is there until the drop")
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.context = None;
+        // SAFETY: created above, destroyed once.
+        check(Function::cuCtxDestroy_v2, unsafe { (self.driver.symbols().cuCtxDestroy_v2)(self.raw) });
+    }
+}
+
+fn timing(context: &Context) -> Event {
+    Event::new(context, EventFlags::TIMING).expect("an event")
+}
+
+fn stream(context: &Context) -> Stream {
+    Stream::new(context, StreamOptions::new()).expect("a stream")
+}
+
+/// The call that `elapsed_ms` makes on this driver.
+fn elapsed(gpu: &Gpu) -> Function {
+    if gpu.driver.symbols().cuEventElapsedTime_v2.is_some() { ELAPSED } else { Function::cuEventElapsedTime }
+}
+
+#[test]
+fn a_record_on_a_stream_of_another_context() {
+    let gpu = Gpu::new();
+    let other = Other::new(&gpu);
+    let (own, foreign) = (stream(&gpu.context), stream(other.context()));
+    let event = timing(&gpu.context);
+    let error = Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 0 };
+    assert_eq!(event.record(&foreign), Err(error.clone()));
+    assert_eq!(timing(other.context()).record(&own), Err(error));
+    // It was only refused.
+    assert_eq!(event.record(&own), Ok(()));
+    assert_eq!(event.synchronize(), Ok(()));
+}
+
+#[test]
+fn the_time_between_events_of_two_contexts() {
+    let gpu = Gpu::new();
+    let other = Other::new(&gpu);
+    let (own, foreign) = (stream(&gpu.context), stream(other.context()));
+    let (start, end) = (timing(&gpu.context), timing(other.context()));
+    start.record(&own).and_then(|()| start.synchronize()).expect("idle work");
+    end.record(&foreign).and_then(|()| end.synchronize()).expect("idle work");
+    let error = Error::ContextMismatch { function: elapsed(&gpu), code: HANDLE, event_device: 0, other_device: 0 };
+    assert_eq!(start.elapsed_ms(&end), Err(error.clone()));
+    assert_eq!(end.elapsed_ms(&start), Err(error));
+}
+
+#[test]
+fn the_time_between_events_without_time_stamps() {
+    let gpu = Gpu::new();
+    let stream = stream(&gpu.context);
+    let error = Error::TimingDisabled { function: elapsed(&gpu), code: HANDLE };
+    let timing = timing(&gpu.context);
+    timing.record(&stream).expect("a record");
+    for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS] {
+        let plain = Event::new(&gpu.context, flags).expect("an event");
+        // Recorded or not, this is what is wrong.
+        for _ in 0..2 {
+            assert_eq!(plain.elapsed_ms(&timing), Err(error.clone()), "{flags:?}");
+            assert_eq!(timing.elapsed_ms(&plain), Err(error.clone()), "{flags:?}");
+            assert_eq!(plain.elapsed_ms(&plain), Err(error.clone()), "{flags:?}");
+            plain.record(&stream).and_then(|()| plain.synchronize()).expect("idle work");
+        }
+    }
+}
+
+#[test]
+fn the_time_from_or_to_an_event_that_was_never_recorded() {
+    let gpu = Gpu::new();
+    let stream = stream(&gpu.context);
+    let (recorded, never) = (timing(&gpu.context), timing(&gpu.context));
+    recorded.record(&stream).and_then(|()| recorded.synchronize()).expect("idle work");
+    let error = Error::NotRecorded { function: elapsed(&gpu), code: HANDLE };
+    assert_eq!(recorded.elapsed_ms(&never), Err(error.clone()));
+    assert_eq!(never.elapsed_ms(&recorded), Err(error.clone()));
+    assert_eq!(never.elapsed_ms(&never), Err(error));
+}
+
+#[test]
+fn the_time_to_an_event_that_is_not_done() {
+    let gpu = Gpu::new();
+    let stream = stream(&gpu.context);
+    let (start, end) = (timing(&gpu.context), timing(&gpu.context));
+    start.record(&stream).and_then(|()| start.synchronize()).expect("idle work");
+    let latch = Latch::hold(&stream);
+    end.record(&stream).expect("a record");
+    let error = Error::NotReady { function: elapsed(&gpu), code: CUresult::CUDA_ERROR_NOT_READY };
+    assert_eq!(start.elapsed_ms(&end), Err(error.clone()));
+    assert_eq!(end.elapsed_ms(&start), Err(error));
+    latch.release();
+    end.synchronize().expect("the work ends");
+    assert!(start.elapsed_ms(&end).expect("both are done") > 0.0);
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    let gpu = Gpu::new();
+    let count = Device::count(gpu.driver).expect("a count");
+    for ordinal in [count, count + 1, i32::MAX as u32, u32::MAX] {
+        assert_eq!(Device::new(gpu.driver, ordinal), Err(Error::NoSuchDevice { ordinal, count }));
+    }
+}
+
+#[test]
+fn an_event_that_would_be_timed_and_interprocess() {
+    let gpu = Gpu::new();
+    let driver = counting(gpu.driver);
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    for flags in [EventFlags::TIMING | EventFlags::INTERPROCESS, EventFlags::all()] {
+        let (refused, made) = calls(|| Event::new(&context, flags).map(drop));
+        assert_eq!((refused, made), (Err(Error::TimingWithInterprocess), vec![]));
+    }
+}
+
+#[test]
+fn what_has_no_known_cause_stays_the_drivers_answer() {
+    let gpu = Gpu::new();
+    let driver = counting(gpu.driver);
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let stream = stream(&context);
+    let (start, end) = (timing(&context), timing(&context));
+    let unknown = CUresult(4242);
+    // One context, so a refused handle is not explained by it.
+    for code in [HANDLE, unknown] {
+        fail_next(RECORD, code);
+        assert_eq!(start.record(&stream), Err(refused(RECORD, code)));
+    }
+    for code in [unknown, CUresult::CUDA_ERROR_LAUNCH_FAILED, CUresult::CUDA_ERROR_CAPTURED_EVENT] {
+        fail_next(elapsed(&gpu), code);
+        assert_eq!(start.elapsed_ms(&end), Err(refused(elapsed(&gpu), code)));
+    }
+    // An error is never "not done".
+    for code in [HANDLE, unknown] {
+        fail_next(Function::cuEventQuery, code);
+        assert_eq!(start.query(), Err(refused(Function::cuEventQuery, code)));
+        fail_next(Function::cuStreamQuery, code);
+        assert_eq!(stream.query(), Err(refused(Function::cuStreamQuery, code)));
+    }
+}
+
+#[test]
+fn a_failure_to_create_names_the_call_that_failed() {
+    let gpu = Gpu::new();
+    let driver = counting(gpu.driver);
+    let memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    let device = Device::new(driver, 0).expect("device 0");
+    fail_next(Function::cuDevicePrimaryCtxRetain, memory);
+    assert_eq!(Context::primary(device), Err(refused(Function::cuDevicePrimaryCtxRetain, memory)));
+    let context = Context::primary(device).expect("the primary context");
+    for function in [
+        Function::cuCtxGetCurrent,
+        Function::cuCtxPushCurrent_v2,
+        Function::cuEventCreate,
+        Function::cuCtxPopCurrent_v2,
+    ] {
+        fail_next(function, memory);
+        assert_eq!(Event::new(&context, EventFlags::empty()).map(drop), Err(refused(function, memory)));
+        // A pop that was made to fail has left the context on the stack.
+        if function == Function::cuCtxPopCurrent_v2 {
+            let mut popped = null_mut();
+            // SAFETY: a place for the handle.
+            check(function, unsafe { (gpu.driver.symbols().cuCtxPopCurrent_v2)(&mut popped) });
+            assert_eq!(popped, context.as_raw());
+        }
+    }
+    let options = StreamOptions::new();
+    for (options, function) in [
+        (options, Function::cuStreamCreate),
+        (options.priority(0), Function::cuCtxGetStreamPriorityRange),
+        (options.priority(0), Function::cuStreamCreateWithPriority),
+    ] {
+        fail_next(function, memory);
+        assert_eq!(Stream::new(&context, options).map(drop), Err(refused(function, memory)));
+    }
+    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
+    fail_next(Function::cuIpcGetEventHandle, memory);
+    assert_eq!(event.ipc_descriptor(), Err(refused(Function::cuIpcGetEventHandle, memory)));
+}

@@ -1,0 +1,337 @@
+//! Interprocess events between real processes. The child is this test binary again, in one of the roles below.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::ptr::null_mut;
+
+use common::*;
+use cuda_events::sys::*;
+use cuda_soft_driver::{Rules, SoftDriver};
+
+const IPC: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
+fn export(raw: &Raw, event: CUevent) -> CUipcEventHandle {
+    let mut handle = CUipcEventHandle { reserved: [0; 64] };
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0, OK);
+    handle
+}
+
+fn open(raw: &Raw, handle: CUipcEventHandle) -> Result<CUevent, u32> {
+    let mut event = null_mut();
+    match unsafe { (raw.cuIpcOpenEventHandle)(&mut event, handle) }.0 {
+        OK => Ok(event),
+        code => Err(code),
+    }
+}
+
+fn to_text(handle: &CUipcEventHandle) -> String {
+    handle.reserved.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_text(text: &str) -> CUipcEventHandle {
+    let mut reserved = [0; 64];
+    for (at, byte) in reserved.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap();
+    }
+    CUipcEventHandle { reserved }
+}
+
+/// A child process in a role, and the lines to and from it.
+struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(role: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
+            .env("SOFT_ROLE", role)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// The child's next line; the test harness's own lines are left out.
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the child ended");
+            if let Some((_, said)) = line.trim_end().split_once("::") {
+                return said.to_owned();
+            }
+        }
+    }
+
+    fn finish(mut self) {
+        drop(self.input.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn say(line: &str) {
+    println!("::{line}");
+    std::io::stdout().flush().unwrap();
+}
+
+fn hear() -> String {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    line.trim_end().to_owned()
+}
+
+/// What the child processes do.
+#[test]
+#[ignore = "only started by the other tests"]
+fn child() {
+    let Ok(role) = std::env::var("SOFT_ROLE") else { return };
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    match role.as_str() {
+        // Imports an event, has a stream wait for it, then records it.
+        "import" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            say(&raw.query(event).to_string());
+            raw.wait(stream, event);
+            say(if raw.busy(stream) { "waiting" } else { "idle" });
+            raw.sync(stream);
+            assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
+            say(&format!("done {}", raw.query(event)));
+            let mut handle = CUipcEventHandle { reserved: [0; 64] };
+            assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0, INVALID_HANDLE, "re-export");
+            assert_eq!(raw.elapsed(event, event), Err(INVALID_HANDLE));
+            hear();
+            let latch = raw.latch(stream);
+            raw.record(event, stream);
+            say("recorded");
+            hear();
+            latch.release();
+            raw.sync(stream);
+            say("released");
+        }
+        // Tries descriptors until there are no more; says each result.
+        "open" => loop {
+            let line = hear();
+            if line.is_empty() {
+                break;
+            }
+            match open(&raw, from_text(&line)) {
+                Ok(event) => {
+                    let code = raw.query(event);
+                    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+                    say(&format!("open {code}"));
+                }
+                Err(code) => say(&code.to_string()),
+            }
+        },
+        // Keeps one import and says what it shows, again and again.
+        "keep" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            loop {
+                say(&raw.query(event).to_string());
+                if hear().is_empty() {
+                    break;
+                }
+            }
+        }
+        // Exports an event that is never done, and waits to be killed.
+        "export" => {
+            let event = raw.event(IPC);
+            let _latch = raw.latch(stream);
+            raw.record(event, stream);
+            say(&to_text(&export(&raw, event)));
+            hear();
+        }
+        _ => panic!("no role {role}"),
+    }
+}
+
+#[test]
+fn importers_wait_for_the_exporter_and_it_for_them() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let event = raw.event(IPC);
+    let text = to_text(&export(&raw, event));
+    let latch = raw.latch(stream);
+    raw.record(event, stream);
+    let mut peers = [Peer::start("import"), Peer::start("import")];
+    for peer in &mut peers {
+        peer.say(&text);
+        assert_eq!(peer.hear(), NOT_READY.to_string());
+        assert_eq!(peer.hear(), "waiting");
+    }
+    latch.release();
+    for peer in &mut peers {
+        assert_eq!(peer.hear(), "done 0");
+    }
+    // The other way: an importer records, and the exporter's stream waits.
+    let [mut one, mut two] = peers;
+    one.say("record");
+    assert_eq!(one.hear(), "recorded");
+    assert_eq!(raw.query(event), NOT_READY);
+    raw.wait(stream, event);
+    assert!(raw.busy(stream));
+    one.say("release");
+    assert_eq!(one.hear(), "released");
+    raw.sync(stream);
+    assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
+    assert_eq!(raw.query(event), OK);
+    one.finish();
+    two.say("record");
+    assert_eq!(two.hear(), "recorded");
+    two.say("release");
+    assert_eq!(two.hear(), "released");
+    two.finish();
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let raw = Raw::new();
+    let event = raw.event(IPC);
+    let handle = export(&raw, event);
+    assert_eq!(export(&raw, event).reserved, handle.reserved, "the same bytes each time");
+    assert_eq!(open(&raw, handle), Err(INVALID_CONTEXT), "in the exporting process");
+    let plain = raw.event(CU_EVENT_DISABLE_TIMING);
+    let mut other = handle;
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, plain) }.0, INVALID_HANDLE);
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(null_mut(), event) }.0, INVALID_VALUE);
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, null_mut()) }.0, INVALID_VALUE);
+    assert_eq!(open(&raw, CUipcEventHandle { reserved: [0; 64] }), Err(MAP_FAILED));
+
+    let mut peer = Peer::start("open");
+    let mut ask = |handle: &CUipcEventHandle| {
+        peer.say(&to_text(handle));
+        peer.hear()
+    };
+    assert_eq!(ask(&handle), "open 0");
+    let mut wrong_process = handle;
+    wrong_process.reserved[0] ^= 1;
+    assert_eq!(ask(&wrong_process), "205");
+    // Nothing but the answer is promised for what a peer makes up; none of it may do harm.
+    let mut random = 1_u64;
+    let mut opened = 0;
+    for _ in 0..3000 {
+        let mut mutated = handle;
+        for _ in 0..3 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            mutated.reserved[(random >> 33) as usize % 64] ^= (random >> 41) as u8;
+        }
+        opened += usize::from(ask(&mutated).starts_with("open"));
+    }
+    assert!(opened > 0 && opened < 3000, "{opened}");
+    peer.say("");
+    peer.finish();
+}
+
+#[test]
+fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let first = raw.event(IPC);
+    let handle = export(&raw, first);
+    let mut peer = Peer::start("keep");
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "0");
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    let second = raw.event(IPC);
+    assert_eq!(export(&raw, second).reserved, handle.reserved);
+    let latch = raw.latch(stream);
+    raw.record(second, stream);
+    peer.say("?");
+    assert_eq!(peer.hear(), NOT_READY.to_string());
+    latch.release();
+    raw.sync(stream);
+    peer.say("?");
+    assert_eq!(peer.hear(), "0");
+    peer.say("");
+    peer.finish();
+
+    // With strict rules the two are told apart.
+    let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
+    let first = raw.event(IPC);
+    let handle = export(&raw, first);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    let second = raw.event(IPC);
+    assert_ne!(export(&raw, second).reserved, handle.reserved);
+}
+
+#[test]
+fn slots_are_limited_per_context() {
+    let raw = Raw::new();
+    let mut events: Vec<CUevent> = (0..4096).map(|_| raw.event(IPC)).collect();
+    let mut event = null_mut();
+    assert_eq!(unsafe { (raw.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(events.pop().unwrap()) }.0, OK);
+    events.push(raw.event(IPC));
+    let mut context = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    raw.event(IPC);
+
+    let few = Raw::with(SoftDriver::builder().ipc_slots(2));
+    few.event(IPC);
+    few.event(IPC);
+    assert_eq!(unsafe { (few.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
+    let none = Raw::with(SoftDriver::builder().ipc(false));
+    assert_eq!(unsafe { (none.cuEventCreate)(&mut event, IPC) }.0, NOT_SUPPORTED);
+}
+
+#[test]
+fn a_killed_exporter_leaves_importers_waiting() {
+    let mut peer = Peer::start("export");
+    let handle = from_text(&peer.hear());
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let event = open(&raw, handle).unwrap();
+    raw.wait(stream, event);
+    peer.child.kill().unwrap();
+    peer.child.wait().unwrap();
+    assert_eq!(raw.query(event), NOT_READY);
+    assert!(raw.busy(stream));
+    let late = open(&raw, handle).expect("the file is still there");
+    assert_eq!(raw.query(late), NOT_READY);
+    let idle = raw.stream(1);
+    raw.record(late, idle);
+    assert_eq!(raw.query(late), NOT_READY, "the unfinished record is another process's");
+    // Tidied up here, for the dead cannot.
+    for file in files_of(peer.child.id()) {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+fn files_of(process: u32) -> Vec<std::path::PathBuf> {
+    let prefix = format!("cuda-soft-driver.{process}.");
+    let files = std::fs::read_dir("/dev/shm").unwrap().map(|file| file.unwrap().path());
+    files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
+}
+
+#[test]
+fn the_file_goes_with_the_context() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let raw = Raw::new();
+    let handle = export(&raw, raw.event(IPC));
+    let nonce: String = handle.reserved[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
+    let mine = || files_of(std::process::id()).into_iter().find(|file| file.to_str().unwrap().ends_with(&nonce));
+    let file = mine().expect("the file is there");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    assert_eq!(mine(), None);
+    let mut peer = Peer::start("open");
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "205");
+    peer.say("");
+    peer.finish();
+}
