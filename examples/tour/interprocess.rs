@@ -97,9 +97,9 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, d
     if careless != "nothing" || state != "pending" || read != wrote || waited < held {
         return Err(Failure::Runtime(format!("the child's stream did not wait for this process, which wrote {wrote}")));
     }
-    table.row("child's stream that does not wait", &format!("read {careless}"), "");
-    table.row("child's stream behind the event", &format!("read {read}"), "what this process wrote");
-    table.row("  it waited", &ms(waited), &format!("and was held {}", ms(held)));
+    table.row("parent's stream, held", &ms(held), "", &format!("{wrote}, written when released"));
+    table.row("child's stream that does not wait", "", "", careless.as_str());
+    table.row("child's stream behind the event", &ms(waited), "", &format!("{read}, read when done"));
     Ok(())
 }
 

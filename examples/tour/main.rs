@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn tour(options: &Options) -> Result<(), Failure> {
     let mut out = io::stdout();
-    let mut table = Table::default();
+    let mut table = Table::new();
 
     let opened = Opened::new(options.driver.as_ref())?;
     if let Some(error) = &opened.no_native {
@@ -66,7 +66,6 @@ fn tour(options: &Options) -> Result<(), Failure> {
     if software {
         writeln!(out, "   No GPU takes part: every time and bandwidth below is this machine's processor and memory.")?;
     }
-    table.row("device", &name, if software { "the software driver, no GPU" } else { "" });
 
     let context = Context::primary(device)?;
     // The raw memory calls of this tour work in the current context. The crate's own calls need none.
@@ -75,11 +74,7 @@ fn tour(options: &Options) -> Result<(), Failure> {
     order::show(&mut out, &mut table, &context)?;
     interprocess::show(&mut out, &mut table, &context, &opened.choice)?;
 
-    writeln!(
-        out,
-        "\n5. What was measured{}",
-        if software { ", on the software driver: none of it is a GPU's" } else { "" }
-    )?;
+    writeln!(out, "\n5. What was measured on {name}{}", if software { ": none of it is a GPU's" } else { "" })?;
     write!(out, "{table}")?;
     Ok(())
 }

@@ -58,8 +58,8 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -
             "the streams were not ordered: expected {OLD:#010x} without the wait and {NEW:#010x} with it"
         )));
     }
-    table.row("copy that does not wait", &format!("read {old:#010x}"), "the old data");
-    table.row("copy that waits for the event", &format!("read {new:#010x}"), "the producer's data");
+    table.row("copy that does not wait", "", "", &format!("{old:#010x}, the old"));
+    table.row("copy that waits for the event", "", "", &format!("{new:#010x}, the producer's"));
     Ok(())
 }
 

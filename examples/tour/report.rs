@@ -48,22 +48,26 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Rows of three columns, aligned when they are printed.
-#[derive(Default)]
-pub(crate) struct Table(Vec<[String; 3]>);
+/// What was measured, aligned when it is printed. Its columns: what, the time, the bandwidth, the data.
+pub(crate) struct Table(Vec<[String; 4]>);
 
 impl Table {
-    pub(crate) fn row(&mut self, what: &str, measured: &str, remark: &str) {
-        self.0.push([what, measured, remark].map(str::to_owned));
+    pub(crate) fn new() -> Self {
+        Self(vec![["what", "time", "bandwidth", "data"].map(str::to_owned)])
+    }
+
+    /// A cell that says nothing is empty.
+    pub(crate) fn row(&mut self, what: &str, time: &str, bandwidth: &str, data: &str) {
+        self.0.push([what, time, bandwidth, data].map(str::to_owned));
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let (what_width, measured_width) = (width(0), width(1));
-        for [what, measured, remark] in &self.0 {
-            let line = format!("   {what:what_width$}  {measured:measured_width$}  {remark}");
+        let (widest_what, widest_time, widest_bandwidth) = (width(0), width(1), width(2));
+        for [what, time, bandwidth, data] in &self.0 {
+            let line = format!("   {what:widest_what$}  {time:>widest_time$}  {bandwidth:>widest_bandwidth$}  {data}");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())

@@ -49,8 +49,7 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, b
     ] {
         let rate = moved as f64 / 1e9 / (f64::from(ms) / 1e3);
         writeln!(out, "   {what:6}  {ms:9.3} ms  {rate:9.1} GB/s  {name}, {counted}")?;
-        let measured = format!("{ms:9.3} ms {rate:9.1} GB/s");
-        table.row(&format!("{what} of {mib} MiB"), &measured, counted);
+        table.row(&format!("{what} of {mib} MiB"), &format!("{ms:.3} ms"), &format!("{rate:.1} GB/s"), counted);
     }
     writeln!(out, "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was checked.")?;
     Ok(())

@@ -1,0 +1,165 @@
+//! Completions as futures: on tokio, and on an executor of a few lines.
+
+mod common;
+
+use std::future::IntoFuture;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+
+use common::{Gpu, Latch};
+use cuda_events::{Completion, Event, EventFlags, EventPool};
+
+struct Unpark(std::thread::Thread, AtomicUsize);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0))));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_completion_resolves_when_the_work_is_done_and_not_before() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let mut completion = pin!(stream.completion().expect("a completion"));
+    let unpark = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&unpark));
+    for _ in 0..3 {
+        assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
+    }
+    assert_eq!(unpark.1.load(Ordering::SeqCst), 0, "nothing is done");
+    latch.release();
+    assert_eq!(block_on(completion.as_mut()), Ok(()));
+    assert_eq!(block_on(completion.as_mut()), Ok(()), "polling again gives the same");
+}
+
+#[test]
+fn what_is_done_or_was_never_recorded_resolves_at_once() {
+    let gpu = Gpu::new();
+    let mut never = pin!(Completion::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event")));
+    let mut task = TaskContext::from_waker(Waker::noop());
+    assert_eq!(never.as_mut().poll(&mut task), Poll::Ready(Ok(())));
+    let stream = gpu.stream();
+    let done = stream.record_event(EventFlags::empty()).expect("an event");
+    done.synchronize().expect("no work");
+    assert_eq!(pin!(done.into_future()).poll(&mut task), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn an_event_can_be_shared_pooled_or_given_away() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let pool = EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool");
+    let shared = Arc::new(stream.record_event(EventFlags::TIMING).expect("an event"));
+    block_on(async {
+        Completion::new(Arc::clone(&shared)).await?;
+        stream.record_event(EventFlags::BLOCKING_SYNC)?.await?;
+        let pooled = pool.take()?;
+        pooled.record(&stream)?;
+        pooled.await
+    })
+    .expect("no work fails");
+    assert_eq!(shared.query(), Ok(true));
+}
+
+#[test]
+fn the_latest_waker_is_the_one_that_is_woken() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let mut completion = pin!(stream.completion().expect("a completion"));
+    let first = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
+    let poll = |completion: Pin<&mut Completion>, waker: &Waker| completion.poll(&mut TaskContext::from_waker(waker));
+    assert_eq!(poll(completion.as_mut(), &Waker::from(Arc::clone(&first))), Poll::Pending);
+    latch.release();
+    assert_eq!(block_on(completion), Ok(()));
+    // Either it was done before the second poll, and nobody needed waking, or the second waker was woken.
+    assert!(first.1.load(Ordering::SeqCst) <= 1);
+}
+
+#[test]
+fn ten_thousand_are_pending_at_once_and_dropping_half_of_them_costs_nothing() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let unpark = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
+    let waker = Waker::from(unpark);
+    let mut completions: Vec<_> = (0..10_000).map(|_| Box::pin(stream.completion().expect("a completion"))).collect();
+    for completion in &mut completions {
+        assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
+    }
+    let kept = completions.split_off(5_000);
+    drop(completions);
+    latch.release();
+    for completion in kept {
+        assert_eq!(block_on(completion), Ok(()));
+    }
+}
+
+#[test]
+fn it_works_on_tokio() {
+    let gpu = Gpu::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+    let streams: Vec<_> = (0..8).map(|_| gpu.stream()).collect();
+    runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for stream in &streams {
+            for _ in 0..20 {
+                tasks.spawn(stream.completion().expect("a completion"));
+            }
+        }
+        let mut resolved = 0;
+        while let Some(result) = tasks.join_next().await {
+            assert_eq!(result.expect("no panic"), Ok(()));
+            resolved += 1;
+        }
+        assert_eq!(resolved, 160);
+    });
+    let latch = Latch::hold(&streams[0]);
+    runtime.block_on(async {
+        let waited = streams[0].completion().expect("a completion");
+        tokio::select! {
+            biased;
+            _ = waited => panic!("the stream is held"),
+            () = std::future::ready(()) => {}
+        }
+        let waited = tokio::spawn(streams[0].completion().expect("a completion"));
+        latch.release();
+        assert_eq!(waited.await.expect("no panic"), Ok(()));
+    });
+}
+
+#[test]
+fn a_waker_that_panics_does_not_stop_the_others() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new("the waker's own fault"));
+        }
+    }
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let mut bad = pin!(stream.completion().expect("a completion"));
+    let waker = Waker::from(Arc::new(Panics));
+    assert_eq!(bad.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
+    let good = stream.completion().expect("a completion");
+    latch.release();
+    assert_eq!(block_on(good), Ok(()));
+    assert_eq!(block_on(bad), Ok(()));
+}

@@ -1,0 +1,163 @@
+//! The event pool.
+
+mod common;
+
+use std::collections::HashSet;
+
+use common::counting::{calls, counting, fail_next};
+use common::{Gpu, Latch};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Error, EventFlags, EventPool, Stream, StreamOptions};
+
+fn pool(gpu: &Gpu) -> EventPool {
+    EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
+}
+
+#[test]
+fn what_is_given_back_is_taken_again_without_a_driver_call() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let pool = EventPool::new(&context, EventFlags::TIMING).expect("a pool");
+    let event = pool.take().expect("an event");
+    assert_eq!(event.flags(), EventFlags::TIMING);
+    assert_eq!(event.context(), &context);
+    let raw = event.as_raw();
+    let ((), made) = calls(|| {
+        drop(event);
+        for _ in 0..3 {
+            let again = pool.take().expect("the event that was given back");
+            assert_eq!(again.as_raw(), raw);
+        }
+    });
+    assert_eq!(made, []);
+    assert_eq!(pool.free(), 1);
+    assert_eq!(calls(|| drop(pool)).1.first(), Some(&Function::cuEventDestroy_v2));
+}
+
+#[test]
+fn events_that_are_out_at_one_time_are_different_ones() {
+    let gpu = Gpu::new();
+    let pool = pool(&gpu);
+    for _ in 0..2 {
+        // More than the slots hold, so that the list behind them is in use too.
+        let events: Vec<_> = (0..500).map(|_| pool.take().expect("an event")).collect();
+        let handles: HashSet<_> = events.iter().map(|event| event.as_raw()).collect();
+        assert_eq!(handles.len(), 500);
+        assert_eq!(pool.free(), 0);
+        drop(events);
+        assert_eq!(pool.free(), 500);
+    }
+    pool.clear();
+    assert_eq!(pool.free(), 0);
+    pool.reserve(20).expect("events");
+    assert_eq!(pool.free(), 20);
+}
+
+#[test]
+fn a_pending_event_can_be_given_back() {
+    let gpu = Gpu::new();
+    let (held, waiting, idle) = (gpu.stream(), gpu.stream(), gpu.stream());
+    let pool = pool(&gpu);
+    let latch = Latch::hold(&held);
+    let event = pool.take().expect("an event");
+    event.record(&held).expect("a record");
+    waiting.wait_event(&event).expect("a wait");
+    drop(event);
+    let event = pool.take().expect("the same event");
+    assert_eq!(event.query(), Ok(false), "it carries the record of whoever had it");
+    event.record(&idle).expect("a record");
+    event.synchronize().expect("nothing holds the idle stream");
+    assert_eq!(waiting.query(), Ok(false), "the wait saw the first record");
+    latch.release();
+    waiting.synchronize().expect("the work ends");
+}
+
+#[test]
+fn interprocess_events_are_refused() {
+    let gpu = Gpu::new();
+    let refused = |flags| EventPool::new(&gpu.context, flags).err();
+    assert_eq!(refused(EventFlags::INTERPROCESS), Some(Error::InterprocessPool));
+    assert_eq!(refused(EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC), Some(Error::InterprocessPool));
+    assert_eq!(refused(EventFlags::all()), Some(Error::TimingWithInterprocess));
+}
+
+#[test]
+fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let clone = pool.clone();
+    let event = pool.take().expect("an event");
+    drop(pool);
+    drop(clone.take().expect("a clone is the same pool"));
+    assert_eq!(clone.free(), 1);
+    drop(clone);
+    event.record(&stream).expect("the event is alive");
+    event.synchronize().expect("no work");
+    assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2]);
+}
+
+#[test]
+fn an_event_that_answered_an_error_is_destroyed() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let failing = [Function::cuEventRecord, Function::cuEventQuery, Function::cuEventSynchronize];
+    for function in failing {
+        let event = pool.take().expect("an event");
+        fail_next(function, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        let results = [event.record(&stream).is_err(), event.query().is_err(), event.synchronize().is_err()];
+        assert_eq!(results, failing.map(|other| other == function));
+        assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
+        assert_eq!(pool.free(), 0);
+    }
+    let event = pool.take().expect("an event");
+    assert_eq!(calls(|| event.discard()).1, [Function::cuEventDestroy_v2]);
+    fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert_eq!(pool.take().err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+}
+
+#[test]
+fn many_threads_share_a_pool_and_no_event() {
+    let gpu = Gpu::new();
+    let pool = pool(&gpu);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let stream = gpu.stream();
+                for round in 0..300 {
+                    let events: Vec<_> = (0..round % 20).map(|_| pool.take().expect("an event")).collect();
+                    for event in &events {
+                        event.record(&stream).expect("a record");
+                    }
+                    // Given back by another thread than took them, now and then.
+                    if round % 7 == 0 {
+                        scope.spawn(move || drop(events));
+                    }
+                }
+                stream.synchronize().expect("the work ends");
+            });
+        }
+    });
+    let free = pool.free();
+    assert!(free > 0);
+    let events: Vec<_> = (0..free).map(|_| pool.take().expect("an event")).collect();
+    let handles: HashSet<_> = events.iter().map(|event| event.as_raw()).collect();
+    assert_eq!(handles.len(), free, "an event was given to two");
+}
+
+#[test]
+fn a_pool_that_closes_while_events_come_back_loses_none() {
+    for _ in 0..50 {
+        let gpu = Gpu::new();
+        let pool = pool(&gpu);
+        let events: Vec<_> = (0..40).map(|_| pool.take().expect("an event")).collect();
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(events));
+            scope.spawn(move || drop(pool));
+        });
+        drop(gpu);
+    }
+}
