@@ -112,6 +112,11 @@ impl Driver {
         Self(Box::leak(Box::new(Instance { loaded, initialised: AtomicBool::new(false) })))
     }
 
+    /// The same library with another table.
+    pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
+        Self::leak(Loaded { symbols, ..self.0.loaded.clone() })
+    }
+
     /// The newest CUDA version that the driver supports, as `cuDriverGetVersion` told when it was loaded.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(self) -> Version {

@@ -88,6 +88,8 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. The driver was not asked.
     ExportOfImport,
+    /// The process has as many [observers](crate::Driver::observe) as it can have.
+    TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
     /// The context's streams have no such priority. The driver was not asked: it would have clamped it silently.
@@ -214,6 +216,9 @@ impl fmt::Display for Error {
             }
             Self::ExportOfImport => f.write_str(
                 "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+            ),
+            Self::TooManyObservers => f.write_str(
+                "this process has four driver observers already, and they cannot be taken back; let one do the work of two",
             ),
             Self::InterprocessPool => f.write_str(
                 "a pool cannot hold interprocess events: one that was given back may still be open in another process",

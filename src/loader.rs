@@ -89,6 +89,7 @@ pub(crate) struct Candidates {
 }
 
 /// A resolved driver library: what a [`Driver`](crate::Driver) points to.
+#[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) symbols: Symbols,
     pub(crate) version: Version,

@@ -7,83 +7,27 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{null_mut, without_provenance_mut};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::context::Context;
+use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::event::{Event, EventFlags};
 use crate::fork;
 use crate::sys::{
-    CU_EVENT_WAIT_DEFAULT, CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
-    CUstream, Function,
+    CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
 };
 
-/// How a stream is created.
-///
-/// By default the stream is non-blocking, which means that it does not synchronize with the legacy default stream, and
-/// has the least priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct StreamOptions {
-    blocking: bool,
-    priority: Option<i32>,
-}
+mod foreign;
+mod options;
+mod order;
 
-impl StreamOptions {
-    /// Non-blocking, of the least priority.
-    pub const fn new() -> Self {
-        Self { blocking: false, priority: None }
-    }
+use options::Priority;
 
-    /// Whether the stream synchronizes with the legacy default stream of its context: work in that one waits for all
-    /// blocking streams, and they wait for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
-    #[doc(alias = "CU_STREAM_NON_BLOCKING")]
-    pub const fn blocking(mut self, blocking: bool) -> Self {
-        self.blocking = blocking;
-        self
-    }
-
-    /// The priority, within [`Context::stream_priority_range`]; a smaller number is more important. It is a hint for
-    /// the order in which kernels start.
-    pub const fn priority(mut self, priority: i32) -> Self {
-        self.priority = Some(priority);
-        self
-    }
-}
-
-/// The stream priorities of a context. A smaller number is more important.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PriorityRange {
-    /// The least important, which is the largest number.
-    pub least: i32,
-    /// The most important, which is the smallest number.
-    pub greatest: i32,
-}
-
-impl PriorityRange {
-    /// Whether a stream can have this priority.
-    pub const fn contains(self, priority: i32) -> bool {
-        self.greatest <= priority && priority <= self.least
-    }
-}
-
-#[allow(unsafe_code)]
-impl Context {
-    /// The priorities that streams of this context can have. Both ends are 0 on a device without priorities.
-    ///
-    /// # Errors
-    ///
-    /// What the driver answers; [`Error::ForkedChild`].
-    #[doc(alias = "cuCtxGetStreamPriorityRange")]
-    pub fn stream_priority_range(&self) -> Result<PriorityRange> {
-        self.with_current(|| {
-            let (mut least, mut greatest): (c_int, c_int) = (0, 0);
-            // SAFETY: places for the two integers; the context is current.
-            let code = unsafe { (self.driver().symbols().cuCtxGetStreamPriorityRange)(&mut least, &mut greatest) };
-            Error::check(Function::cuCtxGetStreamPriorityRange, code)?;
-            Ok(PriorityRange { least, greatest })
-        })
-    }
-}
+pub use foreign::ForeignStream;
+pub use options::{PriorityRange, StreamOptions};
+pub use order::{RecordFlags, WaitFlags};
 
 /// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its `cuStreamDestroy`.
 ///
@@ -128,17 +72,25 @@ impl Stream {
         let flags = if options.blocking { CU_STREAM_DEFAULT } else { CU_STREAM_NON_BLOCKING };
         context.with_current(|| {
             let mut raw = null_mut();
-            match options.priority {
+            let priority = match options.priority {
+                Priority::Least => None,
+                Priority::Exactly(priority) => {
+                    let PriorityRange { least, greatest } = context.stream_priority_range()?;
+                    if !(PriorityRange { least, greatest }).contains(priority) {
+                        return Err(Error::PriorityOutOfRange { priority, least, greatest });
+                    }
+                    Some(priority)
+                }
+                // The driver itself clamps.
+                Priority::Nearest(priority) => Some(priority),
+            };
+            match priority {
                 None => {
                     // SAFETY: a place for the handle; the context is current.
                     let code = unsafe { (symbols.cuStreamCreate)(&mut raw, flags) };
                     Error::check(Function::cuStreamCreate, code)?;
                 }
                 Some(priority) => {
-                    let PriorityRange { least, greatest } = context.stream_priority_range()?;
-                    if !(PriorityRange { least, greatest }).contains(priority) {
-                        return Err(Error::PriorityOutOfRange { priority, least, greatest });
-                    }
                     // SAFETY: a place for the handle; the context is current.
                     let code = unsafe { (symbols.cuStreamCreateWithPriority)(&mut raw, flags, priority) };
                     Error::check(Function::cuStreamCreateWithPriority, code)?;
@@ -235,8 +187,16 @@ impl BorrowedStream {
         Self::new(context, raw)
     }
 
+    /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling thread's
+    /// [own](Self::per_thread_default), as the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL.
+    pub fn default_stream(context: &Context) -> Self {
+        Self::new(context, null_mut())
+    }
+
     /// The legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes with all its blocking streams.
     #[doc(alias = "CU_STREAM_LEGACY")]
+    #[doc(alias = "LEGACY_DEFAULT_STREAM")]
     pub fn legacy_default(context: &Context) -> Self {
         Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
     }
@@ -244,19 +204,20 @@ impl BorrowedStream {
     /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever thread uses the result
     /// uses its own.
     #[doc(alias = "CU_STREAM_PER_THREAD")]
+    #[doc(alias = "PER_THREAD_DEFAULT_STREAM")]
     pub fn per_thread_default(context: &Context) -> Self {
         Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
     }
 
     /// Whether the handle is NULL or one of the driver's constants, which mean a stream of the current context.
     #[inline(always)]
-    fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         self.raw.addr() <= CU_STREAM_PER_THREAD
     }
 
     /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
     #[inline(always)]
-    fn call(&self, function: Function, mut call: impl FnMut() -> CUresult) -> Result<CUresult> {
+    pub(crate) fn call(&self, function: Function, mut call: impl FnMut() -> CUresult) -> Result<CUresult> {
         if fork::forked() || self.is_default() { self.call_with_current(function, &mut call) } else { Ok(call()) }
     }
 
@@ -300,60 +261,21 @@ impl BorrowedStream {
         Error::check(FUNCTION, code)
     }
 
-    /// Makes all work that is put into this stream from now on wait for the event's last record; the calling thread
-    /// does not wait.
+    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work that is in the stream at this call
+    /// is done.
     ///
-    /// The event may belong to another context, another device or another process. If it was never recorded there is
-    /// nothing to wait for: a record that comes later is not seen.
-    ///
-    /// # Errors
-    ///
-    /// What the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamWaitEvent")]
-    #[doc(alias = "wait")]
-    #[inline]
-    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamWaitEvent;
-        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        let code = self.call(FUNCTION, || unsafe {
-            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT)
-        })?;
-        Error::check(FUNCTION, code)
-    }
-
-    /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
-    /// thread does not wait.
-    ///
-    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
-    /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
-    /// thread has put into `other` in the meantime.
+    /// The driver has no such call. Unless the stream is idle, this one records an event and waits for it as
+    /// [`BorrowedEvent::synchronize_timeout`](crate::BorrowedEvent::synchronize_timeout) does. Work that comes into the
+    /// stream meanwhile does not prolong the wait.
     ///
     /// # Errors
     ///
-    /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`BorrowedEvent::record`].
-    #[doc(alias = "wait")]
-    #[doc(alias = "join")]
-    pub fn wait_stream(&self, other: &Self) -> Result<()> {
-        let event = match other.join.get() {
-            Some(event) => event,
-            None => {
-                let event = Event::new(&other.context, EventFlags::empty())?;
-                other.join.get_or_init(|| event)
-            }
-        };
-        event.record(other)?;
-        self.wait_event(event)
-    }
-
-    /// Creates an event in the stream's context and records it here.
-    ///
-    /// # Errors
-    ///
-    /// As [`Event::new`] and [`BorrowedEvent::record`].
-    pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
-        let event = Event::new(&self.context, flags)?;
-        event.record(self)?;
-        Ok(event)
+    /// As [`query`](Self::query) and [`record_event`](Self::record_event).
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        if self.query()? {
+            return Ok(true);
+        }
+        self.record_event(EventFlags::empty())?.synchronize_timeout(timeout)
     }
 
     /// The stream's priority, as the driver has it: it says 0 for a default stream.
@@ -379,6 +301,7 @@ impl BorrowedStream {
     ///
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetFlags")]
+    #[doc(alias = "is_nonblocking")]
     pub fn is_blocking(&self) -> Result<bool> {
         const FUNCTION: Function = Function::cuStreamGetFlags;
         let mut flags = 0;
@@ -394,6 +317,7 @@ impl BorrowedStream {
     ///
     /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetId")]
+    #[doc(alias = "stream_id")]
     pub fn id(&self) -> Result<u64> {
         const FUNCTION: Function = Function::cuStreamGetId;
         let get_id = self.driver.require(FUNCTION, self.driver.symbols().cuStreamGetId)?;
@@ -409,42 +333,36 @@ impl BorrowedStream {
         &self.context
     }
 
+    /// The device of the stream's context.
+    #[doc(alias = "cuStreamGetDevice")]
+    pub fn device(&self) -> Device {
+        self.context.device()
+    }
+
+    #[inline(always)]
+    pub(crate) fn driver(&self) -> Driver {
+        self.driver
+    }
+
     /// The driver's handle, for other bindings. It is valid as long as the stream is.
+    #[doc(alias = "handle")]
+    #[doc(alias = "native_handle")]
     #[inline(always)]
     pub fn as_raw(&self) -> CUstream {
         self.raw
     }
+
+    /// What the method `__cuda_stream__` of a Python object for this stream has to return: the protocol's version, which
+    /// is 0, and the handle. PyTorch, cuda.core and CuPy take such an object as a stream.
+    #[doc(alias = "__cuda_stream__")]
+    pub fn cuda_stream(&self) -> (u32, usize) {
+        (0, self.raw.addr())
+    }
 }
 
-#[allow(unsafe_code)]
-impl BorrowedEvent {
-    /// Makes the event stand for all work that is in the stream now. Both must belong to one context.
-    ///
-    /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
-    /// interprocess event on a capturing stream; [`Error::ForkedChild`].
-    #[doc(alias = "cuEventRecord")]
-    #[inline]
-    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
-        const FUNCTION: Function = Function::cuEventRecord;
-        // SAFETY: event and stream are alive as long as their references are.
-        let code =
-            stream.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw) })?;
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, code)) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn record_error(&self, stream: &BorrowedStream, code: CUresult) -> Error {
-        let function = Function::cuEventRecord;
-        if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context() != stream.context() {
-            self.mismatch(stream.context(), function, code)
-        } else {
-            Error::Driver { function, code }
-        }
+impl AsRef<BorrowedStream> for BorrowedStream {
+    fn as_ref(&self) -> &BorrowedStream {
+        self
     }
 }
 
@@ -473,3 +391,4 @@ impl fmt::Debug for BorrowedStream {
 static_assertions::assert_impl_all!(Stream: Send, Sync);
 static_assertions::assert_not_impl_any!(Stream: Clone);
 static_assertions::assert_not_impl_any!(BorrowedStream: Clone);
+static_assertions::const_assert!(size_of::<Stream>() <= 64);

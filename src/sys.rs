@@ -39,6 +39,8 @@ mod abi;
 mod result;
 #[allow(unsafe_code)]
 mod symbols;
+#[allow(unsafe_code)]
+pub(crate) mod trampolines;
 
 pub use bindings::*;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};

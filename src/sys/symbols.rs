@@ -6,8 +6,10 @@
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
+use core::ptr::null_mut;
 
 use super::bindings::*;
+use super::trampolines::{Observable, SLOTS};
 use crate::Version;
 
 /// The plain function pointer behind a `PFN_*` typedef, which is an `Option` of it.
@@ -109,7 +111,7 @@ macro_rules! field_address {
     (optional $field:expr) => {
         match $field {
             Some(pointer) => pointer as *mut c_void,
-            None => core::ptr::null_mut(),
+            None => null_mut(),
         }
     };
 }
@@ -196,6 +198,15 @@ macro_rules! symbols {
                 })
             }
 
+            /// The same table with the trampolines of `slot` in front of it, which must be filled with this table.
+            pub(crate) fn observed(&self, slot: usize) -> Self {
+                let mut trampoline = |entry: &EntryPoint| {
+                    if self.address(entry.function).is_null() { null_mut() } else { trampoline(entry.function, slot) }
+                };
+                // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of this program.
+                unsafe { Self::resolve(&mut trampoline) }.unwrap_or(*self)
+            }
+
             /// The address of an entry point, NULL when the driver lacks it.
             ///
             /// For those who build a table of their own out of a loaded one: an observer, a counter, a fault injector
@@ -206,6 +217,23 @@ macro_rules! symbols {
                 }
             }
         }
+
+        fn trampoline(function: Function, slot: usize) -> *mut c_void {
+            match function {
+                $(Function::$function => {
+                    type Pointer = <$typedef as EntryPointType>::Pointer;
+                    const INDEX: usize = Function::$function as usize;
+                    match slot {
+                        0 => Pointer::trampoline::<INDEX, 0>(),
+                        1 => Pointer::trampoline::<INDEX, 1>(),
+                        2 => Pointer::trampoline::<INDEX, 2>(),
+                        3 => Pointer::trampoline::<INDEX, 3>(),
+                        _ => null_mut(),
+                    }
+                })*
+            }
+        }
+        const _: () = assert!(SLOTS == 4, "each slot has an arm above");
 
         // The twin takes the same arguments, or it could not stand in the same field.
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*

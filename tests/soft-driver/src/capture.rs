@@ -1,67 +1,540 @@
-//! Stream capture.
+//! Stream capture: work that becomes a graph instead of being done.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::engine::HostCall;
 use crate::entry::Call;
+use crate::event::EventState;
+use crate::graph::{Graph, NodeKind};
 use crate::machine::State;
 use crate::memory::MemoryWork;
+use crate::thread;
 
-pub(crate) type CaptureKey = u32;
+const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+const MERGE: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
+const UNMATCHED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+const ISOLATION: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+const IMPLICIT: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+const CAPTURED_EVENT: CUresult = CUresult::CUDA_ERROR_CAPTURED_EVENT;
+const WRONG_THREAD: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+
+const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
+const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
+
+/// The id of a capture, which nothing else of the machine has.
+pub(crate) type CaptureKey = u64;
 
 /// Where in a capture an event was recorded.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {}
+pub(crate) struct Mark {
+    capture: CaptureKey,
+    nodes: Vec<u32>,
+}
 
-pub(crate) struct Captures {}
+struct Capture {
+    /// The stream that it began in.
+    origin: u32,
+    mode: u32,
+    thread: u32,
+    context: u32,
+    graph: u32,
+    /// Whether the capture made the graph.
+    own_graph: bool,
+    invalid: bool,
+    /// All its streams, with the nodes that their next work depends on.
+    streams: BTreeMap<u32, Vec<u32>>,
+}
+
+/// The captures under way.
+pub(crate) struct Captures(BTreeMap<CaptureKey, Capture>);
 
 impl Captures {
     pub(crate) const fn new() -> Self {
-        Self {}
+        Self(BTreeMap::new())
+    }
+
+    fn invalidate(&mut self, key: CaptureKey) {
+        if let Some(capture) = self.0.get_mut(&key) {
+            capture.invalid = true;
+        }
     }
 }
 
 impl State {
-    pub(crate) fn end_captures_of(&mut self, _context: u32) {}
-    pub(crate) fn refuse_context_in_capture(&mut self, _call: &Call, _context: u32) -> Answer {
+    /// Ends a capture: its streams capture no more. The answer is its graph; unless it is `wanted`, one that the capture
+    /// made goes with it.
+    fn end_capture(&mut self, key: CaptureKey, wanted: bool) -> Option<u32> {
+        let capture = self.captures.0.remove(&key)?;
+        for stream in capture.streams.keys() {
+            if let Some(stream) = self.streams.get_mut(*stream) {
+                stream.capture = None;
+            }
+        }
+        if !wanted && capture.own_graph {
+            self.remove_graph(capture.graph);
+        }
+        Some(capture.graph)
+    }
+
+    pub(crate) fn end_captures_of(&mut self, context: u32) {
+        let keys: Vec<CaptureKey> =
+            self.captures.0.iter().filter(|(_, capture)| capture.context == context).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.end_capture(key, false);
+        }
+    }
+
+    /// A stream that is destroyed takes its own capture with it, and leaves another one's.
+    pub(crate) fn leave_capture(&mut self, stream: u32) {
+        let Some(key) = self.streams[stream].capture else { return };
+        let Some(capture) = self.captures.0.get_mut(&key) else { return };
+        if capture.origin == stream {
+            self.end_capture(key, false);
+        } else {
+            capture.streams.remove(&stream);
+        }
+    }
+
+    /// The captures in which a call that may block or depend on other work is forbidden to the calling thread.
+    fn forbidding(&self, call: &Call, context: u32) -> Vec<CaptureKey> {
+        let thread = thread::number();
+        let mode = thread::with(call.machine.slot, self.epoch, |on| on.capture_mode);
+        if mode == RELAXED {
+            return Vec::new();
+        }
+        let forbids = |capture: &Capture| {
+            capture.context == context
+                && if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
+        };
+        self.captures.0.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
+    }
+
+    /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
+    pub(crate) fn refuse_unsafe(&mut self, call: &Call, context: u32) -> Answer {
+        if self.captures.0.is_empty() {
+            return Ok(());
+        }
+        let forbidding = self.forbidding(call, context);
+        for key in &forbidding {
+            self.captures.invalidate(*key);
+        }
+        if forbidding.is_empty() { Ok(()) } else { Err(UNSUPPORTED) }
+    }
+
+    /// Refuses use of the legacy default stream while a stream captures that it would have to wait for.
+    fn refuse_implicit(&mut self, stream: u32) -> Answer {
+        if self.captures.0.is_empty() || !self.streams[stream].is_legacy {
+            return Ok(());
+        }
+        let context = self.streams[stream].context;
+        let mut refused = false;
+        for capture in self.captures.0.values_mut() {
+            let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
+            if capture.context == context && capture.streams.keys().any(blocking) {
+                capture.invalid = true;
+                refused = true;
+            }
+        }
+        if refused { Err(IMPLICIT) } else { Ok(()) }
+    }
+
+    /// The capture that a stream is in, if that is still good. The legacy rule is looked at first.
+    fn capture_of(&mut self, stream: u32) -> Result<Option<CaptureKey>, CUresult> {
+        self.refuse_implicit(stream)?;
+        match self.streams[stream].capture {
+            Some(key) if self.captures.0.get(&key).is_some_and(|capture| capture.invalid) => Err(INVALIDATED),
+            key => Ok(key),
+        }
+    }
+
+    pub(crate) fn invalidate_captures_of(&mut self, context: u32) -> Answer {
+        let mut refused = false;
+        for capture in self.captures.0.values_mut().filter(|capture| capture.context == context) {
+            capture.invalid = true;
+            refused = true;
+        }
+        if refused { Err(UNSUPPORTED) } else { Ok(()) }
+    }
+
+    pub(crate) fn refuse_stream_in_capture(&mut self, call: &Call, stream: u32) -> Answer {
+        if self.captures.0.is_empty() {
+            return Ok(());
+        }
+        if let Some(key) = self.capture_of(stream)? {
+            self.captures.invalidate(key);
+            return Err(UNSUPPORTED);
+        }
+        self.refuse_unsafe(call, self.streams[stream].context)
+    }
+
+    pub(crate) fn refuse_event_in_capture(&mut self, call: &Call, event: u32) -> Answer {
+        if let EventState::Captured(mark) = &self.events[event].state {
+            let (key, code) = (mark.capture, self.captured_code(mark));
+            self.captures.invalidate(key);
+            return Err(code);
+        }
+        self.refuse_unsafe(call, self.events[event].context)
+    }
+
+    /// What is answered about an event that was recorded in a capture.
+    pub(crate) fn captured_code(&self, mark: &Mark) -> CUresult {
+        // Measured: the code for captured events is answered only while the capture lasts.
+        if self.captures.0.contains_key(&mark.capture) { CAPTURED_EVENT } else { INVALID_VALUE }
+    }
+
+    pub(crate) fn refuse_callback_in_capture(&mut self, stream: u32) -> Answer {
+        match self.capture_of(stream)? {
+            Some(key) => {
+                self.captures.invalidate(key);
+                Err(UNSUPPORTED)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether it is in one.
+    pub(crate) fn captured(&mut self, stream: u32, kind: NodeKind) -> Result<bool, CUresult> {
+        let Some(key) = self.capture_of(stream)? else { return Ok(false) };
+        let Some(capture) = self.captures.0.get(&key) else { return Ok(false) };
+        let (graph, after) = (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
+        let node = self.add_node(graph, after, kind)?;
+        if let Some(capture) = self.captures.0.get_mut(&key) {
+            capture.streams.insert(stream, vec![node]);
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn captured_host(&mut self, stream: u32, host: HostCall) -> Result<bool, CUresult> {
+        self.captured(stream, NodeKind::Host(host))
+    }
+
+    pub(crate) fn captured_memory(&mut self, stream: u32, work: &MemoryWork) -> Result<bool, CUresult> {
+        if self.captures.0.is_empty() {
+            return Ok(false);
+        }
+        self.captured(stream, NodeKind::Memory(work.clone()))
+    }
+
+    pub(crate) fn captured_record(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+        if self.captures.0.is_empty() {
+            return Ok(false);
+        }
+        let Some(key) = self.capture_of(stream)? else { return Ok(false) };
+        if self.events[event].flags & CU_EVENT_INTERPROCESS != 0 {
+            return Err(UNSUPPORTED);
+        }
+        if external {
+            return self.captured(stream, NodeKind::Record(self.events.handle(event)));
+        }
+        let nodes = self.captures.0.get(&key).and_then(|capture| capture.streams.get(&stream)).cloned();
+        let mark = Mark { capture: key, nodes: nodes.unwrap_or_default() };
+        self.events[event].state = EventState::Captured(Box::new(mark));
+        Ok(true)
+    }
+
+    /// A wait that has to do with a capture: in a capturing stream, or for an event that was recorded in one.
+    pub(crate) fn captured_wait(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+        let own = if self.captures.0.is_empty() { None } else { self.capture_of(stream)? };
+        let mark = match &self.events[event].state {
+            EventState::Captured(mark) => Some((**mark).clone()),
+            _ => None,
+        };
+        match (own, mark) {
+            (None, None) => Ok(false),
+            (None, Some(mark)) => {
+                if external {
+                    return Err(ILLEGAL_STATE);
+                }
+                let is_legacy = self.streams[stream].is_legacy;
+                let capture = self.captures.0.get_mut(&mark.capture).ok_or(INVALID_VALUE)?;
+                if capture.invalid {
+                    return Err(INVALIDATED);
+                }
+                if is_legacy {
+                    capture.invalid = true;
+                    return Err(UNSUPPORTED);
+                }
+                // The waiting stream joins the capture.
+                capture.streams.insert(stream, mark.nodes);
+                self.streams[stream].capture = Some(mark.capture);
+                Ok(true)
+            }
+            (Some(_), _) if external => self.captured(stream, NodeKind::Wait(self.events.handle(event))),
+            (Some(key), Some(mark)) if mark.capture == key => {
+                if let Some(nodes) = self.captures.0.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+                    nodes.extend(mark.nodes);
+                    nodes.sort_unstable();
+                    nodes.dedup();
+                }
+                Ok(true)
+            }
+            (Some(key), Some(mark)) => {
+                if !self.captures.0.contains_key(&mark.capture) {
+                    return Err(INVALID_VALUE);
+                }
+                self.captures.invalidate(key);
+                self.captures.invalidate(mark.capture);
+                Err(MERGE)
+            }
+            (Some(_), None) if matches!(self.events[event].state, EventState::Never) => Ok(true),
+            (Some(key), None) => {
+                self.captures.invalidate(key);
+                Err(ISOLATION)
+            }
+        }
+    }
+
+    fn begin_capture(&mut self, call: &Call, stream: StreamArg, mode: u32, onto: Option<(u32, Vec<u32>)>) -> Answer {
+        if mode > RELAXED {
+            return Err(INVALID_VALUE);
+        }
+        let stream = self.stream(call, stream)?;
+        if self.streams[stream].is_legacy {
+            return Err(UNSUPPORTED);
+        }
+        if self.streams[stream].capture.is_some() {
+            return Err(ILLEGAL_STATE);
+        }
+        let own_graph = onto.is_none();
+        let (graph, after) = match onto {
+            Some(onto) => onto,
+            None => (self.new_graph()?.0, Vec::new()),
+        };
+        let key = self.next_id();
+        let context = self.streams[stream].context;
+        let streams = BTreeMap::from([(stream, after)]);
+        let thread = thread::number();
+        let capture = Capture { origin: stream, mode, thread, context, graph, own_graph, invalid: false, streams };
+        self.captures.0.insert(key, capture);
+        self.streams[stream].capture = Some(key);
         Ok(())
     }
-    pub(crate) fn refuse_stream_in_capture(&mut self, _call: &Call, _stream: u32) -> Answer {
-        Ok(())
+
+    /// Whether a forked stream's work was left behind: the origin's next work would not depend on it.
+    fn unjoined(&self, capture: &Capture) -> bool {
+        let mut reached = BTreeSet::new();
+        let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
+        while let Some(node) = left.pop() {
+            if reached.insert(node)
+                && let Some(node) = self.nodes.get(node)
+            {
+                left.extend(&node.after);
+            }
+        }
+        capture.streams.values().flatten().any(|node| !reached.contains(node))
     }
-    pub(crate) fn refuse_event_in_capture(&mut self, _call: &Call, _event: u32) -> Answer {
-        Ok(())
+
+    /// How many captures are under way.
+    pub(crate) fn live_captures(&self) -> usize {
+        self.captures.0.len()
     }
-    pub(crate) fn refuse_callback_in_capture(&mut self, _stream: u32) -> Answer {
-        Ok(())
+}
+
+pub(crate) fn stream_begin_capture(call: &Call, stream: StreamArg, mode: CUstreamCaptureMode) -> Answer {
+    call.ready()?.begin_capture(call, stream, mode.0, None)
+}
+
+/// The form of CUDA 10.0, whose captures are global.
+pub(crate) fn stream_begin_capture_v1(call: &Call, stream: StreamArg) -> Answer {
+    call.ready()?.begin_capture(call, stream, GLOBAL, None)
+}
+
+pub(crate) fn stream_begin_capture_to_graph(
+    call: &Call,
+    stream: StreamArg,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    _edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+    mode: CUstreamCaptureMode,
+) -> Answer {
+    let mut state = call.ready()?;
+    let graph: u32 = state.graph(call, graph)?;
+    let after = state.nodes_of(call, graph, dependencies, count)?;
+    state.begin_capture(call, stream, mode.0, Some((graph, after)))
+}
+
+pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
+    let mut state = call.ready()?;
+    graph.put(core::ptr::null_mut())?;
+    let stream = state.stream(call, stream)?;
+    let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
+    let capture = state.captures.0.get_mut(&key).ok_or(ILLEGAL_STATE)?;
+    if capture.origin != stream {
+        capture.invalid = true;
+        return Err(UNMATCHED);
     }
-    pub(crate) fn refuse_value_in_capture(&mut self, _stream: u32) -> Answer {
-        Ok(())
-    }
-    pub(crate) fn invalidate_captures_of(&mut self, _context: u32) -> Answer {
-        Ok(())
-    }
-    pub(crate) fn leave_capture(&mut self, _stream: u32) {}
-    pub(crate) fn captured_wait(&mut self, _: &Call, _: u32, _: u32, _: bool) -> Result<bool, CUresult> {
-        Ok(false)
-    }
-    pub(crate) fn captured_record(&mut self, _: &Call, _: u32, _: u32, _: bool) -> Result<bool, CUresult> {
-        Ok(false)
-    }
-    pub(crate) fn captured_host(&mut self, _: &Call, _: u32, _: HostCall) -> Result<bool, CUresult> {
-        Ok(false)
-    }
-    pub(crate) fn captured_memory(&mut self, _: &Call, _: u32, _: &MemoryWork) -> Result<bool, CUresult> {
-        Ok(false)
-    }
-    pub(crate) fn captured_code(&self, _: &Mark) -> CUresult {
-        INVALID_VALUE
+    let failure = if capture.mode != RELAXED && capture.thread != thread::number() {
+        Some(WRONG_THREAD)
+    } else if capture.invalid {
+        Some(INVALIDATED)
+    } else {
+        let capture = &state.captures.0[&key];
+        state.unjoined(capture).then_some(UNJOINED)
+    };
+    let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
+    match failure {
+        Some(code) => Err(code),
+        None => graph.put(state.graph_handle(made)),
     }
 }
 
 pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Answer {
     let mut state = call.ready()?;
     status.required()?;
-    state.stream(call, stream)?;
-    status.put(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    let stream = state.stream(call, stream)?;
+    state.refuse_implicit(stream)?;
+    status.put(state.capture_status(stream))
+}
+
+impl State {
+    fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
+        match self.streams[stream].capture.and_then(|key| self.captures.0.get(&key)) {
+            None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+            Some(Capture { invalid: true, .. }) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
+            Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+        }
+    }
+}
+
+struct Info {
+    id: u64,
+    graph: CUgraph,
+    /// Kept with the stream, as long as its next call.
+    dependencies: (*const CUgraphNode, usize),
+}
+
+fn capture_info(
+    call: &Call,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+) -> Result<Option<Info>, CUresult> {
+    let mut state = call.ready()?;
+    status.required()?;
+    let stream = state.stream(call, stream)?;
+    state.refuse_implicit(stream)?;
+    let now = state.capture_status(stream);
+    status.put(now)?;
+    let Some(key) = state.streams[stream].capture else { return Ok(None) };
+    let Some(capture) = state.captures.0.get(&key) else { return Ok(None) };
+    let graph = state.graph_handle(capture.graph);
+    let handles: Vec<usize> = capture
+        .streams
+        .get(&stream)
+        .into_iter()
+        .flatten()
+        .map(|node| state.nodes.handle(*node) as usize)
+        .collect();
+    let view = &mut state.streams[stream].capture_view;
+    *view = handles;
+    let dependencies = (view.as_ptr().cast(), view.len());
+    Ok(Some(Info { id: key, graph, dependencies }))
+}
+
+pub(crate) fn stream_get_capture_info_v1(
+    call: &Call,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+    id: Ptr<cuuint64_t>,
+) -> Answer {
+    if let Some(info) = capture_info(call, stream, status)? {
+        id.put_if(info.id);
+    }
+    Ok(())
+}
+
+pub(crate) fn stream_get_capture_info_v2(
+    call: &Call,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+    id: Ptr<cuuint64_t>,
+    graph: Ptr<CUgraph>,
+    dependencies: Ptr<*const CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    if let Some(info) = capture_info(call, stream, status)? {
+        id.put_if(info.id);
+        graph.put_if(info.graph);
+        dependencies.put_if(info.dependencies.0);
+        count.put_if(info.dependencies.1);
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn stream_get_capture_info_v3(
+    call: &Call,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+    id: Ptr<cuuint64_t>,
+    graph: Ptr<CUgraph>,
+    dependencies: Ptr<*const CUgraphNode>,
+    edges: Ptr<*const CUgraphEdgeData>,
+    count: Ptr<usize>,
+) -> Answer {
+    // No edge here carries data.
+    edges.put_if(core::ptr::null());
+    stream_get_capture_info_v2(call, stream, status, id, graph, dependencies, count)
+}
+
+pub(crate) fn stream_update_capture_dependencies(
+    call: &Call,
+    stream: StreamArg,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    flags: u32,
+) -> Answer {
+    let mut state = call.ready()?;
+    if flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES {
+        return Err(INVALID_VALUE);
+    }
+    let stream = state.stream(call, stream)?;
+    let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
+    let graph = state.captures.0.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
+    let new = state.nodes_of(call, graph, dependencies, count)?;
+    if let Some(nodes) = state.captures.0.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+        if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
+            nodes.clear();
+        }
+        nodes.extend(new);
+        nodes.sort_unstable();
+        nodes.dedup();
+    }
+    Ok(())
+}
+
+pub(crate) fn stream_update_capture_dependencies_v2(
+    call: &Call,
+    stream: StreamArg,
+    dependencies: Ptr<CUgraphNode>,
+    _edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+    flags: u32,
+) -> Answer {
+    stream_update_capture_dependencies(call, stream, dependencies, count, flags)
+}
+
+pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstreamCaptureMode>) -> Answer {
+    let state = call.ready()?;
+    if mode.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
+    // Measured: numbers that are no mode are taken too.
+    let new = mode.get()?.0;
+    let old = thread::with(call.machine.slot, state.epoch, |on| core::mem::replace(&mut on.capture_mode, new));
+    mode.put(CUstreamCaptureMode(old))
+}
+
+impl State {
+    pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
+        self.graphs.insert(Graph::default()).ok_or(OUT_OF_MEMORY)
+    }
+
+    pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
+        core::ptr::without_provenance_mut(self.graphs.handle(graph) as usize)
+    }
 }

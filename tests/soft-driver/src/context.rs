@@ -38,8 +38,6 @@ pub(crate) struct Context {
     /// Streams with work.
     pub(crate) busy: BTreeSet<u32>,
     pub(crate) ipc: Option<ipc::Exporter>,
-    /// How many captures are under way.
-    pub(crate) captures: u32,
     /// What every stream of the context waits for, one that is made later too.
     pub(crate) gates: Vec<Arc<Point>>,
 }
@@ -94,7 +92,6 @@ impl State {
             per_thread: BTreeMap::new(),
             busy: BTreeSet::new(),
             ipc: None,
-            captures: 0,
             gates: Vec::new(),
         };
         self.contexts.insert(context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
@@ -138,7 +135,6 @@ impl State {
         entry.per_thread.clear();
         entry.busy.clear();
         entry.ipc = None;
-        entry.captures = 0;
         entry.gates.clear();
         let device = entry.device as usize;
         self.devices[device].used = self.devices[device].used.saturating_sub(used);
@@ -299,10 +295,9 @@ pub(crate) fn ctx_get_device_of(call: &Call, device: Ptr<CUdevice>, context: Con
     device.put(state.contexts[context].device)
 }
 
-fn synchronize(call: &Call, state: Locked, context: u32) -> Answer {
+fn synchronize(call: &Call, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
-    let mut state = state;
-    state.refuse_context_in_capture(call, context)?;
+    state.invalidate_captures_of(context)?;
     let streams: Vec<u32> = state.contexts[context].busy.iter().copied().collect();
     let points: Vec<_> = streams
         .into_iter()

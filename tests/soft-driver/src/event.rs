@@ -158,7 +158,7 @@ fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) 
     if state.events[event].context != state.streams[stream].context {
         return Err(INVALID_HANDLE);
     }
-    if state.captured_record(call, stream, event, external)? {
+    if state.captured_record(stream, event, external)? {
         return Ok(());
     }
     if external {

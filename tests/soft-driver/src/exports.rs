@@ -105,7 +105,17 @@ macro_rules! for_each_export {
         cuLaunchHostFunc 10000, cuLaunchHostFunc_ptsz 10000 => launch_host_func(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
         cuLaunchHostFunc_v2 13010, cuLaunchHostFunc_v2_ptsz 13010 => launch_host_func_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void, sync_mode: c_uint);
 
+        cuStreamBeginCapture 10000, cuStreamBeginCapture_ptsz 10000 => stream_begin_capture_v1(stream: CUstream);
+        cuStreamBeginCapture_v2 10010, cuStreamBeginCapture_v2_ptsz 10010 => stream_begin_capture(stream: CUstream, mode: CUstreamCaptureMode);
+        cuStreamBeginCaptureToGraph 12030, cuStreamBeginCaptureToGraph_ptsz 12030 => stream_begin_capture_to_graph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode);
+        cuStreamEndCapture 10000, cuStreamEndCapture_ptsz 10000 => stream_end_capture(stream: CUstream, graph: *mut CUgraph);
         cuStreamIsCapturing 10000, cuStreamIsCapturing_ptsz 10000 => stream_is_capturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
+        cuStreamGetCaptureInfo 10010, cuStreamGetCaptureInfo_ptsz 10010 => stream_get_capture_info_v1(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t);
+        cuStreamGetCaptureInfo_v2 11030, cuStreamGetCaptureInfo_v2_ptsz 11030 => stream_get_capture_info_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize);
+        cuStreamGetCaptureInfo_v3 12030, cuStreamGetCaptureInfo_v3_ptsz 12030 => stream_get_capture_info_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, edges: *mut *const CUgraphEdgeData, count: *mut usize);
+        cuStreamUpdateCaptureDependencies 11030, cuStreamUpdateCaptureDependencies_ptsz 11030 => stream_update_capture_dependencies(stream: CUstream, dependencies: *mut CUgraphNode, count: usize, flags: c_uint);
+        cuStreamUpdateCaptureDependencies_v2 12030, cuStreamUpdateCaptureDependencies_v2_ptsz 12030 => stream_update_capture_dependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode, edges: *const CUgraphEdgeData, count: usize, flags: c_uint);
+        cuThreadExchangeStreamCaptureMode 10010 => thread_exchange_stream_capture_mode(mode: *mut CUstreamCaptureMode);
 
         cuStreamWaitValue32 8000, cuStreamWaitValue32_ptsz 8000 => stream_wait_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t, flags: c_uint);
         cuStreamWaitValue32_v2 11070, cuStreamWaitValue32_v2_ptsz 11070 => stream_wait_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t, flags: c_uint);
@@ -144,30 +154,27 @@ macro_rules! for_each_export {
         cuMemHostUnregister 4000 => mem_host_unregister(memory: *mut c_void);
         cuMemGetAddressRange_v2 3020 => mem_get_address_range(base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr);
 
+        cuGraphCreate 10000 => graph_create(graph: *mut CUgraph, flags: c_uint);
+        cuGraphInstantiate_v2 11000 => graph_instantiate(exec: *mut CUgraphExec, graph: CUgraph, error_node: *mut CUgraphNode, log: *mut c_uchar, log_size: usize);
+        cuGraphInstantiateWithFlags 11040 => graph_instantiate_with_flags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+        cuGraphLaunch 10000, cuGraphLaunch_ptsz 10000 => graph_launch(exec: CUgraphExec, stream: CUstream);
+        cuGraphDestroy 10000 => graph_destroy(graph: CUgraph);
+        cuGraphExecDestroy 10000 => graph_exec_destroy(exec: CUgraphExec);
+        cuGraphAddEventRecordNode 11010 => graph_add_event_record_node(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent);
+        cuGraphAddEventWaitNode 11010 => graph_add_event_wait_node(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent);
+        cuGraphEventRecordNodeGetEvent 11010 => graph_event_record_node_get_event(node: CUgraphNode, event: *mut CUevent);
+        cuGraphEventRecordNodeSetEvent 11010 => graph_event_record_node_set_event(node: CUgraphNode, event: CUevent);
+        cuGraphEventWaitNodeGetEvent 11010 => graph_event_wait_node_get_event(node: CUgraphNode, event: *mut CUevent);
+        cuGraphEventWaitNodeSetEvent 11010 => graph_event_wait_node_set_event(node: CUgraphNode, event: CUevent);
+        cuGraphExecEventRecordNodeSetEvent 11010 => graph_exec_event_record_node_set_event(exec: CUgraphExec, node: CUgraphNode, event: CUevent);
+        cuGraphExecEventWaitNodeSetEvent 11010 => graph_exec_event_wait_node_set_event(exec: CUgraphExec, node: CUgraphNode, event: CUevent);
+        cuGraphAddEmptyNode 10000 => graph_add_empty_node(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize);
+        cuGraphGetNodes 10000 => graph_get_nodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+        cuGraphGetRootNodes 10000 => graph_get_root_nodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+        cuGraphNodeGetType 10000 => graph_node_get_type(node: CUgraphNode, kind: *mut c_uint);
+        cuGraphUpload 11010, cuGraphUpload_ptsz 11010 => graph_upload(exec: CUgraphExec, stream: CUstream);
+        cuGraphClone 10000 => graph_clone(clone: *mut CUgraph, graph: CUgraph);
     } unsupported {
-        cuStreamBeginCapture_v2 10010, cuStreamBeginCapture_v2_ptsz 10010;
-        cuStreamBeginCaptureToGraph 12030, cuStreamBeginCaptureToGraph_ptsz 12030;
-        cuStreamEndCapture 10000, cuStreamEndCapture_ptsz 10000;
-        cuStreamGetCaptureInfo 10010, cuStreamGetCaptureInfo_ptsz 10010;
-        cuStreamGetCaptureInfo_v2 11030, cuStreamGetCaptureInfo_v2_ptsz 11030;
-        cuStreamGetCaptureInfo_v3 12030, cuStreamGetCaptureInfo_v3_ptsz 12030;
-        cuStreamUpdateCaptureDependencies 11030, cuStreamUpdateCaptureDependencies_ptsz 11030;
-        cuStreamUpdateCaptureDependencies_v2 12030, cuStreamUpdateCaptureDependencies_v2_ptsz 12030;
-        cuThreadExchangeStreamCaptureMode 10010;
-        cuGraphCreate 10000;
-        cuGraphInstantiate_v2 11000;
-        cuGraphInstantiateWithFlags 11040;
-        cuGraphLaunch 10000, cuGraphLaunch_ptsz 10000;
-        cuGraphDestroy 10000;
-        cuGraphExecDestroy 10000;
-        cuGraphAddEventRecordNode 11010;
-        cuGraphAddEventWaitNode 11010;
-        cuGraphEventRecordNodeGetEvent 11010;
-        cuGraphEventRecordNodeSetEvent 11010;
-        cuGraphEventWaitNodeGetEvent 11010;
-        cuGraphEventWaitNodeSetEvent 11010;
-        cuGraphExecEventRecordNodeSetEvent 11010;
-        cuGraphExecEventWaitNodeSetEvent 11010;
         cuCtxFromGreenCtx 12040;
         cuGreenCtxRecordEvent 12040;
         cuGreenCtxWaitEvent 12040;

@@ -1,5 +1,420 @@
-//! Graphs.
+//! Graphs: what a capture makes, and what a launch does.
 
-pub(crate) struct Graph {}
-pub(crate) struct Node {}
-pub(crate) struct Exec {}
+use core::ffi::{c_uchar, c_uint, c_ulonglong};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::engine::{HostCall, Point, Task};
+use crate::entry::Call;
+use crate::handles::Kind;
+use crate::machine::State;
+use crate::memory::{MemoryWork, ValueWait, ValueWrite};
+
+/// What a node does. Events are named by handle: a graph does not keep them.
+#[derive(Clone, Debug)]
+pub(crate) enum NodeKind {
+    Empty,
+    Host(HostCall),
+    Memory(MemoryWork),
+    Record(u64),
+    Wait(u64),
+    WaitValue(ValueWait),
+    WriteValue(ValueWrite),
+}
+
+pub(crate) struct Node {
+    graph: u32,
+    pub(crate) after: Vec<u32>,
+    kind: NodeKind,
+}
+
+/// A graph's nodes in the order in which they were added: each after all that it depends on.
+#[derive(Default)]
+pub(crate) struct Graph {
+    nodes: Vec<u32>,
+}
+
+/// A graph that can be launched: a copy, in an order that keeps all dependencies.
+pub(crate) struct Exec {
+    /// By the handles of the graph's nodes.
+    nodes: Vec<(u64, NodeKind)>,
+    /// The end of the last launch: launches of one graph do not overlap.
+    last: Option<Arc<Point>>,
+}
+
+impl State {
+    pub(crate) fn graph(&self, call: &Call, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
+        let handle = graph.addr();
+        if handle == 0 {
+            return Err(INVALID_VALUE);
+        }
+        self.graphs.find(handle).map_err(|bad| self.bad_handle(call, Kind::Graph, handle, bad))
+    }
+
+    fn node(&self, call: &Call, node: CUgraphNode) -> Result<u32, CUresult> {
+        let handle = node.addr() as u64;
+        if handle == 0 {
+            return Err(INVALID_VALUE);
+        }
+        self.nodes.find(handle).map_err(|bad| self.bad_handle(call, Kind::Node, handle, bad))
+    }
+
+    fn exec(&self, call: &Call, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
+        let handle = exec.addr();
+        if handle == 0 {
+            return Err(INVALID_VALUE);
+        }
+        self.execs.find(handle).map_err(|bad| self.bad_handle(call, Kind::Exec, handle, bad))
+    }
+
+    /// The nodes of an array argument, which must be of that graph.
+    pub(crate) fn nodes_of(
+        &self,
+        call: &Call,
+        graph: u32,
+        nodes: Ptr<CUgraphNode>,
+        count: usize,
+    ) -> Result<Vec<u32>, CUresult> {
+        let nodes = nodes.read_array(count)?.into_iter().map(|node| {
+            let node = self.node(call, node)?;
+            if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
+        });
+        nodes.collect()
+    }
+
+    pub(crate) fn add_node(&mut self, graph: u32, after: Vec<u32>, kind: NodeKind) -> Result<u32, CUresult> {
+        let (node, _) = self.nodes.insert(Node { graph, after, kind }).ok_or(OUT_OF_MEMORY)?;
+        self.graphs[graph].nodes.push(node);
+        Ok(node)
+    }
+
+    pub(crate) fn remove_graph(&mut self, graph: u32) {
+        if let Some(graph) = self.graphs.remove(graph) {
+            for node in graph.nodes {
+                self.nodes.remove(node);
+            }
+        }
+    }
+
+    fn event_handle(&self, call: &Call, event: EventArg) -> Result<u64, CUresult> {
+        self.event(call, event)?;
+        Ok(event.addr())
+    }
+}
+
+pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    graph.required()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let (new, _) = state.new_graph()?;
+    graph.put(state.graph_handle(new))
+}
+
+pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.graph(call, graph)?;
+    state.bury(call, graph.addr());
+    state.remove_graph(index);
+    Ok(())
+}
+
+pub(crate) fn graph_instantiate_with_flags(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    flags: c_ulonglong,
+) -> Answer {
+    let mut state = call.ready()?;
+    exec.required()?;
+    if flags & !0xF != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let graph = state.graph(call, graph)?;
+    let nodes = state.graphs[graph].nodes.iter();
+    let nodes = nodes.map(|node| (state.nodes.handle(*node), state.nodes[*node].kind.clone())).collect();
+    let (_, handle) = state.execs.insert(Exec { nodes, last: None }).ok_or(OUT_OF_MEMORY)?;
+    exec.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn graph_instantiate(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    error_node: Ptr<CUgraphNode>,
+    log: Ptr<c_uchar>,
+    log_size: usize,
+) -> Answer {
+    error_node.put_if(core::ptr::null_mut());
+    if !log.is_null() && log_size > 0 {
+        log.put_if(0);
+    }
+    graph_instantiate_with_flags(call, exec, graph, 0)
+}
+
+pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.exec(call, exec)?;
+    state.bury(call, exec.addr());
+    state.execs.remove(index);
+    Ok(())
+}
+
+pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(call, exec)?;
+    let stream = state.stream(call, stream)?;
+    let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|(_, kind)| kind.clone()).collect();
+    // In a capturing stream the launch becomes nodes of that capture, one after the other.
+    if state.captured(stream, NodeKind::Empty)? {
+        for kind in nodes {
+            state.captured(stream, kind)?;
+        }
+        return Ok(());
+    }
+    // Whatever its nodes are, threads are there before the first is submitted: a launch happens whole or not at all.
+    state.ensure_host_thread(call.machine)?;
+    state.ensure_pool_thread(call.machine)?;
+    state.ensure_ticker_thread(call.machine)?;
+    if let Some(last) = state.execs[exec].last.take()
+        && !last.is_done()
+    {
+        state.submit(call.machine, stream, Task::Wait(last));
+    }
+    for kind in nodes {
+        match kind {
+            NodeKind::Empty => {}
+            NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
+            NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
+            NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
+            NodeKind::WriteValue(write) => state.submit(call.machine, stream, Task::WriteValue(write)),
+            NodeKind::Record(event) => match state.events.find(event) {
+                Ok(event) => state.record(call.machine, event, stream),
+                Err(bad) => return Err(state.bad_handle(call, Kind::Event, event, bad)),
+            },
+            NodeKind::Wait(event) => match state.events.find(event) {
+                Ok(event) => state.wait_for(call.machine, stream, event),
+                Err(bad) => return Err(state.bad_handle(call, Kind::Event, event, bad)),
+            },
+        }
+    }
+    let end = state.new_point(false, None);
+    state.execs[exec].last = Some(end.clone());
+    state.submit(call.machine, stream, Task::Complete(end));
+    Ok(())
+}
+
+fn add_event_node(
+    call: &Call,
+    out: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
+) -> Answer {
+    let mut state = call.ready()?;
+    out.required()?;
+    let graph = state.graph(call, graph)?;
+    let after = state.nodes_of(call, graph, dependencies, count)?;
+    let kind = kind(&state)?;
+    let node = state.add_node(graph, after, kind)?;
+    out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
+}
+
+pub(crate) fn graph_add_event_record_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_event_node(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Record(state.event_handle(call, event)?))
+    })
+}
+
+pub(crate) fn graph_add_event_wait_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_event_node(call, node, graph, dependencies, count, |state| Ok(NodeKind::Wait(state.event_handle(call, event)?)))
+}
+
+pub(crate) fn graph_add_empty_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
+    add_event_node(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))
+}
+
+/// Whether both are of one kind, of those that have an event.
+fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
+    match kind {
+        NodeKind::Record(event) if record => Some(*event),
+        NodeKind::Wait(event) if !record => Some(*event),
+        _ => None,
+    }
+}
+
+fn get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
+    let state = call.ready()?;
+    event.required()?;
+    let node = state.node(call, node.raw())?;
+    let found = event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    event.put(core::ptr::without_provenance_mut(found as usize))
+}
+
+fn set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(call, node.raw())?;
+    let event = state.event_handle(call, event)?;
+    event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    state.nodes[node].kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    Ok(())
+}
+
+fn set_exec_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+    record: bool,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(call, exec)?;
+    let event = state.event_handle(call, event)?;
+    // The graph may be gone by now; the executable one still knows its nodes by their handles.
+    let wanted = node.addr();
+    let kind = state.execs[exec].nodes.iter_mut().find(|(handle, _)| *handle == wanted).map(|(_, kind)| kind);
+    let kind = kind.ok_or(INVALID_VALUE)?;
+    event_of(kind, record).ok_or(INVALID_VALUE)?;
+    *kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    Ok(())
+}
+
+pub(crate) fn graph_event_record_node_get_event(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+) -> Answer {
+    get_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
+    get_event(call, node, event, false)
+}
+
+pub(crate) fn graph_event_record_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+    set_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+    set_event(call, node, event, false)
+}
+
+pub(crate) fn graph_exec_event_record_node_set_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, true)
+}
+
+pub(crate) fn graph_exec_event_wait_node_set_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, false)
+}
+
+/// Hands out handles as the driver does: with no array the count alone, else as many as there is room for, the rest of
+/// the room filled with NULL.
+fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
+    count.required()?;
+    if nodes.is_null() {
+        return count.put(found.len());
+    }
+    let room = count.get()?;
+    for at in 0..room {
+        let handle = found.get(at).copied().unwrap_or(0);
+        // SAFETY: the C call says that the array has room for as many as its count.
+        unsafe { nodes.raw().add(at).write(core::ptr::without_provenance_mut(handle as usize)) };
+    }
+    count.put(found.len().min(room))
+}
+
+pub(crate) fn graph_get_nodes(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let graph = state.graph(call, graph)?;
+    let found: Vec<u64> = state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+pub(crate) fn graph_get_root_nodes(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let graph = state.graph(call, graph)?;
+    let roots = state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
+    let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    kind.required()?;
+    let node = state.node(call, node.raw())?;
+    kind.put(match &state.nodes[node].kind {
+        NodeKind::Memory(work) if work.is_copy() => 1,
+        NodeKind::Memory(_) => 2,
+        NodeKind::Host(_) => 3,
+        NodeKind::Empty => 5,
+        NodeKind::Wait(_) => 6,
+        NodeKind::Record(_) => 7,
+        NodeKind::WaitValue(_) | NodeKind::WriteValue(_) => 12,
+    })
+}
+
+/// Nothing has to be sent ahead to a device that is this machine.
+pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    state.exec(call, exec)?;
+    state.stream(call, stream)?;
+    Ok(())
+}
+
+pub(crate) fn graph_clone(call: &Call, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
+    let mut state = call.ready()?;
+    clone.required()?;
+    let graph = state.graph(call, graph)?;
+    let (new, _) = state.new_graph()?;
+    let mut copies = BTreeMap::new();
+    for node in state.graphs[graph].nodes.clone() {
+        let after = state.nodes[node].after.iter().filter_map(|node| copies.get(node).copied()).collect();
+        let kind = state.nodes[node].kind.clone();
+        copies.insert(node, state.add_node(new, after, kind)?);
+    }
+    clone.put(state.graph_handle(new))
+}

@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::engine::Task;
 use crate::entry::Call;
+use crate::graph::NodeKind;
 use crate::machine::State;
 use crate::stream::wait_idle;
 
@@ -199,6 +200,10 @@ pub(crate) enum MemoryWork {
 }
 
 impl MemoryWork {
+    pub(crate) fn is_copy(&self) -> bool {
+        matches!(self, Self::Copy { .. })
+    }
+
     pub(crate) fn execute(&self) {
         match self {
             Self::Set { to, value, width: 1, count } => {
@@ -232,7 +237,7 @@ impl MemoryWork {
 }
 
 pub(crate) fn submit(call: &Call, mut state: crate::machine::Locked, stream: u32, work: MemoryWork) -> Answer {
-    if state.captured_memory(call, stream, &work)? {
+    if state.captured_memory(stream, &work)? {
         return Ok(());
     }
     state.ensure_pool_thread(call.machine)?;
@@ -254,6 +259,7 @@ pub(crate) fn mem_alloc(call: &Call, address: Ptr<CUdeviceptr>, bytes: usize) ->
     let mut state = call.ready()?;
     address.required()?;
     let context = state.current(call)?;
+    state.refuse_unsafe(call, context)?;
     let base = state.allocate(context, bytes, Kind::Device)?;
     address.put(base)
 }
@@ -463,9 +469,12 @@ pub(crate) fn memcpy_async(
 fn synchronous(call: &Call, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
     // SAFETY: the NULL stream is a handle value that is never dereferenced.
     let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
-    submit(stream)?;
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    drop(state);
+    submit(stream)?;
+    let state = call.ready()?;
     wait_idle(call, state, index)
 }
 
@@ -574,32 +583,39 @@ impl State {
         Ok(Word { place: self.device_range(address, bytes)?, wide })
     }
 
-    fn value_wait(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<Task, CUresult> {
+    fn value_wait(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
         if flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
             return Err(INVALID_VALUE);
         }
-        Ok(Task::WaitValue(ValueWait { word: self.word(address, wide)?, value, condition: flags & 3 }))
+        Ok(NodeKind::WaitValue(ValueWait { word: self.word(address, wide)?, value, condition: flags & 3 }))
     }
 
-    fn value_write(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<Task, CUresult> {
+    fn value_write(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
         if flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
             return Err(INVALID_VALUE);
         }
-        Ok(Task::WriteValue(ValueWrite { word: self.word(address, wide)?, value }))
+        Ok(NodeKind::WriteValue(ValueWrite { word: self.word(address, wide)?, value }))
     }
 }
 
 fn value_operations(
     call: &Call,
     stream: StreamArg,
-    tasks: impl FnOnce(&State) -> Result<Vec<Task>, CUresult>,
+    operations: impl FnOnce(&State) -> Result<Vec<NodeKind>, CUresult>,
 ) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
-    let tasks = tasks(&state)?;
-    state.refuse_value_in_capture(stream)?;
+    let operations = operations(&state)?;
     state.ensure_ticker_thread(call.machine)?;
-    for task in tasks {
+    for operation in operations {
+        if state.captured(stream, operation.clone())? {
+            continue;
+        }
+        let task = match operation {
+            NodeKind::WaitValue(wait) => Task::WaitValue(wait),
+            NodeKind::WriteValue(write) => Task::WriteValue(write),
+            _ => continue,
+        };
         state.submit(call.machine, stream, task);
     }
     Ok(())

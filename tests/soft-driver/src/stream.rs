@@ -31,6 +31,8 @@ pub(crate) struct Stream {
     /// Up to which operation of the legacy stream this one waits already.
     pub(crate) legacy_seen: Option<u64>,
     pub(crate) capture: Option<CaptureKey>,
+    /// The node handles that a capture query last pointed to.
+    pub(crate) capture_view: Vec<usize>,
     attributes: BTreeMap<u32, [u8; 64]>,
 }
 
@@ -73,6 +75,7 @@ impl State {
             joined: None,
             legacy_seen: None,
             capture: None,
+            capture_view: Vec::new(),
             attributes: BTreeMap::new(),
         };
         let (index, handle) = self.streams.insert(stream).ok_or(OUT_OF_MEMORY)?;
@@ -258,7 +261,7 @@ pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg,
     let event = state.event(call, event)?;
     let stream = state.stream(call, stream)?;
     let external = flags == CU_EVENT_WAIT_EXTERNAL;
-    if state.captured_wait(call, stream, event, external)? {
+    if state.captured_wait(stream, event, external)? {
         return Ok(());
     }
     if external {
@@ -389,7 +392,7 @@ pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn
     let function = host_fn.ok_or(INVALID_VALUE)?;
     let stream = state.stream(call, stream)?;
     let host = HostCall::Function(function, UserData(user_data.raw()));
-    if state.captured_host(call, stream, host)? {
+    if state.captured_host(stream, host)? {
         return Ok(());
     }
     state.ensure_host_thread(call.machine)?;

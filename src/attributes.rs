@@ -1,0 +1,271 @@
+//! Attributes of streams: what the driver keeps for a stream beside its work.
+
+use core::fmt;
+
+use crate::error::{Error, Result};
+use crate::stream::{BorrowedStream, PriorityRange};
+use crate::sys::{
+    CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUresult, CUstreamAttrID, CUstreamAttrValue,
+    CUsynchronizationPolicy, Function,
+};
+
+/// How a thread waits in [`BorrowedStream::synchronize`].
+///
+/// A driver may give a value that has no name here; a stream whose policy was never set may have such a one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SynchronizationPolicy(CUsynchronizationPolicy);
+
+impl SynchronizationPolicy {
+    /// The driver chooses.
+    #[doc(alias = "CU_SYNC_POLICY_AUTO")]
+    pub const AUTO: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_AUTO);
+    /// The thread spins: the shortest wait, and a busy core.
+    #[doc(alias = "CU_SYNC_POLICY_SPIN")]
+    pub const SPIN: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_SPIN);
+    /// The thread spins, and yields its core to others.
+    #[doc(alias = "CU_SYNC_POLICY_YIELD")]
+    pub const YIELD: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_YIELD);
+    /// The thread sleeps.
+    #[doc(alias = "CU_SYNC_POLICY_BLOCKING_SYNC")]
+    pub const BLOCKING_SYNC: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_BLOCKING_SYNC);
+
+    /// From the driver's value.
+    pub const fn from_raw(raw: CUsynchronizationPolicy) -> Self {
+        Self(raw)
+    }
+
+    /// The driver's value.
+    pub const fn as_raw(self) -> CUsynchronizationPolicy {
+        self.0
+    }
+}
+
+impl fmt::Debug for SynchronizationPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Self::AUTO => "AUTO",
+            Self::SPIN => "SPIN",
+            Self::YIELD => "YIELD",
+            Self::BLOCKING_SYNC => "BLOCKING_SYNC",
+            Self(raw) => return write!(f, "SynchronizationPolicy({})", raw.0),
+        })
+    }
+}
+
+/// Which of its two memory-synchronization domains a stream's kernels run in.
+///
+/// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different domains see each other's
+/// accesses in order only across barriers of system scope.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MemorySyncDomain(CUlaunchMemSyncDomain);
+
+impl MemorySyncDomain {
+    /// The ordinary one.
+    #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT")]
+    pub const DEFAULT: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT);
+    /// The one for kernels that write to other devices, whose slow writes the barriers of others then need not wait for.
+    #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE")]
+    pub const REMOTE: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+
+    /// From the driver's value.
+    pub const fn from_raw(raw: CUlaunchMemSyncDomain) -> Self {
+        Self(raw)
+    }
+
+    /// The driver's value.
+    pub const fn as_raw(self) -> CUlaunchMemSyncDomain {
+        self.0
+    }
+}
+
+impl fmt::Debug for MemorySyncDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Self::DEFAULT => "DEFAULT",
+            Self::REMOTE => "REMOTE",
+            Self(raw) => return write!(f, "MemorySyncDomain({})", raw.0),
+        })
+    }
+}
+
+/// The device's memory-synchronization domains that a stream's two stand for, by number. How many the device has is its
+/// attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemorySyncDomainMap {
+    /// What [`MemorySyncDomain::DEFAULT`] stands for.
+    pub default: u8,
+    /// What [`MemorySyncDomain::REMOTE`] stands for.
+    pub remote: u8,
+}
+
+/// Stream attributes. What is set holds for work that is put into the stream afterwards.
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    /// How [`synchronize`](Self::synchronize) waits.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
+    pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
+        let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
+        // SAFETY: all bytes of the value are initialised, and any number is one of this open type.
+        Ok(SynchronizationPolicy(unsafe { value.syncPolicy }))
+    }
+
+    /// Chooses how [`synchronize`](Self::synchronize) waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`synchronization_policy`](Self::synchronization_policy).
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions, SynchronizationPolicy};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
+    /// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
+    pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
+        let mut value = EMPTY;
+        value.syncPolicy = policy.0;
+        // SAFETY: this attribute's value is a synchronization policy.
+        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value) }
+    }
+
+    /// Gives the stream another [`priority`](Self::priority), within [`Context::stream_priority_range`]. CUDA 12.0.
+    ///
+    /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PriorityOutOfRange`] with the context's range; `CUDA_ERROR_INVALID_VALUE` from an older driver; what else
+    /// the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
+    pub fn set_priority(&self, priority: i32) -> Result<()> {
+        let PriorityRange { least, greatest } = self.context().stream_priority_range()?;
+        if !(PriorityRange { least, greatest }).contains(priority) {
+            return Err(Error::PriorityOutOfRange { priority, least, greatest });
+        }
+        let mut value = EMPTY;
+        value.priority = priority;
+        // SAFETY: this attribute's value is a priority.
+        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
+    }
+
+    /// The memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
+    pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
+        let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
+        // SAFETY: all bytes of the value are initialised, and any number is one of this open type.
+        Ok(MemorySyncDomain(unsafe { value.memSyncDomain }))
+    }
+
+    /// Chooses the memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As [`memory_sync_domain`](Self::memory_sync_domain).
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
+    pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
+        let mut value = EMPTY;
+        value.memSyncDomain = domain.0;
+        // SAFETY: this attribute's value is a domain.
+        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
+    }
+
+    /// Which of the device's domains the stream's two stand for. CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As [`memory_sync_domain`](Self::memory_sync_domain).
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
+    pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
+        let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
+        // SAFETY: all bytes of the value are initialised, and any two bytes are a map.
+        let map = unsafe { value.memSyncDomainMap };
+        Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
+    }
+
+    /// Chooses which of the device's domains the stream's two stand for. CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As [`memory_sync_domain`](Self::memory_sync_domain); `CUDA_ERROR_INVALID_VALUE` also for a domain that the device
+    /// does not have.
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
+    pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
+        let mut value = EMPTY;
+        value.memSyncDomainMap = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
+        // SAFETY: this attribute's value is a map.
+        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) }
+    }
+
+    /// Any attribute, also one that this crate does not know, as the driver has it. What the driver does not write is 0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the driver answers;
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetAttribute")]
+    pub fn attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
+        const FUNCTION: Function = Function::cuStreamGetAttribute;
+        let get = self.driver().require(FUNCTION, self.driver().symbols().cuStreamGetAttribute)?;
+        let mut value = EMPTY;
+        // SAFETY: the stream is alive as long as `self` is; a place for the value, which has one size for all attributes.
+        let code = self.call(FUNCTION, || unsafe { get(self.as_raw(), attribute, &mut value) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(value)
+    }
+
+    /// Sets any attribute, also one that this crate does not know.
+    ///
+    /// # Errors
+    ///
+    /// As [`attribute`](Self::attribute).
+    ///
+    /// # Safety
+    ///
+    /// `value` must be initialised as far as the driver reads it, and be one that the driver's documents allow for the
+    /// attribute.
+    #[doc(alias = "cuStreamSetAttribute")]
+    pub unsafe fn set_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamSetAttribute;
+        let set = self.driver().require(FUNCTION, self.driver().symbols().cuStreamSetAttribute)?;
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the value.
+        let code = self.call(FUNCTION, || unsafe { set(self.as_raw(), attribute, value) })?;
+        Error::check(FUNCTION, code)
+    }
+
+    /// Gives this stream all attributes of `source`, which must belong to the same context.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the streams belong to different contexts; what else the driver answers;
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamCopyAttributes")]
+    pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamCopyAttributes;
+        let copy = self.driver().require(FUNCTION, self.driver().symbols().cuStreamCopyAttributes)?;
+        if self.context() != source.context() {
+            // A default stream's handle would mean the stream of one and the same context on both sides.
+            return Err(Error::driver(FUNCTION, CUresult::CUDA_ERROR_INVALID_VALUE));
+        }
+        let default = if self.is_default() { self } else { source };
+        // SAFETY: both streams are alive as long as their references are.
+        let code = default.call(FUNCTION, || unsafe { copy(self.as_raw(), source.as_raw()) })?;
+        Error::check(FUNCTION, code)
+    }
+}
+
+/// Zeros, so that nothing uninitialised reaches the driver or comes back.
+const EMPTY: CUstreamAttrValue = CUstreamAttrValue { pad: [0; 64] };

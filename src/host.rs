@@ -1,0 +1,194 @@
+//! Host functions: the program's own work in a stream.
+
+use core::ffi::c_void;
+use core::ptr::without_provenance_mut;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::fork;
+use crate::stream::BorrowedStream;
+use crate::sys::{CUresult, CUstream, CUstreamCaptureStatus, Function};
+
+type Closure = Box<dyn FnOnce(CUresult) + Send>;
+
+/// The closures that the driver was given and has not called.
+///
+/// The driver gets a closure's number and never its address. So whatever it does with that, such as calling it at every
+/// launch of a graph that another thread's capture has put it into, a closure runs once at most, and a number whose
+/// closure is gone does nothing.
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting { last: 0, closures: BTreeMap::new() });
+
+struct Waiting {
+    last: usize,
+    closures: BTreeMap<usize, Closure>,
+}
+
+/// No closure is called or dropped under the lock.
+fn waiting() -> MutexGuard<'static, Waiting> {
+    // Nothing under the lock leaves the map half changed.
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn keep(closure: Closure) -> usize {
+    let mut waiting = waiting();
+    waiting.last += 1;
+    let number = waiting.last;
+    waiting.closures.insert(number, closure);
+    number
+}
+
+fn take(number: usize) -> Option<Closure> {
+    waiting().closures.remove(&number)
+}
+
+extern "C" fn run_host_function(number: *mut c_void) {
+    run(number.addr(), CUresult::CUDA_SUCCESS);
+}
+
+extern "C" fn run_callback(_stream: CUstream, status: CUresult, number: *mut c_void) {
+    run(number.addr(), status);
+}
+
+fn run(number: usize, status: CUresult) {
+    let Some(closure) = take(number) else { return };
+    // A panic must not unwind into the driver. The panic hook has reported it; what it carries is dropped here, and
+    // leaked if that panics again.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| closure(status)))
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        core::mem::forget(payload);
+    }
+}
+
+/// How many closures that were given to [`BorrowedStream::launch_host_function`] and [`BorrowedStream::add_callback`] in
+/// this process have not begun to run.
+///
+/// The driver skips the host functions of a context that has failed. Their closures, and what they hold, are kept for
+/// good, since nothing tells that the driver will not call them yet; here they are counted.
+pub fn pending_host_functions() -> usize {
+    // In a forked child another thread of the parent may seem to hold the lock for ever.
+    if fork::forked() { 0 } else { waiting().closures.len() }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    /// Calls `function` on a thread of the driver's, after all work that is in the stream now and before all that comes
+    /// later.
+    ///
+    /// The function must not make CUDA calls, and must not wait for work that is not before it in the stream: the driver
+    /// may run the host functions of all streams one after another. If the stream's context fails before its turn comes
+    /// it is never called (see [`pending_host_functions`]); [`add_callback`](Self::add_callback) is called then too. If
+    /// it panics, the panic is reported as any other and ends there.
+    ///
+    /// A capturing stream is refused. A graph calls a captured host function at every launch, and this one can be called
+    /// once; capture one with [`launch_host_function_raw`](Self::launch_host_function_raw).
+    ///
+    /// It is two driver calls: the other is `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, whose capture goes on unharmed; what the driver
+    /// answers; [`Error::ForkedChild`]. The closure is dropped then.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let (sender, receiver) = channel();
+    /// stream.launch_host_function(move || {
+    ///     let _ = sender.send("the work before is done");
+    /// })?;
+    /// assert_eq!(receiver.recv(), Ok("the work before is done"));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[doc(alias = "cuLaunchHostFunc")]
+    pub fn launch_host_function(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
+        const FUNCTION: Function = Function::cuLaunchHostFunc;
+        self.launch(FUNCTION, Box::new(move |_| function()), |number| {
+            // SAFETY: the stream is alive as long as `self` is; the function takes any number.
+            unsafe { (self.driver().symbols().cuLaunchHostFunc)(self.as_raw(), Some(run_host_function), number) }
+        })
+    }
+
+    /// As [`launch_host_function`](Self::launch_host_function), for a function that is told how the work before it went:
+    /// it is called when the stream's context has failed too, with the error.
+    ///
+    /// The error's function is `cuStreamAddCallback`, whichever work failed. The function may run under a lock of the
+    /// driver's, so it should be short. NVIDIA calls the driver's function one that may be removed some day.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch_host_function`](Self::launch_host_function).
+    #[doc(alias = "cuStreamAddCallback")]
+    pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamAddCallback;
+        let closure = Box::new(move |status| callback(Error::check(FUNCTION, status)));
+        self.launch(FUNCTION, closure, |number| {
+            // SAFETY: the stream is alive as long as `self` is; the function takes any number; 0 are the flags there are.
+            unsafe { (self.driver().symbols().cuStreamAddCallback)(self.as_raw(), Some(run_callback), number, 0) }
+        })
+    }
+
+    /// Calls `function` with `data` on a thread of the driver's, after all work that is in the stream now and before all
+    /// that comes later. A capturing stream captures it: then it is called at every launch of the graph.
+    ///
+    /// It is one driver call.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`]. The function is not called then.
+    ///
+    /// # Safety
+    ///
+    /// `function` may be called with `data`, from another thread, at any time until the stream's work is done and as
+    /// often as a graph that captured it is launched. It must not unwind and must not make CUDA calls.
+    #[doc(alias = "cuLaunchHostFunc")]
+    pub unsafe fn launch_host_function_raw(
+        &self,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Result<()> {
+        const FUNCTION: Function = Function::cuLaunchHostFunc;
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the function.
+        let code = self.call(FUNCTION, || unsafe {
+            (self.driver().symbols().cuLaunchHostFunc)(self.as_raw(), Some(function), data)
+        })?;
+        Error::check(FUNCTION, code)
+    }
+
+    fn launch(&self, function: Function, closure: Closure, launch: impl Fn(*mut c_void) -> CUresult) -> Result<()> {
+        self.refuse_capture(function)?;
+        let number = keep(closure);
+        let launched = self
+            .call(function, || launch(without_provenance_mut(number)))
+            .and_then(|code| Error::check(function, code));
+        if launched.is_err() {
+            drop(take(number));
+        }
+        launched
+    }
+
+    /// Asked beforehand, because a callback would end the capture, and a closure in a graph would run at the first launch
+    /// only.
+    fn refuse_capture(&self, function: Function) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamIsCapturing;
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive as long as `self` is; a place for the status.
+        let code = self
+            .call(FUNCTION, || unsafe { (self.driver().symbols().cuStreamIsCapturing)(self.as_raw(), &mut status) })?;
+        Error::check(FUNCTION, code)?;
+        match status {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Ok(()),
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED => {
+                Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))
+            }
+            _ => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What orders streams: records of events, and waits for them.
+
+use bitflags::bitflags;
+
+use super::BorrowedStream;
+use crate::error::{Error, Result};
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
+
+bitflags! {
+    /// How one record is made; none as a rule.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct RecordFlags: u32 {
+        /// In a capturing stream the record becomes a node of the graph, so that each launch records the event for those
+        /// outside of the graph (`CU_EVENT_RECORD_EXTERNAL`). In a stream that does not capture it is an error.
+        const EXTERNAL = CU_EVENT_RECORD_EXTERNAL;
+    }
+}
+
+bitflags! {
+    /// How one wait is made; none as a rule.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct WaitFlags: u32 {
+        /// In a capturing stream the wait becomes a node of the graph, so that each launch waits for what the event then
+        /// stands for outside of the graph (`CU_EVENT_WAIT_EXTERNAL`). In a stream that does not capture it is an error.
+        const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
+    }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    /// Makes all work that is put into this stream from now on wait for the event's last record; the calling thread
+    /// does not wait.
+    ///
+    /// The event may belong to another context, another device or another process. If it was never recorded there is
+    /// nothing to wait for: a record that comes later is not seen.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "wait")]
+    #[inline]
+    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
+        self.wait(event, CU_EVENT_WAIT_DEFAULT)
+    }
+
+    /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ILLEGAL_STATE` for [`WaitFlags::EXTERNAL`] in a stream that does not capture; else as
+    /// [`wait_event`](Self::wait_event).
+    #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
+    #[inline]
+    pub fn wait_event_with(&self, event: &BorrowedEvent, flags: WaitFlags) -> Result<()> {
+        self.wait(event, flags.bits())
+    }
+
+    #[inline(always)]
+    fn wait(&self, event: &BorrowedEvent, flags: u32) -> Result<()> {
+        const FUNCTION: Function = Function::cuStreamWaitEvent;
+        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
+        let code = self.call(FUNCTION, || unsafe {
+            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
+        })?;
+        Error::check(FUNCTION, code)
+    }
+
+    /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
+    /// thread does not wait.
+    ///
+    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
+    /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
+    /// thread has put into `other` in the meantime.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`BorrowedEvent::record`].
+    #[doc(alias = "wait")]
+    #[doc(alias = "join")]
+    pub fn wait_stream(&self, other: &Self) -> Result<()> {
+        let event = match other.join.get() {
+            Some(event) => event,
+            None => {
+                let event = Event::new(&other.context, EventFlags::empty())?;
+                other.join.get_or_init(|| event)
+            }
+        };
+        event.record(other)?;
+        self.wait_event(event)
+    }
+
+    /// Creates an event in the stream's context and records it here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::new`] and [`BorrowedEvent::record`].
+    pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
+        let event = Event::new(&self.context, flags)?;
+        event.record(self)?;
+        Ok(event)
+    }
+}
+
+#[allow(unsafe_code)]
+impl BorrowedEvent {
+    /// Makes the event stand for all work that is in the stream now. Both must belong to one context.
+    ///
+    /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
+    /// interprocess event on a capturing stream; [`Error::ForkedChild`].
+    #[doc(alias = "cuEventRecord")]
+    #[inline]
+    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+        const FUNCTION: Function = Function::cuEventRecord;
+        // SAFETY: event and stream are alive as long as their references are.
+        let code =
+            stream.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw) })?;
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
+    }
+
+    /// As [`record`](Self::record), with flags for this one record. With none it is the same; any takes CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that does not capture;
+    /// [`Error::Unsupported`]; else as [`record`](Self::record).
+    #[doc(alias = "cuEventRecordWithFlags")]
+    #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
+    pub fn record_with(&self, stream: &BorrowedStream, flags: RecordFlags) -> Result<()> {
+        const FUNCTION: Function = Function::cuEventRecordWithFlags;
+        if flags.is_empty() {
+            return self.record(stream);
+        }
+        let record = self.driver().require(FUNCTION, self.driver().symbols().cuEventRecordWithFlags)?;
+        // SAFETY: event and stream are alive as long as their references are.
+        let code = stream.call(FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_error(&self, stream: &BorrowedStream, function: Function, code: CUresult) -> Error {
+        if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context() != stream.context() {
+            self.mismatch(stream.context(), function, code)
+        } else {
+            Error::Driver { function, code }
+        }
+    }
+}
