@@ -267,6 +267,8 @@ pub enum DescriptorError {
         /// The version that it states.
         found: u16,
     },
+    /// It is text that begins as a descriptor's does, with something among its hexadecimal digits that is none.
+    Text,
     /// It was damaged: its check value does not fit.
     Checksum,
     /// It was exported by a process of this number, which is this process's own, and the driver refused to open it.
@@ -297,6 +299,7 @@ impl fmt::Display for DescriptorError {
                 "it is of version {found}, and this cuda-events reads version {}; use the same release in both processes",
                 crate::ipc::DESCRIPTOR_VERSION
             ),
+            Self::Text => f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them"),
             Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
             Self::SameProcess { pid } => write!(
                 f,

@@ -1,6 +1,8 @@
 //! Interprocess events: descriptors to export, send and import.
 
+use core::fmt;
 use core::ptr::null_mut;
+use core::str::FromStr;
 
 use crate::context::Context;
 use crate::device::{Device, Uuid};
@@ -143,6 +145,99 @@ impl IpcEventDescriptor {
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
             origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device }),
         })
+    }
+}
+
+/// What a descriptor's text begins with.
+const TEXT_PREFIX: &str = "cuev:";
+
+/// One line of 197 characters, `cuev:` and the hexadecimal digits of [`to_bytes`](IpcEventDescriptor::to_bytes): for a
+/// command line, an environment variable or a log. [`FromStr`] reads it.
+impl fmt::Display for IpcEventDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(TEXT_PREFIX)?;
+        self.to_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Reads what `Display` wrote; white space around it does not matter.
+///
+/// # Errors
+///
+/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) for text that is something else, and those of
+/// [`from_bytes`](IpcEventDescriptor::from_bytes).
+impl FromStr for IpcEventDescriptor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let digits = text.trim().strip_prefix(TEXT_PREFIX).ok_or(DescriptorError::Magic)?;
+        let pairs = digits.as_bytes().chunks(2);
+        let bytes: Option<Vec<u8>> = pairs
+            .map(|pair| {
+                let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
+                u8::from_str_radix(pair, 16).ok()
+            })
+            .collect();
+        match bytes {
+            Some(bytes) => Self::from_bytes(&bytes),
+            None => Err(DescriptorError::Text.into()),
+        }
+    }
+}
+
+/// As text in human-readable formats, as bytes in others. Feature `serde`.
+#[cfg(feature = "serde")]
+impl serde::Serialize for IpcEventDescriptor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_bytes(&self.to_bytes())
+        }
+    }
+}
+
+/// From text in human-readable formats, from bytes in others; checked as [`from_bytes`](IpcEventDescriptor::from_bytes)
+/// does. Feature `serde`.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+        use serde::de::{Error, SeqAccess, Visitor};
+
+        struct Descriptor;
+
+        impl<'de> Visitor<'de> for Descriptor {
+            type Value = IpcEventDescriptor;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an IPC event descriptor")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> core::result::Result<Self::Value, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> core::result::Result<Self::Value, E> {
+                IpcEventDescriptor::from_bytes(bytes).map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> core::result::Result<Self::Value, A::Error> {
+                let mut bytes = Vec::with_capacity(IpcEventDescriptor::LEN);
+                // One more than there should be is enough to be refused for its length.
+                while bytes.len() <= IpcEventDescriptor::LEN
+                    && let Some(byte) = sequence.next_element()?
+                {
+                    bytes.push(byte);
+                }
+                self.visit_bytes(&bytes)
+            }
+        }
+
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(Descriptor)
+        } else {
+            deserializer.deserialize_bytes(Descriptor)
+        }
     }
 }
 

@@ -12,5 +12,305 @@ use crate::sys::{
     CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ, CU_STREAM_WAIT_VALUE_NOR,
     CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, CUdeviceptr, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
     CUstreamMemOpFlushRemoteWritesParams, CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
-    CUstreamMemOpWriteValueParams, Function,
+    CUstreamMemOpWaitValueParams__bindgen_ty_1, CUstreamMemOpWriteValueParams,
+    CUstreamMemOpWriteValueParams__bindgen_ty_1, Function,
 };
+
+/// When a wait for a value is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum WaitCondition {
+    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that goes on working when a counter
+    /// wraps round.
+    #[doc(alias = "CU_STREAM_WAIT_VALUE_GEQ")]
+    GreaterOrEqual = CU_STREAM_WAIT_VALUE_GEQ,
+    /// Memory is the value.
+    #[doc(alias = "CU_STREAM_WAIT_VALUE_EQ")]
+    Equal = CU_STREAM_WAIT_VALUE_EQ,
+    /// Memory and the value have a bit in common.
+    #[doc(alias = "CU_STREAM_WAIT_VALUE_AND")]
+    And = CU_STREAM_WAIT_VALUE_AND,
+    /// Some bit is set neither in memory nor in the value. Only for devices with
+    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR`.
+    #[doc(alias = "CU_STREAM_WAIT_VALUE_NOR")]
+    Nor = CU_STREAM_WAIT_VALUE_NOR,
+}
+
+bitflags! {
+    /// How a wait for a value is made; none as a rule.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct WaitValueFlags: u32 {
+        /// Writes of other devices that had reached this one when the wait ended are seen by the work behind it. Only for
+        /// devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
+        const FLUSH = CU_STREAM_WAIT_VALUE_FLUSH;
+    }
+}
+
+bitflags! {
+    /// How a value is written; none as a rule.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct WriteValueFlags: u32 {
+        /// The write may overtake other writes of earlier work in the stream. Only drivers before CUDA 11.7 take it.
+        const NO_MEMORY_BARRIER = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+    }
+}
+
+/// How far a memory barrier reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum BarrierScope {
+    /// The host and all devices.
+    #[doc(alias = "CU_STREAM_MEMORY_BARRIER_TYPE_SYS")]
+    System = CU_STREAM_MEMORY_BARRIER_TYPE_SYS,
+    /// This device.
+    #[doc(alias = "CU_STREAM_MEMORY_BARRIER_TYPE_GPU")]
+    Device = CU_STREAM_MEMORY_BARRIER_TYPE_GPU,
+}
+
+/// One operation of [`BorrowedStream::batch_mem_op`]. Making one does nothing.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct MemOp(CUstreamBatchMemOpParams);
+
+impl MemOp {
+    /// As [`BorrowedStream::wait_value32`].
+    #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_32")]
+    pub fn wait_value32(address: CUdeviceptr, value: u32, condition: WaitCondition, flags: WaitValueFlags) -> Self {
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32;
+        Self::wait(operation, address, value.into(), condition, flags)
+    }
+
+    /// As [`BorrowedStream::wait_value64`].
+    #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_64")]
+    pub fn wait_value64(address: CUdeviceptr, value: u64, condition: WaitCondition, flags: WaitValueFlags) -> Self {
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
+        Self::wait(operation, address, value, condition, flags)
+    }
+
+    /// As [`BorrowedStream::write_value32`].
+    #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
+    pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
+        Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value.into(), flags)
+    }
+
+    /// As [`BorrowedStream::write_value64`].
+    #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_64")]
+    pub fn write_value64(address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Self {
+        Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags)
+    }
+
+    /// What [`WaitValueFlags::FLUSH`] does behind a wait, as an operation of its own.
+    #[doc(alias = "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES")]
+    pub fn flush_remote_writes() -> Self {
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
+        let mut params = CUstreamBatchMemOpParams::default();
+        params.flushRemoteWrites = CUstreamMemOpFlushRemoteWritesParams { operation, flags: 0 };
+        Self(params)
+    }
+
+    /// A memory barrier. CUDA 11.7.
+    #[doc(alias = "CU_STREAM_MEM_OP_BARRIER")]
+    pub fn barrier(scope: BarrierScope) -> Self {
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER;
+        let mut params = CUstreamBatchMemOpParams::default();
+        params.memoryBarrier = CUstreamMemOpMemoryBarrierParams { operation, flags: scope as c_uint };
+        Self(params)
+    }
+
+    /// The driver's own form, for other bindings.
+    pub fn as_raw(&self) -> &CUstreamBatchMemOpParams {
+        &self.0
+    }
+
+    fn wait(
+        operation: CUstreamBatchMemOpType,
+        address: CUdeviceptr,
+        value64: u64,
+        condition: WaitCondition,
+        flags: WaitValueFlags,
+    ) -> Self {
+        let mut params = CUstreamBatchMemOpParams::default();
+        params.waitValue = CUstreamMemOpWaitValueParams {
+            operation,
+            address,
+            // The 32-bit value is the low half: every platform that has a driver is little-endian.
+            __bindgen_anon_1: CUstreamMemOpWaitValueParams__bindgen_ty_1 { value64 },
+            flags: condition as c_uint | flags.bits(),
+            alias: 0,
+        };
+        Self(params)
+    }
+
+    fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value64: u64, flags: WriteValueFlags) -> Self {
+        let mut params = CUstreamBatchMemOpParams::default();
+        params.writeValue = CUstreamMemOpWriteValueParams {
+            operation,
+            address,
+            // As for a wait.
+            __bindgen_anon_1: CUstreamMemOpWriteValueParams__bindgen_ty_1 { value64 },
+            flags: flags.bits(),
+            alias: 0,
+        };
+        Self(params)
+    }
+}
+
+impl fmt::Debug for MemOp {
+    #[allow(unsafe_code)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: every operation begins with its kind, and every constructor has written it.
+        f.debug_tuple("MemOp").field(unsafe { &self.0.operation }).finish()
+    }
+}
+
+/// Waits for values in memory and writes of values.
+///
+/// All of them take CUDA 8.0 (9.0 for 64 bits), and the device memory or mapped pinned host memory that they are given
+/// by its *device* address; managed memory is not allowed. From CUDA 11.7 on (`cuStreamWaitValue32_v2` and its like) they
+/// work as they are; an older driver has them only where its kernel module was loaded with `NVreg_EnableStreamMemOPs=1`,
+/// and answers `CUDA_ERROR_NOT_SUPPORTED` elsewhere.
+///
+/// CUDA does not see an order that only values make: it may put work that waits for a value in front of the very work that
+/// writes it, and nothing goes on. Give such an order with events too where both sides are streams.
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    /// Makes all work that is put into this stream from now on wait until the 32 bits at `address` fulfil the condition.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and [`WaitValueFlags::FLUSH`]);
+    /// `CUDA_ERROR_INVALID_VALUE` for an address that the device does not know; what else the driver answers;
+    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of mapped pinned host
+    /// memory, not of managed memory, which stay allocated until the wait is over. The host may change them only with
+    /// atomic or volatile writes meanwhile.
+    #[doc(alias = "cuStreamWaitValue32")]
+    pub unsafe fn wait_value32(
+        &self,
+        address: CUdeviceptr,
+        value: u32,
+        condition: WaitCondition,
+        flags: WaitValueFlags,
+    ) -> Result<()> {
+        let symbols = self.driver().symbols();
+        let (function, wait) = self.newest(
+            (Function::cuStreamWaitValue32_v2, symbols.cuStreamWaitValue32_v2),
+            (Function::cuStreamWaitValue32, symbols.cuStreamWaitValue32),
+        )?;
+        let flags = condition as c_uint | flags.bits();
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
+        let code = self.call(function, || unsafe { wait(self.as_raw(), address, value, flags) })?;
+        Error::check(function, code)
+    }
+
+    /// As [`wait_value32`](Self::wait_value32) for 64 bits. Only for devices with
+    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_value32`](Self::wait_value32).
+    ///
+    /// # Safety
+    ///
+    /// As for [`wait_value32`](Self::wait_value32), with 8 for 4.
+    #[doc(alias = "cuStreamWaitValue64")]
+    pub unsafe fn wait_value64(
+        &self,
+        address: CUdeviceptr,
+        value: u64,
+        condition: WaitCondition,
+        flags: WaitValueFlags,
+    ) -> Result<()> {
+        let symbols = self.driver().symbols();
+        let (function, wait) = self.newest(
+            (Function::cuStreamWaitValue64_v2, symbols.cuStreamWaitValue64_v2),
+            (Function::cuStreamWaitValue64, symbols.cuStreamWaitValue64),
+        )?;
+        let flags = condition as c_uint | flags.bits();
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
+        let code = self.call(function, || unsafe { wait(self.as_raw(), address, value, flags) })?;
+        Error::check(function, code)
+    }
+
+    /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all writes of that work.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_value32`](Self::wait_value32).
+    ///
+    /// # Safety
+    ///
+    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of mapped pinned host
+    /// memory, not of managed memory, which stay allocated until the write is done. The host may read them meanwhile only
+    /// with atomic or volatile reads, and no reference to them as anything else may exist.
+    #[doc(alias = "cuStreamWriteValue32")]
+    pub unsafe fn write_value32(&self, address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Result<()> {
+        let symbols = self.driver().symbols();
+        let (function, write) = self.newest(
+            (Function::cuStreamWriteValue32_v2, symbols.cuStreamWriteValue32_v2),
+            (Function::cuStreamWriteValue32, symbols.cuStreamWriteValue32),
+        )?;
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
+        let code = self.call(function, || unsafe { write(self.as_raw(), address, value, flags.bits()) })?;
+        Error::check(function, code)
+    }
+
+    /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
+    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_value32`](Self::wait_value32).
+    ///
+    /// # Safety
+    ///
+    /// As for [`write_value32`](Self::write_value32), with 8 for 4.
+    #[doc(alias = "cuStreamWriteValue64")]
+    pub unsafe fn write_value64(&self, address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Result<()> {
+        let symbols = self.driver().symbols();
+        let (function, write) = self.newest(
+            (Function::cuStreamWriteValue64_v2, symbols.cuStreamWriteValue64_v2),
+            (Function::cuStreamWriteValue64, symbols.cuStreamWriteValue64),
+        )?;
+        // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
+        let code = self.call(function, || unsafe { write(self.as_raw(), address, value, flags.bits()) })?;
+        Error::check(function, code)
+    }
+
+    /// Does up to 255 operations in their order, with one driver call. The driver may write into them.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for too many; else as [`wait_value32`](Self::wait_value32).
+    ///
+    /// # Safety
+    ///
+    /// As for each operation by itself.
+    #[doc(alias = "cuStreamBatchMemOp")]
+    pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
+        let symbols = self.driver().symbols();
+        let (function, batch) = self.newest(
+            (Function::cuStreamBatchMemOp_v2, symbols.cuStreamBatchMemOp_v2),
+            (Function::cuStreamBatchMemOp, symbols.cuStreamBatchMemOp),
+        )?;
+        let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);
+        let first = operations.as_mut_ptr().cast::<CUstreamBatchMemOpParams>();
+        // SAFETY: the stream is alive as long as `self` is; `MemOp` is the driver's type, and there are `count` of them
+        // (more than that many do not fit into memory); the caller vouches for the addresses in them.
+        let code = self.call(function, || unsafe { batch(self.as_raw(), count, first, 0) })?;
+        Error::check(function, code)
+    }
+
+    /// The newer of two versions of an entry point that the driver has.
+    fn newest<F>(&self, new: (Function, Option<F>), old: (Function, Option<F>)) -> Result<(Function, F)> {
+        match (new, old) {
+            ((function, Some(entry)), _) | ((_, None), (function, Some(entry))) => Ok((function, entry)),
+            ((function, None), (_, None)) => Ok((function, self.driver().require(function, None)?)),
+        }
+    }
+}
+
+static_assertions::assert_eq_size!(MemOp, CUstreamBatchMemOpParams);

@@ -84,7 +84,7 @@ pub(crate) struct Opened {
     pub(crate) driver: Driver,
     /// What a child process must be told to open the same.
     choice: Choice,
-    /// Why there is no native one, where that was not asked for.
+    /// Why there is no native one, where none was chosen and there is none.
     no_native: Option<Error>,
     /// The machine in software lives as long as this.
     _soft: Option<SoftDriver>,
@@ -93,16 +93,16 @@ pub(crate) struct Opened {
 impl Opened {
     /// Without a choice the native driver, or else the one in software.
     pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
-        let (driver, choice, no_native) = match choice {
+        let (driver, choice) = match choice {
             None => match Driver::load() {
-                Ok(driver) => (driver, Choice::Native, None),
+                Ok(driver) => (driver, Choice::Native),
                 Err(error) => return Ok(Self::soft(Some(error))),
             },
             Some(Choice::Soft) => return Ok(Self::soft(None)),
-            Some(Choice::Native) => (Driver::load()?, Choice::Native, None),
-            Some(Choice::Path(path)) => (Driver::load_from(path)?, Choice::Path(path.clone()), None),
+            Some(Choice::Native) => (Driver::load()?, Choice::Native),
+            Some(Choice::Path(path)) => (Driver::load_from(path)?, Choice::Path(path.clone())),
         };
-        Ok(Self { driver, choice, no_native, _soft: None })
+        Ok(Self { driver, choice, no_native: None, _soft: None })
     }
 
     fn soft(no_native: Option<Error>) -> Self {

@@ -42,39 +42,45 @@ struct Capture {
     thread: u32,
     context: u32,
     graph: u32,
-    /// Whether the capture made the graph.
-    own_graph: bool,
     invalid: bool,
     /// All its streams, with the nodes that their next work depends on.
     streams: BTreeMap<u32, Vec<u32>>,
 }
 
 /// The captures under way.
-pub(crate) struct Captures(BTreeMap<CaptureKey, Capture>);
+pub(crate) struct Captures {
+    active: BTreeMap<CaptureKey, Capture>,
+    last: CaptureKey,
+}
 
 impl Captures {
     pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
+        Self { active: BTreeMap::new(), last: 0 }
+    }
+
+    /// Whether a capture into a graph is under way.
+    pub(crate) fn into_graph(&self, graph: u32) -> bool {
+        self.active.values().any(|capture| capture.graph == graph)
     }
 
     fn invalidate(&mut self, key: CaptureKey) {
-        if let Some(capture) = self.0.get_mut(&key) {
+        if let Some(capture) = self.active.get_mut(&key) {
             capture.invalid = true;
         }
     }
 }
 
 impl State {
-    /// Ends a capture: its streams capture no more. The answer is its graph; unless it is `wanted`, one that the capture
-    /// made goes with it.
+    /// Ends a capture: its streams capture no more. The answer is its graph. Unless that is `wanted` it is destroyed,
+    /// measured also of one that was there before.
     fn end_capture(&mut self, key: CaptureKey, wanted: bool) -> Option<u32> {
-        let capture = self.captures.0.remove(&key)?;
+        let capture = self.captures.active.remove(&key)?;
         for stream in capture.streams.keys() {
             if let Some(stream) = self.streams.get_mut(*stream) {
                 stream.capture = None;
             }
         }
-        if !wanted && capture.own_graph {
+        if !wanted {
             self.remove_graph(capture.graph);
         }
         Some(capture.graph)
@@ -82,7 +88,7 @@ impl State {
 
     pub(crate) fn end_captures_of(&mut self, context: u32) {
         let keys: Vec<CaptureKey> =
-            self.captures.0.iter().filter(|(_, capture)| capture.context == context).map(|(key, _)| *key).collect();
+            self.captures.active.iter().filter(|(_, capture)| capture.context == context).map(|(key, _)| *key).collect();
         for key in keys {
             self.end_capture(key, false);
         }
@@ -91,7 +97,7 @@ impl State {
     /// A stream that is destroyed takes its own capture with it, and leaves another one's.
     pub(crate) fn leave_capture(&mut self, stream: u32) {
         let Some(key) = self.streams[stream].capture else { return };
-        let Some(capture) = self.captures.0.get_mut(&key) else { return };
+        let Some(capture) = self.captures.active.get_mut(&key) else { return };
         if capture.origin == stream {
             self.end_capture(key, false);
         } else {
@@ -110,12 +116,12 @@ impl State {
             capture.context == context
                 && if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
         };
-        self.captures.0.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
+        self.captures.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
     }
 
     /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
     pub(crate) fn refuse_unsafe(&mut self, call: &Call, context: u32) -> Answer {
-        if self.captures.0.is_empty() {
+        if self.captures.active.is_empty() {
             return Ok(());
         }
         let forbidding = self.forbidding(call, context);
@@ -127,12 +133,12 @@ impl State {
 
     /// Refuses use of the legacy default stream while a stream captures that it would have to wait for.
     fn refuse_implicit(&mut self, stream: u32) -> Answer {
-        if self.captures.0.is_empty() || !self.streams[stream].is_legacy {
+        if self.captures.active.is_empty() || !self.streams[stream].is_legacy {
             return Ok(());
         }
         let context = self.streams[stream].context;
         let mut refused = false;
-        for capture in self.captures.0.values_mut() {
+        for capture in self.captures.active.values_mut() {
             let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
             if capture.context == context && capture.streams.keys().any(blocking) {
                 capture.invalid = true;
@@ -146,14 +152,14 @@ impl State {
     fn capture_of(&mut self, stream: u32) -> Result<Option<CaptureKey>, CUresult> {
         self.refuse_implicit(stream)?;
         match self.streams[stream].capture {
-            Some(key) if self.captures.0.get(&key).is_some_and(|capture| capture.invalid) => Err(INVALIDATED),
+            Some(key) if self.captures.active.get(&key).is_some_and(|capture| capture.invalid) => Err(INVALIDATED),
             key => Ok(key),
         }
     }
 
     pub(crate) fn invalidate_captures_of(&mut self, context: u32) -> Answer {
         let mut refused = false;
-        for capture in self.captures.0.values_mut().filter(|capture| capture.context == context) {
+        for capture in self.captures.active.values_mut().filter(|capture| capture.context == context) {
             capture.invalid = true;
             refused = true;
         }
@@ -161,7 +167,7 @@ impl State {
     }
 
     pub(crate) fn refuse_stream_in_capture(&mut self, call: &Call, stream: u32) -> Answer {
-        if self.captures.0.is_empty() {
+        if self.captures.active.is_empty() {
             return Ok(());
         }
         if let Some(key) = self.capture_of(stream)? {
@@ -183,10 +189,11 @@ impl State {
     /// What is answered about an event that was recorded in a capture.
     pub(crate) fn captured_code(&self, mark: &Mark) -> CUresult {
         // Measured: the code for captured events is answered only while the capture lasts.
-        if self.captures.0.contains_key(&mark.capture) { CAPTURED_EVENT } else { INVALID_VALUE }
+        if self.captures.active.contains_key(&mark.capture) { CAPTURED_EVENT } else { INVALID_VALUE }
     }
 
-    pub(crate) fn refuse_callback_in_capture(&mut self, stream: u32) -> Answer {
+    /// Refuses what cannot be captured, and spoils the capture.
+    pub(crate) fn refuse_in_capture(&mut self, stream: u32) -> Answer {
         match self.capture_of(stream)? {
             Some(key) => {
                 self.captures.invalidate(key);
@@ -199,10 +206,10 @@ impl State {
     /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether it is in one.
     pub(crate) fn captured(&mut self, stream: u32, kind: NodeKind) -> Result<bool, CUresult> {
         let Some(key) = self.capture_of(stream)? else { return Ok(false) };
-        let Some(capture) = self.captures.0.get(&key) else { return Ok(false) };
+        let Some(capture) = self.captures.active.get(&key) else { return Ok(false) };
         let (graph, after) = (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
         let node = self.add_node(graph, after, kind)?;
-        if let Some(capture) = self.captures.0.get_mut(&key) {
+        if let Some(capture) = self.captures.active.get_mut(&key) {
             capture.streams.insert(stream, vec![node]);
         }
         Ok(true)
@@ -213,24 +220,24 @@ impl State {
     }
 
     pub(crate) fn captured_memory(&mut self, stream: u32, work: &MemoryWork) -> Result<bool, CUresult> {
-        if self.captures.0.is_empty() {
+        if self.captures.active.is_empty() {
             return Ok(false);
         }
         self.captured(stream, NodeKind::Memory(work.clone()))
     }
 
     pub(crate) fn captured_record(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
-        if self.captures.0.is_empty() {
+        if self.captures.active.is_empty() {
             return Ok(false);
         }
         let Some(key) = self.capture_of(stream)? else { return Ok(false) };
-        if self.events[event].flags & CU_EVENT_INTERPROCESS != 0 {
-            return Err(UNSUPPORTED);
-        }
         if external {
             return self.captured(stream, NodeKind::Record(self.events.handle(event)));
         }
-        let nodes = self.captures.0.get(&key).and_then(|capture| capture.streams.get(&stream)).cloned();
+        if self.events[event].flags & CU_EVENT_INTERPROCESS != 0 {
+            return Err(UNSUPPORTED);
+        }
+        let nodes = self.captures.active.get(&key).and_then(|capture| capture.streams.get(&stream)).cloned();
         let mark = Mark { capture: key, nodes: nodes.unwrap_or_default() };
         self.events[event].state = EventState::Captured(Box::new(mark));
         Ok(true)
@@ -238,7 +245,7 @@ impl State {
 
     /// A wait that has to do with a capture: in a capturing stream, or for an event that was recorded in one.
     pub(crate) fn captured_wait(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
-        let own = if self.captures.0.is_empty() { None } else { self.capture_of(stream)? };
+        let own = if self.captures.active.is_empty() { None } else { self.capture_of(stream)? };
         let mark = match &self.events[event].state {
             EventState::Captured(mark) => Some((**mark).clone()),
             _ => None,
@@ -250,7 +257,7 @@ impl State {
                     return Err(ILLEGAL_STATE);
                 }
                 let is_legacy = self.streams[stream].is_legacy;
-                let capture = self.captures.0.get_mut(&mark.capture).ok_or(INVALID_VALUE)?;
+                let capture = self.captures.active.get_mut(&mark.capture).ok_or(INVALID_VALUE)?;
                 if capture.invalid {
                     return Err(INVALIDATED);
                 }
@@ -265,7 +272,7 @@ impl State {
             }
             (Some(_), _) if external => self.captured(stream, NodeKind::Wait(self.events.handle(event))),
             (Some(key), Some(mark)) if mark.capture == key => {
-                if let Some(nodes) = self.captures.0.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+                if let Some(nodes) = self.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
                     nodes.extend(mark.nodes);
                     nodes.sort_unstable();
                     nodes.dedup();
@@ -273,10 +280,10 @@ impl State {
                 Ok(true)
             }
             (Some(key), Some(mark)) => {
-                if !self.captures.0.contains_key(&mark.capture) {
+                self.captures.invalidate(key);
+                if !self.captures.active.contains_key(&mark.capture) {
                     return Err(INVALID_VALUE);
                 }
-                self.captures.invalidate(key);
                 self.captures.invalidate(mark.capture);
                 Err(MERGE)
             }
@@ -299,17 +306,18 @@ impl State {
         if self.streams[stream].capture.is_some() {
             return Err(ILLEGAL_STATE);
         }
-        let own_graph = onto.is_none();
         let (graph, after) = match onto {
+            Some((graph, _)) if self.captures.into_graph(graph) => return Err(ILLEGAL_STATE),
             Some(onto) => onto,
             None => (self.new_graph()?.0, Vec::new()),
         };
-        let key = self.next_id();
+        self.captures.last += 1;
+        let key = self.captures.last;
         let context = self.streams[stream].context;
         let streams = BTreeMap::from([(stream, after)]);
         let thread = thread::number();
-        let capture = Capture { origin: stream, mode, thread, context, graph, own_graph, invalid: false, streams };
-        self.captures.0.insert(key, capture);
+        let capture = Capture { origin: stream, mode, thread, context, graph, invalid: false, streams };
+        self.captures.active.insert(key, capture);
         self.streams[stream].capture = Some(key);
         Ok(())
     }
@@ -330,7 +338,7 @@ impl State {
 
     /// How many captures are under way.
     pub(crate) fn live_captures(&self) -> usize {
-        self.captures.0.len()
+        self.captures.active.len()
     }
 }
 
@@ -353,8 +361,8 @@ pub(crate) fn stream_begin_capture_to_graph(
     mode: CUstreamCaptureMode,
 ) -> Answer {
     let mut state = call.ready()?;
-    let graph: u32 = state.graph(call, graph)?;
-    let after = state.nodes_of(call, graph, dependencies, count)?;
+    let graph = state.graph(graph)?;
+    let after = state.nodes_of(graph, dependencies, count)?;
     state.begin_capture(call, stream, mode.0, Some((graph, after)))
 }
 
@@ -363,7 +371,7 @@ pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgr
     graph.put(core::ptr::null_mut())?;
     let stream = state.stream(call, stream)?;
     let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
-    let capture = state.captures.0.get_mut(&key).ok_or(ILLEGAL_STATE)?;
+    let capture = state.captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
     if capture.origin != stream {
         capture.invalid = true;
         return Err(UNMATCHED);
@@ -373,7 +381,7 @@ pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgr
     } else if capture.invalid {
         Some(INVALIDATED)
     } else {
-        let capture = &state.captures.0[&key];
+        let capture = &state.captures.active[&key];
         state.unjoined(capture).then_some(UNJOINED)
     };
     let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
@@ -393,7 +401,7 @@ pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CU
 
 impl State {
     fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
-        match self.streams[stream].capture.and_then(|key| self.captures.0.get(&key)) {
+        match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
             Some(Capture { invalid: true, .. }) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
             Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
@@ -420,7 +428,7 @@ fn capture_info(
     let now = state.capture_status(stream);
     status.put(now)?;
     let Some(key) = state.streams[stream].capture else { return Ok(None) };
-    let Some(capture) = state.captures.0.get(&key) else { return Ok(None) };
+    let Some(capture) = state.captures.active.get(&key).filter(|capture| !capture.invalid) else { return Ok(None) };
     let graph = state.graph_handle(capture.graph);
     let handles: Vec<usize> = capture
         .streams
@@ -476,9 +484,15 @@ pub(crate) fn stream_get_capture_info_v3(
     edges: Ptr<*const CUgraphEdgeData>,
     count: Ptr<usize>,
 ) -> Answer {
-    // No edge here carries data.
-    edges.put_if(core::ptr::null());
-    stream_get_capture_info_v2(call, stream, status, id, graph, dependencies, count)
+    if let Some(info) = capture_info(call, stream, status)? {
+        id.put_if(info.id);
+        graph.put_if(info.graph);
+        dependencies.put_if(info.dependencies.0);
+        // No edge here carries data.
+        edges.put_if(core::ptr::null());
+        count.put_if(info.dependencies.1);
+    }
+    Ok(())
 }
 
 pub(crate) fn stream_update_capture_dependencies(
@@ -494,9 +508,9 @@ pub(crate) fn stream_update_capture_dependencies(
     }
     let stream = state.stream(call, stream)?;
     let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
-    let graph = state.captures.0.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
-    let new = state.nodes_of(call, graph, dependencies, count)?;
-    if let Some(nodes) = state.captures.0.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+    let graph = state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
+    let new = state.nodes_of(graph, dependencies, count)?;
+    if let Some(nodes) = state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
         if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
             nodes.clear();
         }

@@ -155,7 +155,9 @@ fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) 
     let mut state = call.ready()?;
     let event = state.event(call, event)?;
     let stream = state.stream(call, stream)?;
-    if state.events[event].context != state.streams[stream].context {
+    // Measured: a capture takes an external record of any context's event.
+    let foreign = state.events[event].context != state.streams[stream].context;
+    if foreign && !(external && state.streams[stream].capture.is_some()) {
         return Err(INVALID_HANDLE);
     }
     if state.captured_record(stream, event, external)? {

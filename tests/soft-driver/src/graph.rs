@@ -45,40 +45,28 @@ pub(crate) struct Exec {
 }
 
 impl State {
-    pub(crate) fn graph(&self, call: &Call, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
-        let handle = graph.addr();
-        if handle == 0 {
-            return Err(INVALID_VALUE);
-        }
-        self.graphs.find(handle).map_err(|bad| self.bad_handle(call, Kind::Graph, handle, bad))
+    /// Measured: these handles are checked, and a bad one is an invalid value.
+    pub(crate) fn graph(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
+        self.graphs.find(graph.addr()).map_err(|_| INVALID_VALUE)
     }
 
-    fn node(&self, call: &Call, node: CUgraphNode) -> Result<u32, CUresult> {
-        let handle = node.addr() as u64;
-        if handle == 0 {
-            return Err(INVALID_VALUE);
-        }
-        self.nodes.find(handle).map_err(|bad| self.bad_handle(call, Kind::Node, handle, bad))
+    fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
+        self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
     }
 
-    fn exec(&self, call: &Call, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
-        let handle = exec.addr();
-        if handle == 0 {
-            return Err(INVALID_VALUE);
-        }
-        self.execs.find(handle).map_err(|bad| self.bad_handle(call, Kind::Exec, handle, bad))
+    fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
+        self.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
     }
 
     /// The nodes of an array argument, which must be of that graph.
     pub(crate) fn nodes_of(
         &self,
-        call: &Call,
         graph: u32,
         nodes: Ptr<CUgraphNode>,
         count: usize,
     ) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
-            let node = self.node(call, node)?;
+            let node = self.node(node)?;
             if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
         });
         nodes.collect()
@@ -99,6 +87,9 @@ impl State {
     }
 
     fn event_handle(&self, call: &Call, event: EventArg) -> Result<u64, CUresult> {
+        if event.is_null() {
+            return Err(INVALID_VALUE);
+        }
         self.event(call, event)?;
         Ok(event.addr())
     }
@@ -116,8 +107,10 @@ pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> A
 
 pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
-    let index = state.graph(call, graph)?;
-    state.bury(call, graph.addr());
+    let index = state.graph(graph)?;
+    if state.captures.into_graph(index) {
+        return Err(ILLEGAL_STATE);
+    }
     state.remove_graph(index);
     Ok(())
 }
@@ -133,7 +126,15 @@ pub(crate) fn graph_instantiate_with_flags(
     if flags & !0xF != 0 {
         return Err(INVALID_VALUE);
     }
-    let graph = state.graph(call, graph)?;
+    let graph = state.graph(graph)?;
+    state.current(call)?;
+    for node in &state.graphs[graph].nodes {
+        if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind
+            && let Err(bad) = state.events.find(event)
+        {
+            return Err(state.bad_handle(call, Kind::Event, event, bad));
+        }
+    }
     let nodes = state.graphs[graph].nodes.iter();
     let nodes = nodes.map(|node| (state.nodes.handle(*node), state.nodes[*node].kind.clone())).collect();
     let (_, handle) = state.execs.insert(Exec { nodes, last: None }).ok_or(OUT_OF_MEMORY)?;
@@ -157,24 +158,17 @@ pub(crate) fn graph_instantiate(
 
 pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
-    let index = state.exec(call, exec)?;
-    state.bury(call, exec.addr());
+    let index = state.exec(exec)?;
     state.execs.remove(index);
     Ok(())
 }
 
 pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
-    let exec = state.exec(call, exec)?;
+    let exec = state.exec(exec)?;
     let stream = state.stream(call, stream)?;
     let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|(_, kind)| kind.clone()).collect();
-    // In a capturing stream the launch becomes nodes of that capture, one after the other.
-    if state.captured(stream, NodeKind::Empty)? {
-        for kind in nodes {
-            state.captured(stream, kind)?;
-        }
-        return Ok(());
-    }
+    state.refuse_in_capture(stream)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens whole or not at all.
     state.ensure_host_thread(call.machine)?;
     state.ensure_pool_thread(call.machine)?;
@@ -191,14 +185,17 @@ pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
             NodeKind::WriteValue(write) => state.submit(call.machine, stream, Task::WriteValue(write)),
-            NodeKind::Record(event) => match state.events.find(event) {
-                Ok(event) => state.record(call.machine, event, stream),
-                Err(bad) => return Err(state.bad_handle(call, Kind::Event, event, bad)),
-            },
-            NodeKind::Wait(event) => match state.events.find(event) {
-                Ok(event) => state.wait_for(call.machine, stream, event),
-                Err(bad) => return Err(state.bad_handle(call, Kind::Event, event, bad)),
-            },
+            // Measured: events that were destroyed since are no trouble. Nobody can see such a record any more.
+            NodeKind::Record(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.record(call.machine, event, stream);
+                }
+            }
+            NodeKind::Wait(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.wait_for(call.machine, stream, event);
+                }
+            }
         }
     }
     let end = state.new_point(false, None);
@@ -217,8 +214,8 @@ fn add_event_node(
 ) -> Answer {
     let mut state = call.ready()?;
     out.required()?;
-    let graph = state.graph(call, graph)?;
-    let after = state.nodes_of(call, graph, dependencies, count)?;
+    let graph = state.graph(graph)?;
+    let after = state.nodes_of(graph, dependencies, count)?;
     let kind = kind(&state)?;
     let node = state.add_node(graph, after, kind)?;
     out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
@@ -270,14 +267,14 @@ fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
 fn get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
     let state = call.ready()?;
     event.required()?;
-    let node = state.node(call, node.raw())?;
+    let node = state.node(node.raw())?;
     let found = event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
     event.put(core::ptr::without_provenance_mut(found as usize))
 }
 
 fn set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
     let mut state = call.ready()?;
-    let node = state.node(call, node.raw())?;
+    let node = state.node(node.raw())?;
     let event = state.event_handle(call, event)?;
     event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
     state.nodes[node].kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
@@ -292,10 +289,10 @@ fn set_exec_event(
     record: bool,
 ) -> Answer {
     let mut state = call.ready()?;
-    let exec = state.exec(call, exec)?;
+    let exec = state.exec(exec)?;
     let event = state.event_handle(call, event)?;
-    // The graph may be gone by now; the executable one still knows its nodes by their handles.
     let wanted = node.addr();
+    state.node(node.raw())?;
     let kind = state.execs[exec].nodes.iter_mut().find(|(handle, _)| *handle == wanted).map(|(_, kind)| kind);
     let kind = kind.ok_or(INVALID_VALUE)?;
     event_of(kind, record).ok_or(INVALID_VALUE)?;
@@ -364,7 +361,7 @@ pub(crate) fn graph_get_nodes(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let graph = state.graph(call, graph)?;
+    let graph = state.graph(graph)?;
     let found: Vec<u64> = state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
@@ -376,7 +373,7 @@ pub(crate) fn graph_get_root_nodes(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let graph = state.graph(call, graph)?;
+    let graph = state.graph(graph)?;
     let roots = state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
     let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
     list(&found, nodes, count)
@@ -385,7 +382,7 @@ pub(crate) fn graph_get_root_nodes(
 pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     kind.required()?;
-    let node = state.node(call, node.raw())?;
+    let node = state.node(node.raw())?;
     kind.put(match &state.nodes[node].kind {
         NodeKind::Memory(work) if work.is_copy() => 1,
         NodeKind::Memory(_) => 2,
@@ -400,7 +397,7 @@ pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: 
 /// Nothing has to be sent ahead to a device that is this machine.
 pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
-    state.exec(call, exec)?;
+    state.exec(exec)?;
     state.stream(call, stream)?;
     Ok(())
 }
@@ -408,7 +405,7 @@ pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
 pub(crate) fn graph_clone(call: &Call, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
     clone.required()?;
-    let graph = state.graph(call, graph)?;
+    let graph = state.graph(graph)?;
     let (new, _) = state.new_graph()?;
     let mut copies = BTreeMap::new();
     for node in state.graphs[graph].nodes.clone() {

@@ -427,7 +427,7 @@ pub(crate) fn stream_add_callback(
         return Err(INVALID_VALUE);
     }
     let index = state.stream(call, stream)?;
-    state.refuse_callback_in_capture(index)?;
+    state.refuse_in_capture(index)?;
     state.ensure_host_thread(call.machine)?;
     let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
     state.submit(call.machine, index, Task::Host(host));

@@ -370,6 +370,53 @@ fn nodes_with_events() {
 }
 
 #[test]
+fn a_launch_cannot_be_captured_and_graph_handles_are_checked() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let event = raw.event(0);
+    let (mut graph, mut exec, mut node) = (null_mut(), null_mut(), null_mut());
+    unsafe {
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        let add = raw.cuGraphAddEventRecordNode.unwrap();
+        assert_eq!(add(&mut node, graph, std::ptr::null(), 0, null_mut()).0, INVALID_VALUE);
+        assert_eq!(add(&mut node, graph, std::ptr::null(), 0, event).0, OK);
+        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+        assert_eq!(instantiate(&mut exec, graph, 0).0, OK);
+        assert_eq!(begin(&raw, stream, 0), OK);
+        assert_eq!((raw.cuGraphLaunch)(exec, stream).0, 900);
+        assert_eq!(end(&raw, stream), Err(901));
+        // A capture that fails takes the graph with it that it was to go to.
+        let to_graph = raw.cuStreamBeginCaptureToGraph.unwrap();
+        let mode = CUstreamCaptureMode(0);
+        assert_eq!(to_graph(stream, graph, std::ptr::null(), std::ptr::null(), 0, mode).0, OK);
+        let other = raw.stream(1);
+        assert_eq!(to_graph(other, graph, std::ptr::null(), std::ptr::null(), 0, mode).0, ILLEGAL_STATE);
+        assert_eq!((raw.cuGraphDestroy)(graph).0, ILLEGAL_STATE);
+        raw.host(stream, || {});
+        assert_eq!(end(&raw, stream), Ok(graph));
+        assert_eq!(to_graph(stream, graph, &node, std::ptr::null(), 1, mode).0, OK);
+        assert_eq!((raw.cuStreamQuery)(stream).0, 900);
+        assert_eq!(end(&raw, stream), Err(901));
+        assert_eq!((raw.cuGraphDestroy)(graph).0, INVALID_VALUE);
+        let set = raw.cuGraphExecEventRecordNodeSetEvent.unwrap();
+        assert_eq!(set(exec, node, event).0, INVALID_VALUE, "its graph is gone");
+        // Events may go before a launch, not before the instantiation.
+        assert_eq!((raw.cuEventDestroy_v2)(event).0, OK);
+        assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
+        raw.sync(stream);
+        assert_eq!((raw.cuGraphExecDestroy)(exec).0, OK);
+        assert_eq!((raw.cuGraphExecDestroy)(exec).0, INVALID_VALUE);
+        assert!(raw.soft.misuses().is_empty());
+        let event = raw.event(0);
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!(add(&mut node, graph, std::ptr::null(), 0, event).0, OK);
+        assert_eq!((raw.cuEventDestroy_v2)(event).0, OK);
+        assert_ne!(instantiate(&mut exec, graph, 0).0, OK);
+        assert_eq!(raw.soft.misuses().len(), 1);
+    }
+}
+
+#[test]
 fn capture_info_and_dependencies() {
     let raw = Raw::new();
     let stream = raw.stream(1);
@@ -386,7 +433,8 @@ fn capture_info_and_dependencies() {
     assert_eq!(begin(&raw, stream, 0), OK);
     let (status, id, graph, nodes) = info(&raw);
     assert_eq!((status, nodes.len()), (ACTIVE, 0));
-    assert!(id != 0 && !graph.is_null());
+    assert_eq!(id, 1);
+    assert!(!graph.is_null());
     raw.host(stream, || {});
     let (_, again, _, nodes) = info(&raw);
     assert_eq!((again, nodes.len()), (id, 1));

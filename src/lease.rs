@@ -1,0 +1,142 @@
+//! Both ends of an interprocess event's life: the exporter keeps it while importers use it, and importers see whether the
+//! exporter is still there.
+
+use core::ops::Deref;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::event::Event;
+use crate::ipc::IpcEventDescriptor;
+
+/// An interprocess event that is lent to an importer: as long as the lease lives, the event does.
+///
+/// A descriptor is 64 bytes that look as if they were enough, and are not: once the exporter's event is destroyed, its
+/// place goes to the next interprocess event of the context, and what the importer holds means that one, silently. The
+/// hand-shake that keeps it from happening:
+///
+/// 1. The exporter makes a lease for the importer, and sends [`descriptor`](Self::descriptor).
+/// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work that depends on the event
+///    is done.
+/// 3. The importer drops what it opened, and says so.
+/// 4. The exporter drops the lease.
+///
+/// One lease for each importer; the event goes with the last one and with the `Arc` that the exporter itself holds. If an
+/// importer dies without a word, its lease can be dropped as soon as the process is gone: nobody is left to be misled.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags, IpcLease};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+///
+/// let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS)?);
+/// let lease = IpcLease::new(Arc::clone(&event))?;
+/// let line_for_the_importer = lease.descriptor().to_string();
+/// // … the importer has said that it is done.
+/// drop(lease);
+/// # let _ = line_for_the_importer;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct IpcLease {
+    event: Arc<Event>,
+    descriptor: IpcEventDescriptor,
+}
+
+impl IpcLease {
+    /// Lends the event.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    pub fn new(event: Arc<Event>) -> Result<Self> {
+        let descriptor = event.ipc_descriptor()?;
+        Ok(Self { event, descriptor })
+    }
+
+    /// What to send to the importer.
+    pub fn descriptor(&self) -> &IpcEventDescriptor {
+        &self.descriptor
+    }
+
+    /// The event that is lent.
+    pub fn event(&self) -> &Arc<Event> {
+        &self.event
+    }
+}
+
+impl Deref for IpcLease {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
+/// The process that exported an event, for the importer to see whether it is still there.
+///
+/// A record of a process that ended before it completed stays pending for ever. Whoever waits for an imported event can
+/// look now and then:
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use cuda_events::{Context, Event, ExporterProcess, IpcEventDescriptor};
+/// # fn wait(context: &Context, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
+/// let exporter = ExporterProcess::of(descriptor);
+/// // SAFETY: the exporter keeps the event until this process says that it is done.
+/// let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
+/// while !event.synchronize_timeout(Duration::from_millis(100))? {
+///     if exporter.as_ref().is_some_and(|exporter| !exporter.is_alive()) {
+///         return Ok(false);
+///     }
+/// }
+/// # Ok(true)
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExporterProcess {
+    pid: u32,
+    /// When it started, by the system's clock ticks: what tells it from a later process of the same number.
+    started: u64,
+}
+
+impl ExporterProcess {
+    /// The descriptor's exporter, if it is running now.
+    ///
+    /// None if it is gone, if the descriptor does not say who it was ([`IpcEventDescriptor::from_raw`]), if this process
+    /// cannot see it (another pid namespace), or on a platform other than Linux. Ask before opening the descriptor: from
+    /// then on a later process that gets the same number is told apart.
+    pub fn of(descriptor: &IpcEventDescriptor) -> Option<Self> {
+        let pid = descriptor.exporter_pid()?;
+        let started = start_of(pid)?;
+        Some(Self { pid, started })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it is still running. It reads a line of `/proc`, which takes some microseconds.
+    pub fn is_alive(&self) -> bool {
+        start_of(self.pid) == Some(self.started)
+    }
+}
+
+/// When the process of this number started, if it runs.
+fn start_of(pid: u32) -> Option<u64> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold anything; the fields are behind the last one.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    // A process that has ended and was not waited for yet is still listed.
+    let state = fields.next().filter(|state| !matches!(*state, "Z" | "X"));
+    // The start is field 22; the state is field 3.
+    state.and_then(|_| fields.nth(18)).and_then(|start| start.parse().ok())
+}

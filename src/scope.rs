@@ -1,0 +1,142 @@
+//! The current stream of a thread: a convenience for programs that want one. Nothing in this crate looks at it.
+
+use core::cell::RefCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop};
+use core::ops::Deref;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::stream::BorrowedStream;
+
+type Shared = Arc<dyn AsRef<BorrowedStream> + Send + Sync>;
+
+thread_local! {
+    /// The scopes that this thread has entered and not left, in the order of entering. The last one of a context tells its
+    /// current stream.
+    ///
+    /// A scope that was forgotten stays, and its stream is not destroyed: no driver call may come out of a thread-local's
+    /// destructor, so there is none.
+    static ENTERED: RefCell<ManuallyDrop<Vec<Entered>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+struct Entered {
+    scope: u64,
+    stream: Shared,
+}
+
+/// A stream made current on this thread; dropping the scope restores what was before.
+///
+/// Each thread has a current stream of its own in each context, and starts with the
+/// [default stream](BorrowedStream::default_stream). With the primary contexts that CUDA's libraries share, a context means
+/// a device. Scopes nest, also of one stream in itself; each takes back what it did and nothing else, in whatever order
+/// they are dropped, and when a panic unwinds. A scope keeps its stream alive, and stays on its thread.
+///
+/// It says only what [`current_stream`] answers. It does not make the stream's context current; for that there is
+/// [`Context::make_current`].
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions, StreamScope, current_stream};
+/// use std::sync::Arc;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
+/// {
+///     let _scope = StreamScope::enter(stream.clone());
+///     assert_eq!(*current_stream(&context), **stream);
+/// }
+/// assert_ne!(*current_stream(&context), **stream);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "the stream is current only as long as the scope lives"]
+pub struct StreamScope {
+    scope: u64,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl StreamScope {
+    /// Makes the stream the current one of its context on this thread: an `Arc` of a [`Stream`](crate::Stream), of a
+    /// [`BorrowedStream`] or of a [`ForeignStream`](crate::ForeignStream).
+    #[doc(alias = "torch.cuda.stream")]
+    #[doc(alias = "set_stream")]
+    #[doc(alias = "StreamContext")]
+    pub fn enter<S: AsRef<BorrowedStream> + Send + Sync + 'static>(stream: Arc<S>) -> Self {
+        ENTERED.with_borrow_mut(|entered| {
+            // Scopes are numbered by their place, and leave in any order; so the last one has the greatest number.
+            let scope = entered.last().map_or(0, |last| last.scope + 1);
+            entered.push(Entered { scope, stream });
+            Self { scope, _not_send: PhantomData }
+        })
+    }
+}
+
+impl Drop for StreamScope {
+    fn drop(&mut self) {
+        let (left, _freed) = ENTERED.with_borrow_mut(|entered| {
+            let left = entered.iter().rposition(|entered| entered.scope == self.scope).map(|at| entered.remove(at));
+            // A thread that is in no scope has nothing to free when it ends.
+            let freed = if entered.is_empty() { mem::take(&mut **entered) } else { Vec::new() };
+            (left, freed)
+        });
+        // Not under the borrow: the last owner of a stream destroys it, and an owner of a foreign one may do anything.
+        drop(left);
+    }
+}
+
+impl fmt::Debug for StreamScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamScope").finish_non_exhaustive()
+    }
+}
+
+/// The calling thread's current stream of the context: that of the last [`StreamScope`] which the thread has entered with
+/// a stream of this context and has not left, else the context's [default stream](BorrowedStream::default_stream).
+///
+/// It makes no driver call.
+pub fn current_stream(context: &Context) -> CurrentStream {
+    let entered = ENTERED.with_borrow(|entered| {
+        let streams = entered.iter().rev().map(|entered| &entered.stream);
+        streams.into_iter().find(|stream| (***stream).as_ref().context() == context).cloned()
+    });
+    CurrentStream(match entered {
+        Some(stream) => Current::Entered(stream),
+        None => Current::Default(BorrowedStream::default_stream(context)),
+    })
+}
+
+/// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not follow later scopes.
+pub struct CurrentStream(Current);
+
+enum Current {
+    Entered(Shared),
+    Default(BorrowedStream),
+}
+
+impl Deref for CurrentStream {
+    type Target = BorrowedStream;
+
+    fn deref(&self) -> &BorrowedStream {
+        match &self.0 {
+            Current::Entered(stream) => (**stream).as_ref(),
+            Current::Default(stream) => stream,
+        }
+    }
+}
+
+impl AsRef<BorrowedStream> for CurrentStream {
+    fn as_ref(&self) -> &BorrowedStream {
+        self
+    }
+}
+
+impl fmt::Debug for CurrentStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+static_assertions::assert_impl_all!(CurrentStream: Send, Sync);
+static_assertions::assert_not_impl_any!(StreamScope: Send, Sync);

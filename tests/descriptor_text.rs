@@ -1,0 +1,74 @@
+//! The IPC descriptor as text, and through serde (feature `serde`).
+
+use cuda_events::{DescriptorError, Error, IpcEventDescriptor};
+
+fn descriptor() -> IpcEventDescriptor {
+    let mut handle = [0; 64];
+    for (place, value) in handle.iter_mut().zip(7_u8..) {
+        *place = value.wrapping_mul(37);
+    }
+    IpcEventDescriptor::from_raw(handle, true)
+}
+
+#[test]
+fn it_survives_as_one_line() {
+    let text = descriptor().to_string();
+    assert_eq!(text.len(), 197);
+    assert!(text.starts_with("cuev:435545560100"), "{text}");
+    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "nothing that a shell or an environment could change");
+    assert_eq!(text.parse(), Ok(descriptor()));
+    assert_eq!(format!("  {text}\r\n").parse(), Ok(descriptor()));
+    assert_eq!(text.to_uppercase().replace("CUEV:", "cuev:").parse(), Ok(descriptor()));
+}
+
+#[test]
+fn what_is_no_descriptor_says_why() {
+    let text = descriptor().to_string();
+    let refused = |text: &str, error| {
+        assert_eq!(text.parse::<IpcEventDescriptor>(), Err(Error::Descriptor(error)), "{text:?}");
+    };
+    for other in ["", "cuev", "deadbeef", &text[5..], "cuew:00"] {
+        refused(other, DescriptorError::Magic);
+    }
+    refused(&text[..text.len() - 1], DescriptorError::Text);
+    for bad in ["g0", "+1", " 1", "é", "0x"] {
+        refused(&format!("{}{bad}{}", &text[..50], &text[50 + bad.len()..]), DescriptorError::Text);
+    }
+    refused(&text[..text.len() - 2], DescriptorError::Length { found: 95, expected: 96 });
+    refused(&format!("{text}00"), DescriptorError::Length { found: 97, expected: 96 });
+    refused("cuev:", DescriptorError::Length { found: 0, expected: 96 });
+    // Every digit matters.
+    for at in 5..text.len() {
+        let mut damaged = text.clone().into_bytes();
+        damaged[at] = if damaged[at] == b'0' { b'1' } else { b'0' };
+        let damaged = String::from_utf8(damaged).expect("digits");
+        assert!(damaged.parse::<IpcEventDescriptor>().is_err(), "{at}");
+    }
+}
+
+#[cfg(feature = "serde")]
+mod serde {
+    use super::{IpcEventDescriptor, descriptor};
+
+    #[test]
+    fn text_formats_have_the_line() {
+        let json = serde_json::to_string(&descriptor()).expect("it serializes");
+        assert_eq!(json, format!("\"{}\"", descriptor()));
+        assert_eq!(serde_json::from_str::<IpcEventDescriptor>(&json).expect("it comes back"), descriptor());
+        let error = serde_json::from_str::<IpcEventDescriptor>("\"cuev:00\"").expect_err("it is too short");
+        assert!(error.to_string().contains("it has 1 bytes, not 96"), "{error}");
+        let error = serde_json::from_str::<IpcEventDescriptor>("7").expect_err("it is a number");
+        assert!(error.to_string().contains("an IPC event descriptor"), "{error}");
+    }
+
+    #[test]
+    fn binary_formats_have_the_bytes() {
+        let bytes = postcard::to_allocvec(&descriptor()).expect("it serializes");
+        assert!(bytes.ends_with(&descriptor().to_bytes()));
+        assert_eq!(bytes.len(), 97, "the bytes and their length");
+        assert_eq!(postcard::from_bytes::<IpcEventDescriptor>(&bytes).expect("it comes back"), descriptor());
+        let mut damaged = bytes.clone();
+        damaged[50] ^= 1;
+        postcard::from_bytes::<IpcEventDescriptor>(&damaged).expect_err("it was damaged");
+    }
+}
