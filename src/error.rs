@@ -80,6 +80,21 @@ pub enum Error {
         /// What it answered.
         code: CUresult,
     },
+    /// The time from one event to another is negative, which a `Duration` cannot be. The driver gave the time.
+    EndBeforeStart,
+    /// There is nothing to wait for, as the [lazy event](crate::LazyEvent) was not recorded. The driver was not asked: for
+    /// it such a wait is over at once.
+    NeverRecorded,
+    /// A graph node was used with another graph than its own. The driver was not asked.
+    NodeOfOtherGraph {
+        /// The call that was not made.
+        function: Function,
+    },
+    /// The stream takes no part in the capture. The driver was not asked.
+    OtherCapture {
+        /// The call that was not made.
+        function: Function,
+    },
     /// An event cannot have both [`TIMING`](crate::EventFlags::TIMING) and
     /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). The driver was not asked.
     TimingWithInterprocess,
@@ -112,6 +127,8 @@ impl Error {
             Self::Driver { function, .. }
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
+            | Self::NodeOfOtherGraph { function }
+            | Self::OtherCapture { function }
             | Self::ContextMismatch { function, .. }
             | Self::TimingDisabled { function, .. }
             | Self::NotRecorded { function, .. }
@@ -185,7 +202,11 @@ impl fmt::Display for Error {
                 write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
             }
             Self::ContextMismatch { function, code, event_device, other_device } => {
-                let other = if *function == Function::cuEventRecord { "stream" } else { "other event" };
+                let other = match function {
+                    Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
+                    Function::cuCtxRecordEvent => "work",
+                    _ => "other event",
+                };
                 write!(f, "{function} failed with {code}: the event belongs to ")?;
                 if event_device == other_device {
                     write!(f, "another context of device {event_device} than the {other}")?;
@@ -206,6 +227,20 @@ impl fmt::Display for Error {
                 f,
                 "{function} failed with {code}: the work before one of the two events is not done; synchronize with the \
                  later event first"
+            ),
+            Self::EndBeforeStart => f.write_str(
+                "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
+            ),
+            Self::NeverRecorded => f.write_str(
+                "the event was not recorded, and a wait does not wait for a record that comes later: record it before",
+            ),
+            Self::NodeOfOtherGraph { function } => {
+                write!(f, "{function} was not called: the node belongs to another graph")
+            }
+            Self::OtherCapture { function } => write!(
+                f,
+                "{function} was not called: the stream is not of this capture; let it wait for an event that was \
+                 recorded in the capture"
             ),
             Self::TimingWithInterprocess => f.write_str(
                 "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create \
@@ -348,10 +383,50 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
         (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
         (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
         (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
-            "the event was last recorded in a capture; only waits and graph nodes may use it"
+            "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside"
         }
-        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => "a stream capture in progress does not allow this call",
-        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => "an earlier call invalidated the stream's capture",
+        (
+            Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        ) => "the legacy default stream cannot be captured",
+        (
+            Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
+            CUresult::CUDA_ERROR_ILLEGAL_STATE,
+        ) => "the stream captures already, or another stream into this graph",
+        (
+            Function::cuStreamEndCapture
+            | Function::cuStreamUpdateCaptureDependencies
+            | Function::cuStreamUpdateCaptureDependencies_v2
+            | Function::cuEventRecordWithFlags
+            | Function::cuStreamWaitEvent,
+            CUresult::CUDA_ERROR_ILLEGAL_STATE,
+        ) => "the stream does not capture",
+        (Function::cuGraphLaunch, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a graph cannot be launched in a capturing stream; its capture is invalidated now"
+        }
+        (
+            Function::cuCtxRecordEvent | Function::cuCtxWaitEvent,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        ) => "a stream of the context captures; its capture is invalidated now",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
+            "an earlier call invalidated the stream's capture; end it and capture again"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE) => {
+            "the event was recorded in another capture, and two captures cannot be joined"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) => "the capture began in another stream; end it there",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => {
+            "the stream in which the capture began does not wait for all work of the other streams in it"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) => {
+            "a capture that is not relaxed must be ended by the thread that began it"
+        }
+        (_, CUresult::CUDA_ERROR_LOSSY_QUERY) => {
+            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out"
+        }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION) => {
             "a capturing stream can wait only for events of its own capture, unless the wait is external"
         }

@@ -289,6 +289,19 @@ impl BorrowedEvent {
         }
     }
 
+    /// The time from this event's record to `end`'s. The resolution is about half a microsecond. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can say and a `Duration`
+    /// cannot; else as [`elapsed_ms`](Self::elapsed_ms).
+    #[doc(alias = "cuEventElapsedTime")]
+    #[doc(alias = "elapsed_time")]
+    pub fn elapsed(&self, end: &Self) -> Result<Duration> {
+        let seconds = f64::from(self.elapsed_ms(end)?) / 1000.0;
+        Duration::try_from_secs_f64(seconds).map_err(|_| Error::EndBeforeStart)
+    }
+
     #[cold]
     #[inline(never)]
     fn elapsed_error(&self, end: &Self, function: Function, code: CUresult) -> Error {
@@ -304,6 +317,30 @@ impl BorrowedEvent {
             }
             CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
             code => Error::Driver { function, code },
+        }
+    }
+
+    /// Makes the event stand for all work that is in the context now, in whatever stream. The event must belong to the
+    /// context. It does not wait. CUDA 12.5.
+    ///
+    /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`]; [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the driver
+    /// answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxRecordEvent")]
+    pub fn record_context(&self, context: &Context) -> Result<()> {
+        const FUNCTION: Function = Function::cuCtxRecordEvent;
+        self.driver.check_fork(FUNCTION)?;
+        let record = self.driver.require(FUNCTION, self.driver.symbols().cuCtxRecordEvent)?;
+        // SAFETY: context and event are alive as long as their references are.
+        match unsafe { record(context.as_raw(), self.raw) } {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            code if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context != *context => {
+                Err(self.mismatch(context, FUNCTION, code))
+            }
+            code => Err(Error::driver(FUNCTION, code)),
         }
     }
 
@@ -342,6 +379,27 @@ impl BorrowedEvent {
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
+    }
+}
+
+#[allow(unsafe_code)]
+impl Context {
+    /// Makes all work that is put into any stream of the context from now on wait for the event's last record; the
+    /// calling thread does not wait. The event may belong to another context. CUDA 12.5.
+    ///
+    /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the driver answers;
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxWaitEvent")]
+    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
+        const FUNCTION: Function = Function::cuCtxWaitEvent;
+        self.driver().check_fork(FUNCTION)?;
+        let wait = self.driver().require(FUNCTION, self.driver().symbols().cuCtxWaitEvent)?;
+        // SAFETY: context and event are alive as long as their references are.
+        Error::check(FUNCTION, unsafe { wait(self.as_raw(), event.raw) })
     }
 }
 

@@ -7,9 +7,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Once;
 
-/// Set once this process has, or has been handed, a live driver object.
-static INITIALISED: AtomicBool = AtomicBool::new(false);
-/// Set in a child that was forked after that.
+/// Set in a child that was forked after the driver was initialised.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the driver is unusable here because the process was forked after the driver was initialised.
@@ -18,11 +16,11 @@ pub(crate) fn forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// Notes that the driver is live, so that a child forked from now on is recognised.
+/// Notes that the driver is live, or that its objects were handed to this process, so that a child that is forked from
+/// now on is recognised.
 pub(crate) fn note_initialised() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(register);
-    INITIALISED.store(true, Ordering::Relaxed);
 }
 
 #[cfg(unix)]
@@ -34,14 +32,12 @@ fn register() {
     }
 
     unsafe extern "C" fn in_child() {
-        if INITIALISED.load(Ordering::Relaxed) {
-            FORKED.store(true, Ordering::Relaxed);
-        }
+        FORKED.store(true, Ordering::Relaxed);
     }
 
-    // SAFETY: the declaration is POSIX's; the handler is a function of this crate, which is never unloaded on its own,
-    // and it only stores to an atomic, which is allowed in a forked child. Failure (out of memory) leaves the child
-    // without the check, as on a platform without fork handlers.
+    // SAFETY: the declaration is POSIX's. The handler only stores to an atomic, which is allowed in a forked child, and
+    // it is as long-lived as the object that it is part of: the C library takes it off when that object is unloaded.
+    // Failure (out of memory) leaves the child without the check, as on a platform without fork handlers.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 

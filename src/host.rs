@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::capture::CaptureStatus;
 use crate::error::{Error, Result};
 use crate::fork;
 use crate::stream::BorrowedStream;
-use crate::sys::{CUresult, CUstream, CUstreamCaptureStatus, Function};
+use crate::sys::{CUresult, CUstream, Function};
 
 type Closure = Box<dyn FnOnce(CUresult) + Send>;
 
@@ -177,18 +178,12 @@ impl BorrowedStream {
     /// Asked beforehand, because a callback would end the capture, and a closure in a graph would run at the first launch
     /// only.
     fn refuse_capture(&self, function: Function) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamIsCapturing;
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the stream is alive as long as `self` is; a place for the status.
-        let code = self
-            .call(FUNCTION, || unsafe { (self.driver().symbols().cuStreamIsCapturing)(self.as_raw(), &mut status) })?;
-        Error::check(FUNCTION, code)?;
-        match status {
-            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Ok(()),
-            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED => {
+        match self.capture_status()? {
+            CaptureStatus::None => Ok(()),
+            CaptureStatus::Active => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)),
+            CaptureStatus::Invalidated => {
                 Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))
             }
-            _ => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)),
         }
     }
 }

@@ -41,6 +41,7 @@
 pub mod sys;
 
 mod attributes;
+mod capture;
 mod completion;
 mod context;
 mod device;
@@ -48,31 +49,44 @@ mod driver;
 mod error;
 mod event;
 mod fork;
+mod graph;
 mod host;
 mod ipc;
+mod lazy;
 mod lease;
 mod loader;
 mod observer;
 mod pool;
 mod scope;
 mod stream;
+mod timer;
 mod values;
 mod version;
 
 pub use attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
+pub use capture::{
+    Capture, CaptureDependency, CaptureInfo, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
+};
 pub use completion::Completion;
 pub use context::{Context, CurrentContext};
 pub use device::{Device, Uuid};
 pub use driver::Driver;
 pub use error::{DescriptorError, Error, Result};
 pub use event::{BorrowedEvent, Event, EventFlags};
+pub use graph::{Graph, GraphExec, GraphNode};
 pub use host::pending_host_functions;
 pub use ipc::IpcEventDescriptor;
+pub use lazy::{LazyEvent, LazyState};
 pub use lease::{ExporterProcess, IpcLease};
 pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
 pub use observer::Call;
 pub use pool::{EventPool, PooledEvent};
 pub use scope::{CurrentStream, StreamScope, current_stream};
 pub use stream::{BorrowedStream, ForeignStream, PriorityRange, RecordFlags, Stream, StreamOptions, WaitFlags};
+pub use timer::{Timer, Timing};
 pub use values::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 pub use version::Version;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -23,6 +23,7 @@ thread_local! {
 
 struct Entered {
     scope: u64,
+    context: Context,
     stream: Shared,
 }
 
@@ -64,10 +65,11 @@ impl StreamScope {
     #[doc(alias = "set_stream")]
     #[doc(alias = "StreamContext")]
     pub fn enter<S: AsRef<BorrowedStream> + Send + Sync + 'static>(stream: Arc<S>) -> Self {
+        let context = (*stream).as_ref().context().clone();
         ENTERED.with_borrow_mut(|entered| {
             // Scopes are numbered by their place, and leave in any order; so the last one has the greatest number.
             let scope = entered.last().map_or(0, |last| last.scope + 1);
-            entered.push(Entered { scope, stream });
+            entered.push(Entered { scope, context, stream });
             Self { scope, _not_send: PhantomData }
         })
     }
@@ -98,8 +100,7 @@ impl fmt::Debug for StreamScope {
 /// It makes no driver call.
 pub fn current_stream(context: &Context) -> CurrentStream {
     let entered = ENTERED.with_borrow(|entered| {
-        let streams = entered.iter().rev().map(|entered| &entered.stream);
-        streams.into_iter().find(|stream| (***stream).as_ref().context() == context).cloned()
+        entered.iter().rev().find(|entered| entered.context == *context).map(|entered| entered.stream.clone())
     });
     CurrentStream(match entered {
         Some(stream) => Current::Entered(stream),

@@ -177,6 +177,9 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
     event.record(&stream).expect("both are of the named context");
     event.synchronize().expect("no work");
+    let legacy = |context| BorrowedStream::legacy_default(context);
+    assert_ne!(legacy(&named), legacy(&gpu.context), "one handle, and another stream in each context");
+    assert_eq!(legacy(&named), legacy(&named));
     drop((event, stream, named));
     assert_eq!(common::current(gpu.driver), other.raw, "dropping the name destroys nothing");
 }

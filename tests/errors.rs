@@ -93,6 +93,31 @@ fn texts() -> Vec<(Error, &'static str)> {
              not done; synchronize with the later event first",
         ),
         (
+            Error::EndBeforeStart,
+            "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
+        ),
+        (
+            Error::NeverRecorded,
+            "the event was not recorded, and a wait does not wait for a record that comes later: record it before",
+        ),
+        (
+            Error::NodeOfOtherGraph { function: Function::cuGraphAddEventRecordNode },
+            "cuGraphAddEventRecordNode was not called: the node belongs to another graph",
+        ),
+        (
+            Error::OtherCapture { function: Function::cuStreamUpdateCaptureDependencies },
+            "cuStreamUpdateCaptureDependencies was not called: the stream is not of this capture; let it wait for an \
+             event that was recorded in the capture",
+        ),
+        (
+            Error::TooManyObservers,
+            "this process has four driver observers already, and they cannot be taken back; let one do the work of two",
+        ),
+        (
+            Error::InterprocessPool,
+            "a pool cannot hold interprocess events: one that was given back may still be open in another process",
+        ),
+        (
             Error::TimingWithInterprocess,
             "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create one \
              event for each",
@@ -119,6 +144,11 @@ fn texts() -> Vec<(Error, &'static str)> {
             DescriptorError::Version { found: 2 }.into(),
             "IPC event descriptor refused: it is of version 2, and this cuda-events reads version 1; use the same \
              release in both processes",
+        ),
+        (
+            DescriptorError::Text.into(),
+            "IPC event descriptor refused: its text has characters that are no hexadecimal digits, or an odd number of \
+             them",
         ),
         (
             DescriptorError::Checksum.into(),
@@ -173,14 +203,41 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuEventQuery,
             907,
-            "the event was last recorded in a capture; only waits and graph nodes may use it",
+            "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside",
         ),
-        (RECORD, 900, "a stream capture in progress does not allow this call"),
-        (RECORD, 901, "an earlier call invalidated the stream's capture"),
+        (Function::cuStreamBeginCapture_v2, 900, "the legacy default stream cannot be captured"),
+        (Function::cuStreamBeginCapture_v2, 401, "the stream captures already, or another stream into this graph"),
+        (Function::cuStreamEndCapture, 401, "the stream does not capture"),
+        (Function::cuStreamWaitEvent, 401, "the stream does not capture"),
+        (
+            Function::cuGraphLaunch,
+            900,
+            "a graph cannot be launched in a capturing stream; its capture is invalidated now",
+        ),
+        (Function::cuCtxRecordEvent, 900, "a stream of the context captures; its capture is invalidated now"),
+        (RECORD, 900, "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"),
+        (RECORD, 901, "an earlier call invalidated the stream's capture; end it and capture again"),
+        (
+            Function::cuStreamWaitEvent,
+            902,
+            "the event was recorded in another capture, and two captures cannot be joined",
+        ),
+        (Function::cuStreamEndCapture, 903, "the capture began in another stream; end it there"),
+        (
+            Function::cuStreamEndCapture,
+            904,
+            "the stream in which the capture began does not wait for all work of the other streams in it",
+        ),
         (
             Function::cuStreamWaitEvent,
             905,
             "a capturing stream can wait only for events of its own capture, unless the wait is external",
+        ),
+        (Function::cuStreamEndCapture, 908, "a capture that is not relaxed must be ended by the thread that began it"),
+        (
+            Function::cuStreamGetCaptureInfo_v2,
+            402,
+            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out",
         ),
         (RECORD, 906, "the legacy default stream cannot be used while a blocking stream captures"),
         (RECORD, 700, failed_work),
@@ -213,6 +270,32 @@ fn every_error_has_its_text() {
         let name = code.name().expect("a known code");
         let text = format!("{function} failed with {name} ({}): {advice}", code.0);
         assert_eq!(refused(function, code).to_string(), text);
+    }
+}
+
+#[test]
+fn no_kind_of_error_is_forgotten_here() {
+    let source = include_str!("../src/error.rs");
+    let kinds = |declaration: &str| {
+        let (_, after) = source.split_once(declaration).expect("error.rs declares it");
+        let (variants, _) = after.split_once("\n}").expect("the declaration ends");
+        // The names of variants stand four spaces in, and nothing else that begins with a capital does.
+        let names = variants.lines().filter_map(|line| line.strip_prefix("    "));
+        let names = names.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
+        names.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().expect("a name")).collect::<Vec<_>>()
+    };
+    let known: Vec<_> = texts().into_iter().map(|(error, _)| format!("{error:?}")).collect();
+    let has = |name: String| {
+        known.iter().any(|debug| debug.strip_prefix(&name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+    };
+    // A load error cannot be made up here; its parts have a test of their own.
+    for kind in kinds("pub enum Error {").into_iter().filter(|kind| *kind != "Load") {
+        assert!(has(kind.to_owned()), "Error::{kind} has no text in this test");
+    }
+    let refusals = kinds("pub enum DescriptorError {");
+    assert!(refusals.len() > 5, "{refusals:?}");
+    for kind in refusals {
+        assert!(has(format!("Descriptor({kind}")), "DescriptorError::{kind} has no text in this test");
     }
 }
 

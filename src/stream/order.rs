@@ -47,14 +47,21 @@ impl BorrowedStream {
 
     /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
     ///
+    /// [`wait_external`](Self::wait_external) chooses the flag and keeps the event.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_ILLEGAL_STATE` for [`WaitFlags::EXTERNAL`] in a stream that does not capture; else as
     /// [`wait_event`](Self::wait_event).
+    ///
+    /// # Safety
+    ///
+    /// After a wait with [`WaitFlags::EXTERNAL`] in a capturing stream, the event must stay alive as long as the graph that
+    /// is captured and the executable graphs that are made of it: the driver crashes over a node without its event.
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
     #[inline]
-    pub fn wait_event_with(&self, event: &BorrowedEvent, flags: WaitFlags) -> Result<()> {
+    pub unsafe fn wait_event_with(&self, event: &BorrowedEvent, flags: WaitFlags) -> Result<()> {
         self.wait(event, flags.bits())
     }
 
@@ -126,13 +133,20 @@ impl BorrowedEvent {
 
     /// As [`record`](Self::record), with flags for this one record. With none it is the same; any takes CUDA 11.1.
     ///
+    /// [`BorrowedStream::record_external`] chooses the flag and keeps the event.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that does not capture;
     /// [`Error::Unsupported`]; else as [`record`](Self::record).
+    ///
+    /// # Safety
+    ///
+    /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay alive as long as the graph
+    /// that is captured and the executable graphs that are made of it: the driver crashes over a node without its event.
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
-    pub fn record_with(&self, stream: &BorrowedStream, flags: RecordFlags) -> Result<()> {
+    pub unsafe fn record_with(&self, stream: &BorrowedStream, flags: RecordFlags) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecordWithFlags;
         if flags.is_empty() {
             return self.record(stream);

@@ -109,6 +109,13 @@ pub(crate) trait Arg: Sized {
     /// The argument as a number, for the call log.
     fn word(&self) -> u64;
 
+    /// Fills what a small out-parameter points to with garbage.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take).
+    unsafe fn poison(&self) {}
+
     /// # Safety
     ///
     /// A pointer must be what the C declaration of the called function says.
@@ -117,6 +124,14 @@ pub(crate) trait Arg: Sized {
 
 impl<T> Arg for *mut T {
     type As = Ptr<T>;
+
+    unsafe fn poison(&self) {
+        // Handles point to nothing, and text and memory have other sizes than the type tells.
+        if !self.is_null() && (2..=16).contains(&size_of::<T>()) {
+            // SAFETY: an out-parameter with room for a `T`, by the contract of the C call.
+            unsafe { self.cast::<u8>().write_bytes(0xA5, size_of::<T>()) };
+        }
+    }
 
     fn word(&self) -> u64 {
         self.addr() as u64

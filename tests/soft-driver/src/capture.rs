@@ -59,7 +59,7 @@ impl Captures {
     }
 
     /// Whether a capture into a graph is under way.
-    pub(crate) fn into_graph(&self, graph: u32) -> bool {
+    pub(crate) fn has_graph(&self, graph: u32) -> bool {
         self.active.values().any(|capture| capture.graph == graph)
     }
 
@@ -87,8 +87,13 @@ impl State {
     }
 
     pub(crate) fn end_captures_of(&mut self, context: u32) {
-        let keys: Vec<CaptureKey> =
-            self.captures.active.iter().filter(|(_, capture)| capture.context == context).map(|(key, _)| *key).collect();
+        let keys: Vec<CaptureKey> = self
+            .captures
+            .active
+            .iter()
+            .filter(|(_, capture)| capture.context == context)
+            .map(|(key, _)| *key)
+            .collect();
         for key in keys {
             self.end_capture(key, false);
         }
@@ -114,7 +119,11 @@ impl State {
         }
         let forbids = |capture: &Capture| {
             capture.context == context
-                && if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
+                && if capture.thread == thread {
+                    capture.mode != RELAXED
+                } else {
+                    mode == GLOBAL && capture.mode == GLOBAL
+                }
         };
         self.captures.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
     }
@@ -272,7 +281,9 @@ impl State {
             }
             (Some(_), _) if external => self.captured(stream, NodeKind::Wait(self.events.handle(event))),
             (Some(key), Some(mark)) if mark.capture == key => {
-                if let Some(nodes) = self.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+                if let Some(nodes) =
+                    self.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
+                {
                     nodes.extend(mark.nodes);
                     nodes.sort_unstable();
                     nodes.dedup();
@@ -307,7 +318,7 @@ impl State {
             return Err(ILLEGAL_STATE);
         }
         let (graph, after) = match onto {
-            Some((graph, _)) if self.captures.into_graph(graph) => return Err(ILLEGAL_STATE),
+            Some((graph, _)) if self.captures.has_graph(graph) => return Err(ILLEGAL_STATE),
             Some(onto) => onto,
             None => (self.new_graph()?.0, Vec::new()),
         };
@@ -416,11 +427,7 @@ struct Info {
     dependencies: (*const CUgraphNode, usize),
 }
 
-fn capture_info(
-    call: &Call,
-    stream: StreamArg,
-    status: Ptr<CUstreamCaptureStatus>,
-) -> Result<Option<Info>, CUresult> {
+fn capture_info(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Result<Option<Info>, CUresult> {
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
@@ -430,13 +437,8 @@ fn capture_info(
     let Some(key) = state.streams[stream].capture else { return Ok(None) };
     let Some(capture) = state.captures.active.get(&key).filter(|capture| !capture.invalid) else { return Ok(None) };
     let graph = state.graph_handle(capture.graph);
-    let handles: Vec<usize> = capture
-        .streams
-        .get(&stream)
-        .into_iter()
-        .flatten()
-        .map(|node| state.nodes.handle(*node) as usize)
-        .collect();
+    let handles: Vec<usize> =
+        capture.streams.get(&stream).into_iter().flatten().map(|node| state.nodes.handle(*node) as usize).collect();
     let view = &mut state.streams[stream].capture_view;
     *view = handles;
     let dependencies = (view.as_ptr().cast(), view.len());
@@ -545,7 +547,7 @@ pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstrea
 
 impl State {
     pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
-        self.graphs.insert(Graph::default()).ok_or(OUT_OF_MEMORY)
+        self.graphs.insert(self.call_number, Graph::default()).ok_or(OUT_OF_MEMORY)
     }
 
     pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::faults::Fault;
+
 /// What happens when the program does what is undefined on a real driver: a destroyed or made-up handle, a NULL
 /// pointer where the real driver dereferences it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,6 +47,14 @@ pub enum Scheduler {
     Seeded(u64),
 }
 
+impl Scheduler {
+    /// Seeded by the time. The seed is printed when the driver starts, so that the run can be had again.
+    pub fn random() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self::Seeded(since.as_nanos() as u64)
+    }
+}
+
 /// The settings of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -66,6 +76,9 @@ pub(crate) struct Config {
     pub(crate) null_lookups: Vec<String>,
     /// `cuInit` answers this instead.
     pub(crate) init_result: u32,
+    pub(crate) faults: Vec<Fault>,
+    /// Pairs: a base name, and the exported name whose address a lookup of it gives.
+    pub(crate) wrong_lookups: Vec<(String, String)>,
 }
 
 impl Config {
@@ -85,5 +98,7 @@ impl Config {
         missing: Vec::new(),
         null_lookups: Vec::new(),
         init_result: 0,
+        faults: Vec::new(),
+        wrong_lookups: Vec::new(),
     };
 }

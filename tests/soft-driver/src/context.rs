@@ -42,6 +42,12 @@ pub(crate) struct Context {
     pub(crate) gates: Vec<Arc<Point>>,
 }
 
+impl Context {
+    pub(crate) fn is_primary(&self) -> bool {
+        self.primary
+    }
+}
+
 impl State {
     /// The calling thread's current context, whatever its condition.
     pub(crate) fn top(&self, call: &Call) -> Option<u32> {
@@ -94,7 +100,7 @@ impl State {
             ipc: None,
             gates: Vec::new(),
         };
-        self.contexts.insert(context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
+        self.contexts.insert(self.call_number, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
     }
 
     fn context_handle(&self, context: u32) -> CUcontext {
@@ -109,9 +115,7 @@ impl State {
             self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(index, _)| index).collect();
         for stream in streams {
             let handle = self.streams.handle(stream);
-            if self.streams.remove(stream).is_some_and(|stream| stream.destroyed) {
-                self.zombies -= 1;
-            }
+            self.streams.remove(stream);
             self.bury(call, handle);
         }
         let events: Vec<u32> =
@@ -140,8 +144,21 @@ impl State {
         self.devices[device].used = self.devices[device].used.saturating_sub(used);
     }
 
-    pub(crate) fn live_contexts(&self) -> usize {
-        self.contexts.iter().filter(|(_, context)| context.alive).count()
+    pub(crate) fn live_created_contexts(&self) -> usize {
+        self.contexts.iter().filter(|(_, context)| context.alive && !context.primary).count()
+    }
+
+    pub(crate) fn live_ipc_slots(&self) -> usize {
+        self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref()).map(|exporter| exporter.live()).sum()
+    }
+
+    /// A context fails for good: what it had to do is left out, and everything answers the code.
+    pub(crate) fn fail_context(&mut self, machine: &'static Machine, context: u32, code: CUresult) {
+        if self.contexts.get(context).is_none_or(|context| context.failed.is_some() || !context.alive) {
+            return;
+        }
+        self.contexts[context].failed = Some(code);
+        self.look_again(machine);
     }
 
     /// Who holds primary contexts: retains that were not released.

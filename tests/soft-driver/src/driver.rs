@@ -8,10 +8,14 @@ use std::time::Instant;
 use cuda_events::{Driver, LoadOptions};
 
 use crate::abi::*;
-use crate::config::{Config, OnMisuse, Rules, Scheduler, Time};
+use crate::builder::Builder;
+use crate::config::{Config, Scheduler};
 use crate::entry;
+use crate::faults::Fault;
 use crate::fork;
+use crate::log::CallRecord;
 use crate::machine::{Locked, MACHINES, Machine, SLOTS};
+use crate::report::{self, Live};
 
 static TAKEN: Mutex<[bool; SLOTS]> = Mutex::new([false; SLOTS]);
 static FREED: Condvar = Condvar::new();
@@ -25,13 +29,6 @@ pub struct SoftDriver {
     slot: usize,
     /// The shared library's machine is never given back.
     owned: bool,
-}
-
-/// The settings of a [`SoftDriver`].
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder {
-    config: Config,
 }
 
 impl Default for SoftDriver {
@@ -48,10 +45,10 @@ impl SoftDriver {
 
     /// A driver that is not as usual.
     pub fn builder() -> Builder {
-        Builder { config: Config::DEFAULT }
+        Builder::default()
     }
 
-    fn take(config: Config) -> Self {
+    pub(crate) fn take(config: Config) -> Self {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         // The first slot is the shared library's, which has its own copy of all this.
         let slot = loop {
@@ -70,15 +67,25 @@ impl SoftDriver {
     fn start(&self, config: Config) {
         fork::watch();
         let machine = self.machine();
-        machine.hooks.reset();
+        machine.hooks.start(&config);
         let mut state = machine.lock();
         state.reset();
+        machine.restart_calls();
         state.clock.start(config.time);
         if let Scheduler::Seeded(seed) = config.scheduler {
+            eprintln!("cuda-soft-driver: work is scheduled at random, with the seed {seed}");
             state.engine.random = seed;
+            // Without the thread it works all the same, as long as the program makes calls.
+            let _ = state.ensure_ticker_thread(machine);
         }
         state.config = config;
         state.taken = true;
+    }
+
+    fn say_what_is_alive(&self) {
+        if self.state().config.report_leaks && !self.live().is_empty() {
+            eprintln!("cuda-soft-driver: still alive: {}", self.leak_report());
+        }
     }
 
     fn machine(&self) -> &'static Machine {
@@ -121,9 +128,106 @@ impl SoftDriver {
         unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
-    /// What was done that is undefined on a real driver, where [`OnMisuse::Error`] is set.
+    /// What was done that is undefined on a real driver, where [`OnMisuse::Error`](crate::OnMisuse::Error) is set.
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many calls were made so far, whatever they answered.
+    pub fn calls(&self) -> u64 {
+        self.machine().calls()
+    }
+
+    /// The latest calls, as many as [`Builder::log`] says, in the order in which they ended.
+    pub fn log(&self) -> Vec<CallRecord> {
+        self.machine().hooks.control().log.records()
+    }
+
+    /// Forgets the calls that were logged so far.
+    pub fn clear_log(&self) {
+        self.machine().hooks.control().log.clear();
+    }
+
+    /// What is alive now.
+    pub fn live(&self) -> Live {
+        report::look(self.machine()).0
+    }
+
+    /// What is alive now, in words: how much of each kind, and which calls made the first few of them. With a call
+    /// [log](Builder::log) it names those calls, without one their numbers.
+    pub fn leak_report(&self) -> String {
+        let (live, which) = report::look(self.machine());
+        format!("{live}{which}")
+    }
+
+    /// Ends a test that left something alive.
+    ///
+    /// # Panics
+    ///
+    /// When anything at all is alive; the message is the [report](Self::leak_report).
+    #[track_caller]
+    pub fn assert_no_leaks(&self) {
+        let (live, which) = report::look(self.machine());
+        assert!(live.is_empty(), "alive on the software driver: {live}{which}");
+    }
+
+    /// Has calls fail from now on.
+    pub fn inject(&self, fault: Fault) {
+        let hooks = &self.machine().hooks;
+        let mut control = hooks.control();
+        control.faults.add(fault);
+        hooks.faults_changed(&control);
+    }
+
+    /// Has no calls fail any more, and lets blocked ones go on.
+    pub fn clear_faults(&self) {
+        let hooks = &self.machine().hooks;
+        let mut control = hooks.control();
+        control.faults.clear();
+        hooks.faults_changed(&control);
+        drop(control);
+        hooks.release();
+    }
+
+    /// How often a fault struck.
+    pub fn injected(&self) -> u64 {
+        self.machine().hooks.control().faults.struck
+    }
+
+    /// Lets the calls go on that [`Fault::block`] holds. The answer is how many those were.
+    pub fn release(&self) -> usize {
+        self.machine().hooks.release()
+    }
+
+    /// How many calls [`Fault::block`] holds now.
+    pub fn blocked(&self) -> usize {
+        self.machine().hooks.control().faults.blocked
+    }
+
+    /// Keeps host functions from being run, or lets them run again. Those that run already are not stopped.
+    pub fn hold_host_functions(&self, hold: bool) {
+        self.machine().hold_host_functions(hold);
+    }
+
+    /// All contexts fail, as after a kernel that trapped: what is in their streams is left out, and everything in them
+    /// answers `code` from now on. A real driver recovers in a new process only; neither does this one.
+    pub fn fail_contexts(&self, code: CUresult) {
+        let machine = self.machine();
+        let mut state = machine.lock();
+        let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
+        for context in contexts {
+            state.fail_context(machine, context, code);
+        }
+    }
+
+    /// Every call answers `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
+    pub fn shut_down(&self) {
+        self.machine().hooks.shut_down(true);
+    }
+
+    /// Moves [virtual time](crate::Time::Virtual) on.
+    pub fn advance(&self, by: Duration) {
+        self.state().clock.advance(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 
@@ -134,9 +238,10 @@ static SHARED: OnceLock<SoftDriver> = OnceLock::new();
 #[doc(hidden)]
 pub fn start_shared_library() {
     SHARED.get_or_init(|| {
+        crate::foreign::in_shared_library();
         let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
         let config = match Builder::from_text(&text) {
-            Ok(builder) => builder.config,
+            Ok(builder) => builder.into_config(),
             Err(what) => {
                 // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.
                 eprintln!("cuda-soft-driver: CUDA_SOFT_DRIVER: {what}");
@@ -151,6 +256,22 @@ pub fn start_shared_library() {
     });
 }
 
+/// What the shared library's machine does at the end of the process: every later call answers that the driver is gone.
+#[doc(hidden)]
+pub fn end_shared_library() {
+    if let Some(driver) = SHARED.get() {
+        driver.say_what_is_alive();
+        driver.shut_down();
+    }
+}
+
+/// The version of CUDA that `CUDA_SOFT_DRIVER` asks for, as 12080 for 12.8.
+#[doc(hidden)]
+pub fn shared_library_version() -> i32 {
+    let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    Builder::from_text(&text).unwrap_or_default().into_config().version
+}
+
 /// How long a drop waits for a function of the program that still runs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -160,6 +281,7 @@ impl Drop for SoftDriver {
             return;
         }
         let machine = self.machine();
+        self.say_what_is_alive();
         let mut state = machine.lock();
         state.stopping = true;
         state.engine.abandon();
@@ -185,110 +307,7 @@ impl Drop for SoftDriver {
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != this) {
             let _ = thread.join();
         }
-        machine.hooks.reset();
         TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.slot] = false;
         FREED.notify_one();
-    }
-}
-
-impl Builder {
-    /// The settings as text, as `CUDA_SOFT_DRIVER` gives them to the shared library: `name=value` pairs with commas or
-    /// spaces between.
-    ///
-    /// # Errors
-    ///
-    /// A sentence about the first pair that is not understood.
-    pub fn from_text(text: &str) -> Result<Self, String> {
-        let mut builder = SoftDriver::builder();
-        for pair in text.split([',', ' ']).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
-            let bad = || format!("`{value}` is no value for {name}");
-            builder = match name {
-                "version" => {
-                    let (major, minor) = value.split_once('.').ok_or_else(bad)?;
-                    builder.version(major.parse().map_err(|_| bad())?, minor.parse().map_err(|_| bad())?)
-                }
-                "devices" => builder.devices(value.parse().ok().filter(|count| *count <= 8).ok_or_else(bad)?),
-                _ => return Err(format!("there is no setting `{name}`")),
-            };
-        }
-        Ok(builder)
-    }
-
-    /// The version of CUDA that the driver is of: `(12, 4)`. Later entry points are absent, from exports and lookup.
-    pub fn version(mut self, major: u32, minor: u32) -> Self {
-        self.config.version = (major * 1000 + minor * 10) as i32;
-        self
-    }
-
-    /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
-    pub fn devices(mut self, count: u32) -> Self {
-        self.config.devices = count.min(8) as i32;
-        self
-    }
-
-    /// How much memory each device has, in bytes. It is used as it is touched.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.config.memory = bytes;
-        self
-    }
-
-    /// What happens on what is undefined on a real driver.
-    pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
-        self.config.on_misuse = on_misuse;
-        self
-    }
-
-    /// As measured, or as documented.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.config.rules = rules;
-        self
-    }
-
-    /// Which clock timing events read.
-    pub fn time(mut self, time: Time) -> Self {
-        self.config.time = time;
-        self
-    }
-
-    /// In what order independent work is done.
-    pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
-        self.config.scheduler = scheduler;
-        self
-    }
-
-    /// Whether there are interprocess events.
-    pub fn ipc(mut self, on: bool) -> Self {
-        self.config.ipc = on;
-        self
-    }
-
-    /// How many interprocess events a context can have: 4096 unless told, and no more.
-    pub fn ipc_slots(mut self, slots: u32) -> Self {
-        self.config.ipc_slots = slots;
-        self
-    }
-
-    /// An exported name that the driver lacks.
-    pub fn without(mut self, name: &str) -> Self {
-        self.config.missing.push(name.to_owned());
-        self
-    }
-
-    /// A name for which `cuGetProcAddress` answers success with a NULL pointer.
-    pub fn null_lookup(mut self, name: &str) -> Self {
-        self.config.null_lookups.push(name.to_owned());
-        self
-    }
-
-    /// What `cuInit` answers instead of working: `CUDA_ERROR_STUB_LIBRARY`, a version mismatch.
-    pub fn init_result(mut self, code: CUresult) -> Self {
-        self.config.init_result = code.0;
-        self
-    }
-
-    /// Starts the driver; waits while all [`SLOTS`](crate::SLOTS) are taken.
-    pub fn build(self) -> SoftDriver {
-        SoftDriver::take(self.config)
     }
 }

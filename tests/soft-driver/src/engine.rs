@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use crate::abi::*;
 use crate::config::{Rules, Scheduler};
@@ -79,6 +80,8 @@ enum Work {
 
 struct Job {
     stream: u32,
+    /// The stream's own number: its place may have another one by the time the job is done.
+    id: u64,
     work: Work,
 }
 
@@ -233,6 +236,11 @@ impl State {
         }
     }
 
+    /// Whether a thread has yet to take a job, or is at one.
+    fn at_work(&self) -> bool {
+        self.engine.running > 0 || !self.engine.pool_queue.is_empty() || !self.engine.host_queue.is_empty()
+    }
+
     /// Does one task of one ready stream, chosen by the seed. Whether there was one.
     pub(crate) fn step_at_random(&mut self, machine: &'static Machine) -> bool {
         if self.engine.ready.is_empty() {
@@ -250,7 +258,7 @@ impl State {
     /// Does the first task of a stream. Whether the stream can go on.
     fn step(&mut self, machine: &'static Machine, stream: u32) -> bool {
         let Some(entry) = self.streams.get_mut(stream) else { return false };
-        let context = entry.context;
+        let (context, id) = (entry.context, entry.id);
         let Some(task) = entry.queue.pop_front() else {
             self.went_idle(machine, stream);
             return false;
@@ -288,7 +296,7 @@ impl State {
                 // After an error host functions are left out; the old callbacks are told.
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
                     self.streams[stream].queue.push_front(Task::Running);
-                    self.engine.host_queue.push_back(Job { stream, work: Work::Host(call, status) });
+                    self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call, status) });
                     machine.host.notify_one();
                     return false;
                 }
@@ -296,7 +304,7 @@ impl State {
             Task::Memory(work) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(Task::Running);
-                    self.engine.pool_queue.push_back(Job { stream, work: Work::Memory(work) });
+                    self.engine.pool_queue.push_back(Job { stream, id, work: Work::Memory(work) });
                     machine.pool.notify_one();
                     return false;
                 }
@@ -335,7 +343,6 @@ impl State {
         self.contexts[context].busy.remove(&stream);
         if destroyed {
             self.streams.remove(stream);
-            self.zombies -= 1;
         }
         if self.engine.idle_waiters > 0 && self.waiters > 0 {
             machine.done.notify_all();
@@ -347,6 +354,18 @@ impl State {
         let waiting = core::mem::take(&mut self.engine.shared_waits);
         self.engine.ready.extend(waiting);
         self.run(machine);
+    }
+
+    /// Looks again at everything that waits for something.
+    pub(crate) fn look_again(&mut self, machine: &'static Machine) {
+        let parked = core::mem::take(&mut self.engine.parked);
+        self.engine.ready.extend(parked.into_values().flatten());
+        let values = core::mem::take(&mut self.engine.value_waits);
+        self.engine.ready.extend(values);
+        self.recheck_shared(machine);
+        if self.waiters > 0 {
+            machine.done.notify_all();
+        }
     }
 
     pub(crate) fn has_shared_waits(&self) -> bool {
@@ -364,8 +383,8 @@ impl State {
 
     /// A thread for memory work, another one where that is all busy.
     pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
-        let wanted = self.engine.pool_threads == 0
-            || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
+        let wanted =
+            self.engine.pool_threads == 0 || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
         if wanted {
             self.spawn(machine, "cuda-soft-copy", pool_thread)?;
             self.engine.pool_threads += 1;
@@ -390,9 +409,10 @@ impl State {
     }
 
     /// What a thread does when it has done a job.
-    fn finish(&mut self, machine: &'static Machine, stream: u32) {
+    fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
         self.engine.running -= 1;
         if let Some(entry) = self.streams.get_mut(stream)
+            && entry.id == id
             && let Some(Task::Running) = entry.queue.front()
         {
             entry.queue.pop_front();
@@ -413,7 +433,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let job = if state.engine.hold_host_functions { None } else { state.engine.host_queue.pop_front() };
-        let Some(Job { stream, work: Work::Host(call, status) }) = job else {
+        let Some(Job { stream, id, work: Work::Host(call, status) }) = job else {
             state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
@@ -436,7 +456,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
-        state.finish(machine, stream);
+        state.finish(machine, stream, id);
     }
 }
 
@@ -446,7 +466,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, work: Work::Memory(work) }) = state.engine.pool_queue.pop_front() else {
+        let Some(Job { stream, id, work: Work::Memory(work) }) = state.engine.pool_queue.pop_front() else {
             state.engine.pool_idle += 1;
             state = machine.pool.wait(state).unwrap_or_else(PoisonError::into_inner);
             if state.epoch != epoch {
@@ -463,7 +483,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         state.clock.advance(work.virtual_ns());
-        state.finish(machine, stream);
+        state.finish(machine, stream, id);
     }
 }
 
@@ -501,7 +521,51 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
     }
 }
 
+/// How long a seeded step waits for the function or copy that it began, so that what comes next does not depend on the
+/// machine's speed. One that waits for the program itself takes longer, and is left behind.
+const STEP_PATIENCE: Duration = Duration::from_millis(20);
+
 impl Machine {
+    /// Does one step of a seeded scheduler, and waits for what it began.
+    fn pump(&'static self, mut state: Locked) -> Locked {
+        let free = !state.at_work();
+        state.step_at_random(self);
+        if !free || self.in_host_function(state.epoch) {
+            return state;
+        }
+        let epoch = state.epoch;
+        let until = Instant::now() + STEP_PATIENCE;
+        while state.at_work() && state.epoch == epoch && !state.stopping {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            state.waiters += 1;
+            state = self.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            if state.epoch == epoch {
+                state.waiters -= 1;
+            }
+        }
+        state
+    }
+
+    /// After a call under a seeded scheduler: a few steps, as many as the seed says.
+    pub(crate) fn pump_some(&'static self) {
+        let mut state = self.lock();
+        if !state.initialised || self.in_host_function(state.epoch) {
+            return;
+        }
+        for _ in 0..state.engine.draw(4) {
+            if state.engine.ready.is_empty() {
+                return;
+            }
+            state = self.pump(state);
+        }
+    }
+
+    /// Keeps host functions back, or lets them run.
+    pub(crate) fn hold_host_functions(&'static self, hold: bool) {
+        self.lock().engine.hold_host_functions = hold;
+        self.host.notify_all();
+    }
+
     /// Sleeps until `done` holds, doing what a seeded scheduler has left to do.
     pub(crate) fn wait_until(
         &'static self,
@@ -513,7 +577,8 @@ impl Machine {
             if done(&mut state) {
                 return Ok(state);
             }
-            if !state.prompt() && state.step_at_random(self) {
+            if !state.prompt() && !state.engine.ready.is_empty() {
+                state = self.pump(state);
                 continue;
             }
             state = self.wait_done(state, epoch)?;

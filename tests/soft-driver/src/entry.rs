@@ -1,6 +1,8 @@
 //! The choke point that every call goes through, and the lookup of entry points by name and version.
 
 use core::ffi::{c_int, c_uchar, c_void};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -64,7 +66,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn name(&self) -> &'static str {
-        EXPORTS[self.id as usize].name
+        EXPORTS[self.id.index()].name
     }
 
     /// The machine's state, for a call that works before `cuInit`.
@@ -75,7 +77,8 @@ impl Call {
 
     /// The machine's state, for a call that needs `cuInit` first.
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
-        let state = self.lock()?;
+        let mut state = self.lock()?;
+        state.call_number = self.number;
         if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }
 }
@@ -87,13 +90,14 @@ pub(crate) fn enter(
     id: Id,
     per_thread: bool,
     words: impl FnOnce() -> Words,
+    poison: impl FnOnce(),
     body: impl FnOnce(&Call) -> Answer,
 ) -> CUresult {
     let call = Call { machine, id, per_thread, number: machine.count_call() };
     if machine.hooks.plain() {
         return code(body(&call));
     }
-    crate::hooks::hooked(&call, words(), || code(body(&call)))
+    crate::hooks::hooked(&call, words, poison, || code(body(&call)))
 }
 
 fn code(answer: Answer) -> CUresult {
@@ -101,6 +105,19 @@ fn code(answer: Answer) -> CUresult {
         Ok(()) => SUCCESS,
         Err(code) => code,
     }
+}
+
+/// The exports whose base name this is.
+fn by_base(name: &[u8]) -> &'static [usize] {
+    static INDEX: OnceLock<BTreeMap<&[u8], Vec<usize>>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (id, export) in EXPORTS.iter().enumerate() {
+            index.entry(export.base().as_bytes()).or_default().push(id);
+        }
+        index
+    });
+    index.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// What `cuGetProcAddress` finds for a name and a version.
@@ -116,7 +133,7 @@ fn visible(state: &State, id: usize) -> bool {
 }
 
 fn look_up(machine: &Machine, state: &State, name: &[u8], version: i32, per_thread: bool) -> Found {
-    let ids = machine.by_base(name).filter(|id| visible(state, *id));
+    let ids = by_base(name).iter().copied().filter(|id| visible(state, *id));
     let mut known = false;
     let mut has_twin = false;
     let mut best: [Option<usize>; 2] = [None, None];
@@ -125,7 +142,8 @@ fn look_up(machine: &Machine, state: &State, name: &[u8], version: i32, per_thre
         known = true;
         has_twin |= export.per_thread;
         let best = &mut best[usize::from(export.per_thread)];
-        if (version < 0 || export.version <= version) && best.is_none_or(|other| EXPORTS[other].version < export.version)
+        if (version < 0 || export.version <= version)
+            && best.is_none_or(|other| EXPORTS[other].version < export.version)
         {
             *best = Some(id);
         }
@@ -157,6 +175,10 @@ fn proc_address(
     let name = symbol.text();
     if state.config.null_lookups.iter().any(|absent| absent.as_bytes() == name) {
         return Ok(Found::Function(core::ptr::null_mut()));
+    }
+    if let Some((_, other)) = state.config.wrong_lookups.iter().find(|(base, _)| base.as_bytes() == name) {
+        let id = EXPORTS.iter().position(|export| export.name == other);
+        return Ok(id.map_or(Found::NoSuchName, |id| Found::Function(exports::address(call.machine.slot, id))));
     }
     Ok(look_up(call.machine, &state, name, version, flags & 2 != 0))
 }

@@ -57,8 +57,7 @@ impl State {
         if handle == 0 {
             return Err(INVALID_HANDLE);
         }
-        let index =
-            self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
+        let index = self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
             return Err(CONTEXT_IS_DESTROYED);
         }
@@ -126,7 +125,8 @@ pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> A
     let context = state.current(call)?;
     let shared = if interprocess { Some(ipc::new_event(&mut state, context)?) } else { None };
     let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
-    let (_, handle) = state.events.insert(new).ok_or(OUT_OF_MEMORY)?;
+    let born = state.call_number;
+    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 

@@ -5,14 +5,15 @@
 //! `cuGetProcAddress` and [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the
 //! names in the call log all come from here.
 //!
-//! What makes no sense in software stands under `unsupported`: it answers `CUDA_ERROR_NOT_SUPPORTED` whatever its
-//! arguments are.
+//! What `cuda-events` binds but makes no sense in software stands under `unsupported`: it answers
+//! `CUDA_ERROR_NOT_SUPPORTED` whatever its arguments are. So does everything in `foreign.rs`.
 
 use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 use crate::abi::*;
 use crate::arg::Arg;
 use crate::entry::{self, Export};
+use crate::foreign::FOREIGN;
 use crate::machine::MACHINES;
 
 /// Calls `$callback!` with the whole list.
@@ -202,12 +203,17 @@ macro_rules! function {
 
 macro_rules! body {
     ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
+        #[allow(clippy::too_many_arguments)]
         pub(super) unsafe fn $name(slot: usize, $($argument: $ty),*) -> CUresult {
             entry::enter(
                 &MACHINES[slot],
                 Id::$name,
                 $per_thread,
                 || entry::words(&[$(Arg::word(&$argument)),*]),
+                || {
+                    // SAFETY: as for the arguments themselves.
+                    $(unsafe { Arg::poison(&$argument) };)*
+                },
                 // SAFETY: the arguments come from a C call of this very function.
                 |call| crate::bodies::$body(call, $(unsafe { Arg::take($argument) }),*),
             )
@@ -220,14 +226,24 @@ macro_rules! define {
         supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
         unsupported { $($absent:ident $absent_version:literal $(, $absent_twin:ident $absent_twin_version:literal)?;)* }
     ) => {
-        /// An exported function.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[allow(non_camel_case_types)]
         #[repr(u16)]
-        pub enum Id { $($name, $($twin,)?)* $($absent, $($absent_twin,)?)* }
+        enum Index { $($name, $($twin,)?)* $($absent, $($absent_twin,)?)* }
 
-        /// Everything exported, in the order of [`Id`].
-        pub static EXPORTS: &[Export] = &[
+        #[allow(non_upper_case_globals, missing_docs)]
+        impl Id {
+            $(
+                pub const $name: Self = Self(Index::$name as u16);
+                $(pub const $twin: Self = Self(Index::$twin as u16);)?
+            )*
+            $(
+                pub const $absent: Self = Self(Index::$absent as u16);
+                $(pub const $absent_twin: Self = Self(Index::$absent_twin as u16);)?
+            )*
+        }
+
+        /// What has a body, or stands in the list for the lack of one.
+        const OWN: &[Export] = &[
             $(
                 Export::new(stringify!($name), $version, false),
                 $(Export::new(stringify!($twin), $twin_version, true),)?
@@ -265,7 +281,7 @@ macro_rules! define {
             )*
         }
 
-        const fn addresses<const SLOT: usize>() -> [Address; COUNT] {
+        const fn addresses<const SLOT: usize>() -> [Address; OWN.len()] {
             [
                 $(
                     Address(functions::$name::<SLOT> as *const ()),
@@ -280,19 +296,45 @@ macro_rules! define {
     };
 }
 
+/// An exported function: its place in [`EXPORTS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Id(u16);
+
+impl Id {
+    /// The one at a place of the list of foreign functions.
+    pub(crate) fn foreign(index: usize) -> Self {
+        Self((OWN.len() + index) as u16)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
 /// How many functions are exported.
-pub const COUNT: usize = EXPORTS.len();
+pub const COUNT: usize = OWN.len() + FOREIGN.len();
+
+/// Everything exported.
+pub static EXPORTS: &[Export] = &{
+    let mut all = [OWN[0]; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        all[at] = if at < OWN.len() { OWN[at] } else { FOREIGN[at - OWN.len()] };
+        at += 1;
+    }
+    all
+};
 
 /// The address of a C function.
 #[derive(Clone, Copy)]
-struct Address(*const ());
+pub(crate) struct Address(pub(crate) *const ());
 
 // SAFETY: the address of code, which nobody writes to.
 unsafe impl Sync for Address {}
 
 for_each_export!(define);
 
-static ADDRESSES: [[Address; COUNT]; crate::machine::SLOTS] = [
+static ADDRESSES: [[Address; OWN.len()]; crate::machine::SLOTS] = [
     addresses::<0>(),
     addresses::<1>(),
     addresses::<2>(),
@@ -313,5 +355,9 @@ static ADDRESSES: [[Address; COUNT]; crate::machine::SLOTS] = [
 
 /// The C function `id` of the machine in `slot`.
 pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
-    ADDRESSES[slot][id].0.cast_mut().cast()
+    let address = match id.checked_sub(OWN.len()) {
+        None => ADDRESSES[slot][id],
+        Some(foreign) => crate::foreign::ADDRESSES[foreign],
+    };
+    address.0.cast_mut().cast()
 }

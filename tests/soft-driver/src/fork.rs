@@ -6,16 +6,20 @@
 #[cfg(unix)]
 mod unix {
     use core::cell::RefCell;
-    use std::sync::Once;
+    use std::sync::{MutexGuard, Once};
 
+    use crate::hooks::{Control, FORKED};
     use crate::machine::{Locked, MACHINES};
 
     thread_local! {
-        static HELD: RefCell<Vec<Locked>> = const { RefCell::new(Vec::new()) };
+        static HELD: RefCell<Vec<(MutexGuard<'static, Control>, Locked)>> = const { RefCell::new(Vec::new()) };
     }
 
     extern "C" fn before() {
-        let _ = HELD.try_with(|held| held.borrow_mut().extend(MACHINES.iter().map(|machine| machine.lock())));
+        let _ = HELD.try_with(|held| {
+            // The log and the faults first, as everywhere.
+            held.borrow_mut().extend(MACHINES.iter().map(|machine| (machine.hooks.control(), machine.lock())));
+        });
     }
 
     extern "C" fn in_parent() {
@@ -24,9 +28,9 @@ mod unix {
 
     extern "C" fn in_child() {
         let _ = HELD.try_with(|held| {
-            for (state, machine) in held.borrow().iter().zip(&MACHINES) {
+            for ((_, state), machine) in held.borrow().iter().zip(&MACHINES) {
                 if state.initialised {
-                    machine.hooks.forked();
+                    machine.hooks.set(FORKED, true);
                 }
             }
             held.borrow_mut().clear();

@@ -59,12 +59,7 @@ impl State {
     }
 
     /// The nodes of an array argument, which must be of that graph.
-    pub(crate) fn nodes_of(
-        &self,
-        graph: u32,
-        nodes: Ptr<CUgraphNode>,
-        count: usize,
-    ) -> Result<Vec<u32>, CUresult> {
+    pub(crate) fn nodes_of(&self, graph: u32, nodes: Ptr<CUgraphNode>, count: usize) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
             let node = self.node(node)?;
             if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
@@ -73,7 +68,7 @@ impl State {
     }
 
     pub(crate) fn add_node(&mut self, graph: u32, after: Vec<u32>, kind: NodeKind) -> Result<u32, CUresult> {
-        let (node, _) = self.nodes.insert(Node { graph, after, kind }).ok_or(OUT_OF_MEMORY)?;
+        let (node, _) = self.nodes.insert(self.call_number, Node { graph, after, kind }).ok_or(OUT_OF_MEMORY)?;
         self.graphs[graph].nodes.push(node);
         Ok(node)
     }
@@ -108,7 +103,7 @@ pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> A
 pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.graph(graph)?;
-    if state.captures.into_graph(index) {
+    if state.captures.has_graph(index) {
         return Err(ILLEGAL_STATE);
     }
     state.remove_graph(index);
@@ -137,7 +132,8 @@ pub(crate) fn graph_instantiate_with_flags(
     }
     let nodes = state.graphs[graph].nodes.iter();
     let nodes = nodes.map(|node| (state.nodes.handle(*node), state.nodes[*node].kind.clone())).collect();
-    let (_, handle) = state.execs.insert(Exec { nodes, last: None }).ok_or(OUT_OF_MEMORY)?;
+    let born = state.call_number;
+    let (_, handle) = state.execs.insert(born, Exec { nodes, last: None }).ok_or(OUT_OF_MEMORY)?;
     exec.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -300,11 +296,7 @@ fn set_exec_event(
     Ok(())
 }
 
-pub(crate) fn graph_event_record_node_get_event(
-    call: &Call,
-    node: Ptr<CUgraphNode_st>,
-    event: Ptr<CUevent>,
-) -> Answer {
+pub(crate) fn graph_event_record_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
     get_event(call, node, event, true)
 }
 

@@ -45,6 +45,8 @@ fn pack(kind: Kind, slot: usize, generation: u32, index: u32) -> u64 {
 
 struct Entry<T> {
     generation: u32,
+    /// The number of the call that made it.
+    born: u64,
     value: Option<T>,
 }
 
@@ -84,10 +86,10 @@ impl<T> Table<T> {
     }
 
     /// Takes a place; `None` when all 16 million are taken.
-    pub(crate) fn insert(&mut self, value: T) -> Option<(u32, u64)> {
+    pub(crate) fn insert(&mut self, born: u64, value: T) -> Option<(u32, u64)> {
         self.generation = (self.generation + 1) & GENERATION_MASK;
         let generation = self.generation;
-        let entry = Entry { generation, value: Some(value) };
+        let entry = Entry { generation, born, value: Some(value) };
         let index = match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -146,6 +148,11 @@ impl<T> Table<T> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
     }
 
+    /// The number of the call that made what lives at `index`.
+    pub(crate) fn born(&self, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| entry.born)
+    }
+
     /// The handle of what lives at `index`.
     pub(crate) fn handle(&self, index: u32) -> u64 {
         self.entries.get(index as usize).map_or(0, |entry| pack(self.kind, self.slot, entry.generation, index))
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn handles_are_not_canonical_addresses_and_stale_ones_are_known() {
         let mut table = Table::new(Kind::Event, 3);
-        let (index, handle) = table.insert("a").unwrap();
+        let (index, handle) = table.insert(1, "a").unwrap();
         assert_eq!(table.find(handle), Ok(index));
         let top = handle >> 47;
         assert!(top != 0 && top != 0x1FFFF, "{handle:#x} is canonical");
@@ -195,18 +202,18 @@ mod tests {
         assert_eq!(elsewhere.find(handle), Err(Bad::OtherMachine(3)));
         assert_eq!(table.find(0xdead_beef), Err(Bad::Foreign));
         let mut streams = Table::new(Kind::Stream, 3);
-        let (_, stream) = streams.insert(()).unwrap();
+        let (_, stream) = streams.insert(1, ()).unwrap();
         assert_eq!(table.find(stream), Err(Bad::OtherKind(Kind::Stream)));
 
         table.remove(index);
         assert_eq!(table.find(handle), Err(Bad::Stale));
-        let (again, other) = table.insert("b").unwrap();
+        let (again, other) = table.insert(2, "b").unwrap();
         assert_eq!(again, index);
         assert_eq!(table.find(handle), Err(Bad::Stale));
         assert_eq!(table.find(other), Ok(index));
         table.reset();
         assert_eq!(table.find(other), Err(Bad::Stale));
-        let (_, third) = table.insert("c").unwrap();
+        let (_, third) = table.insert(3, "c").unwrap();
         assert_ne!(third, other);
     }
 }

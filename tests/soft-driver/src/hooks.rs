@@ -1,29 +1,60 @@
 //! What a machine can do to a call beside its work: the call log, faults, latency, and the answers in special times.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::abi::*;
+use crate::config::{Config, Scheduler};
 use crate::engine::strict;
 use crate::entry::{self, Call, Words};
+use crate::faults::{Faults, Verdict};
+use crate::log::Log;
 
-const FORKED: u32 = 1;
+/// The process was forked since the machine was initialised.
+pub(crate) const FORKED: u32 = 1;
+/// A host function runs.
 const IN_HOST_FUNCTIONS: u32 = 2;
+/// Calls are logged.
+const LOG: u32 = 4;
+/// There are faults.
+const FAULTS: u32 = 8;
+/// Calls take longer.
+const LATENCY: u32 = 16;
+/// The driver was shut down, as at the end of a process.
+const SHUT_DOWN: u32 = 32;
+/// Work is done in steps between calls.
+const SEEDED: u32 = 64;
 
-/// Switches that the fast path looks at with one load.
+/// Switches that the fast path looks at with one load, and what is behind them.
 pub(crate) struct Hooks {
     flags: AtomicU32,
+    control: Mutex<Control>,
+    released: Condvar,
+}
+
+/// What the log and the faults need; a lock of its own, so that they work whatever the machine is doing.
+pub(crate) struct Control {
+    pub(crate) log: Log,
+    pub(crate) faults: Faults,
+    latency: Duration,
 }
 
 impl Hooks {
     pub(crate) const fn new() -> Self {
-        Self { flags: AtomicU32::new(0) }
+        Self {
+            flags: AtomicU32::new(0),
+            control: Mutex::new(Control { log: Log::new(), faults: Faults::new(), latency: Duration::ZERO }),
+            released: Condvar::new(),
+        }
     }
 
     pub(crate) fn plain(&self) -> bool {
         self.flags.load(Ordering::Relaxed) == 0
     }
 
-    fn set(&self, flag: u32, on: bool) {
+    pub(crate) fn set(&self, flag: u32, on: bool) {
         if on {
             self.flags.fetch_or(flag, Ordering::Relaxed);
         } else {
@@ -35,6 +66,10 @@ impl Hooks {
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Said by the thread of the host functions around each one.
     pub(crate) fn host_function(&self, running: bool) {
         self.set(IN_HOST_FUNCTIONS, running);
@@ -44,30 +79,120 @@ impl Hooks {
         self.has(IN_HOST_FUNCTIONS)
     }
 
-    /// Said in a forked child.
-    pub(crate) fn forked(&self) {
-        self.set(FORKED, true);
+    pub(crate) fn shut_down(&self, on: bool) {
+        self.set(SHUT_DOWN, on);
     }
 
-    pub(crate) fn reset(&self) {
+    /// Looks again at whether there are faults.
+    pub(crate) fn faults_changed(&self, control: &Control) {
+        self.set(FAULTS, !control.faults.is_empty());
+    }
+
+    /// Lets blocked calls go on.
+    pub(crate) fn release(&self) -> usize {
+        let mut control = self.control();
+        control.faults.releases += 1;
+        self.released.notify_all();
+        control.faults.blocked
+    }
+
+    /// For a new owner of the machine, or none.
+    pub(crate) fn start(&self, config: &Config) {
+        let mut control = self.control();
+        control.faults = Faults::new();
+        control.log.start(config.log);
+        control.latency = config.latency;
+        for fault in &config.faults {
+            control.faults.add(fault.clone());
+        }
         self.flags.store(0, Ordering::Relaxed);
+        self.set(LOG, config.log > 0);
+        self.set(LATENCY, !config.latency.is_zero());
+        self.set(SEEDED, !matches!(config.scheduler, Scheduler::Prompt));
+        self.faults_changed(&control);
     }
 }
 
 /// A call on a machine that has some switch on.
 #[cold]
-pub(crate) fn hooked(call: &Call, _words: Words, body: impl FnOnce() -> CUresult) -> CUresult {
+pub(crate) fn hooked(
+    call: &Call,
+    words: impl FnOnce() -> Words,
+    poison: impl FnOnce(),
+    body: impl FnOnce() -> CUresult,
+) -> CUresult {
     let hooks = &call.machine.hooks;
+    let began = Instant::now();
+    if hooks.has(LATENCY) {
+        delay(hooks.control().latency);
+    }
+    let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
+    let result = match special(call).or(verdict.instead) {
+        Some(code) => code,
+        None => {
+            let code = body();
+            verdict.after.unwrap_or(code)
+        }
+    };
+    if verdict.poison {
+        poison();
+    }
+    if let Some(code) = verdict.fails_context {
+        call.machine.fail_current(call, code);
+    }
+    if hooks.has(SEEDED) {
+        call.machine.pump_some();
+    }
+    if hooks.has(LOG) {
+        hooks.control().log.add(call, words(), result, began, verdict.injected());
+    }
+    result
+}
+
+/// What is answered in special times, whatever the call is for.
+fn special(call: &Call) -> Option<CUresult> {
+    let hooks = &call.machine.hooks;
+    if hooks.has(SHUT_DOWN) {
+        return Some(DEINITIALIZED);
+    }
     if hooks.has(FORKED)
         && let Some(code) = entry::forked_answer(call)
     {
-        return code;
+        return Some(code);
     }
     if hooks.has(IN_HOST_FUNCTIONS) {
         let state = call.machine.lock();
         if call.machine.in_host_function(state.epoch) && (strict(&state) || entry::refused_in_host_function(call.id)) {
-            return NOT_PERMITTED;
+            return Some(NOT_PERMITTED);
         }
     }
-    body()
+    None
+}
+
+/// Asks the faults, and blocks if one says so.
+fn judge(call: &Call) -> Verdict {
+    let hooks = &call.machine.hooks;
+    let mut control = hooks.control();
+    let verdict = control.faults.judge(call);
+    if verdict.block {
+        let released = control.faults.releases;
+        control.faults.blocked += 1;
+        while control.faults.releases == released {
+            control = hooks.released.wait(control).unwrap_or_else(PoisonError::into_inner);
+        }
+        control.faults.blocked = control.faults.blocked.saturating_sub(1);
+    }
+    verdict
+}
+
+/// Lets time pass: without sleeping where that would take much longer.
+fn delay(latency: Duration) {
+    if latency > Duration::from_millis(1) {
+        std::thread::sleep(latency);
+    } else {
+        let until = Instant::now() + latency;
+        while Instant::now() < until {
+            core::hint::spin_loop();
+        }
+    }
 }

@@ -79,8 +79,9 @@ pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CU
         state: crate::event::EventState::Never,
         shared: Some(shared),
     };
-    let (_, index) = state.events.insert(new).ok_or(OUT_OF_MEMORY)?;
-    event.put(core::ptr::without_provenance_mut(index as usize))
+    let born = state.call_number;
+    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
 /// Without a futex there are no interprocess events; nothing of this is ever made.

@@ -358,7 +358,9 @@ impl Exporter {
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
         static CONTEXTS: AtomicU32 = AtomicU32::new(0);
         let mut nonce = [0; 16];
-        File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut nonce)).map_err(|_| OPERATING_SYSTEM)?;
+        File::open("/dev/urandom")
+            .and_then(|mut random| random.read_exact(&mut nonce))
+            .map_err(|_| OPERATING_SYSTEM)?;
         let process = std::process::id();
         let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
         let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };

@@ -1,6 +1,7 @@
 //! A CUDA driver in software.
 pub mod abi;
 mod arg;
+mod builder;
 mod capture;
 mod clock;
 mod config;
@@ -12,13 +13,18 @@ mod entry;
 mod errors;
 mod event;
 pub mod exports;
+mod faults;
+#[doc(hidden)]
+pub mod foreign;
 mod fork;
 mod graph;
 mod handles;
 mod hooks;
 mod ipc;
+mod log;
 mod machine;
 mod memory;
+mod report;
 mod stream;
 mod thread;
 
@@ -35,8 +41,14 @@ pub(crate) mod bodies {
     pub(crate) use crate::stream::*;
 }
 
+pub use builder::Builder;
 pub use config::{OnMisuse, Rules, Scheduler, Time};
 pub use device::DEVICE_NAME;
-pub use driver::{Builder, SoftDriver, start_shared_library};
+pub use driver::SoftDriver;
+#[doc(hidden)]
+pub use driver::{end_shared_library, shared_library_version, start_shared_library};
 pub use entry::{Export, exported_at};
+pub use faults::Fault;
+pub use log::CallRecord;
 pub use machine::SLOTS;
+pub use report::Live;

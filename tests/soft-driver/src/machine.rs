@@ -13,7 +13,6 @@ use crate::context::{Context, Device};
 use crate::engine::Engine;
 use crate::entry::Call;
 use crate::event::Event;
-use crate::exports::EXPORTS;
 use crate::graph::{Exec, Graph, Node};
 use crate::handles::{Bad, Kind, Table};
 use crate::hooks::Hooks;
@@ -85,13 +84,25 @@ impl Machine {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
+    /// Has a context fail: the calling thread's, or all when it has none.
+    pub(crate) fn fail_current(&'static self, call: &Call, code: CUresult) {
+        let mut state = self.lock();
+        let contexts = match state.top(call) {
+            Some(context) => vec![context],
+            None => state.contexts.iter().map(|(index, _)| index).collect(),
+        };
+        for context in contexts {
+            state.fail_context(self, context, code);
+        }
     }
 
-    /// The exports whose base name this is.
-    pub(crate) fn by_base<'a>(&self, name: &'a [u8]) -> impl Iterator<Item = usize> + use<'a> {
-        EXPORTS.iter().enumerate().filter(move |(_, export)| export.base().as_bytes() == name).map(|(id, _)| id)
+    /// Counts calls from 1 again, for a new owner.
+    pub(crate) fn restart_calls(&self) {
+        self.calls.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// Sleeps until work was done; fails when the machine went away meanwhile.
@@ -139,13 +150,11 @@ pub(crate) struct State {
     /// Threads in `Machine::done`.
     pub(crate) waiters: usize,
     pub(crate) threads: Vec<JoinHandle<()>>,
+    /// The number of the call at work.
+    pub(crate) call_number: u64,
     next_id: u64,
     tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
-    /// Streams that are not handles any more but still have work.
-    pub(crate) zombies: usize,
-    /// Numbers of contexts in IPC descriptors, from 0 for each process.
-    pub(crate) next_context_number: u32,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
 }
 
@@ -170,11 +179,10 @@ impl State {
             memory: Allocations::new(),
             waiters: 0,
             threads: Vec::new(),
+            call_number: 0,
             next_id: 7,
             tombstones: VecDeque::new(),
             misuses: Mutex::new(Vec::new()),
-            zombies: 0,
-            next_context_number: 0,
             peers: BTreeMap::new(),
         }
     }
@@ -199,8 +207,8 @@ impl State {
         self.memory = Allocations::new();
         self.waiters = 0;
         self.threads = Vec::new();
+        self.tombstones = VecDeque::new();
         self.misuses = Mutex::new(Vec::new());
-        self.zombies = 0;
         self.peers = BTreeMap::new();
     }
 
@@ -246,7 +254,9 @@ impl State {
                 // The real driver survives this one, and answers so.
                 (format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()), CONTEXT_IS_DESTROYED)
             }
-            Bad::OtherMachine(slot) => (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE),
+            Bad::OtherMachine(slot) => {
+                (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
+            }
             Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
         };
         self.misuse(call, &what, code)
@@ -255,7 +265,10 @@ impl State {
     fn epitaph(&self, handle: u64) -> String {
         match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
             Some(Tombstone { call, number, thread, .. }) => {
-                format!("was destroyed by {call}, call {number} of this driver, in thread \"{}\"", thread::name(*thread))
+                format!(
+                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
+                    thread::name(*thread)
+                )
             }
             None => "was destroyed long ago, or never was".to_owned(),
         }

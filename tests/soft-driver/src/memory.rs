@@ -195,8 +195,17 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryWork {
     /// `count` elements of `width` bytes.
-    Set { to: Place, value: u32, width: usize, count: usize },
-    Copy { to: Place, from: Place, bytes: usize },
+    Set {
+        to: Place,
+        value: u32,
+        width: usize,
+        count: usize,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+        bytes: usize,
+    },
 }
 
 impl MemoryWork {

@@ -19,9 +19,11 @@ pub(crate) struct Stream {
     pub(crate) context: u32,
     pub(crate) flags: u32,
     priority: i32,
-    id: u64,
+    pub(crate) id: u64,
     pub(crate) is_legacy: bool,
-    /// One that the program has no handle of, or has none any more.
+    /// Whether the program made it.
+    pub(crate) created: bool,
+    /// One that the program has no handle of any more.
     pub(crate) destroyed: bool,
     pub(crate) queue: VecDeque<Task>,
     /// How many operations were submitted.
@@ -69,6 +71,7 @@ impl State {
             priority,
             id,
             is_legacy,
+            created: false,
             destroyed: false,
             queue: VecDeque::new(),
             submitted: 0,
@@ -78,7 +81,7 @@ impl State {
             capture_view: Vec::new(),
             attributes: BTreeMap::new(),
         };
-        let (index, handle) = self.streams.insert(stream).ok_or(OUT_OF_MEMORY)?;
+        let (index, handle) = self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)?;
         let gates = core::mem::take(&mut self.contexts[context].gates);
         for gate in gates.into_iter().filter(|gate| !gate.is_done()) {
             self.push(index, Task::Wait(gate.clone()));
@@ -123,7 +126,7 @@ impl State {
                 let handle = stream.addr();
                 let found = self.streams.find(handle);
                 let found = match found {
-                    Ok(index) if self.streams[index].destroyed || self.is_default(index) => Err(Bad::Stale),
+                    Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
                     found => found,
                 };
                 found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))?
@@ -131,11 +134,6 @@ impl State {
         };
         self.usable(self.streams[index].context)?;
         Ok(index)
-    }
-
-    fn is_default(&self, index: u32) -> bool {
-        let stream = &self.streams[index];
-        stream.is_legacy
     }
 
     /// Ends a stream: at once when it has nothing to do, else when that is done.
@@ -147,7 +145,6 @@ impl State {
             self.streams.remove(index);
         } else {
             stream.destroyed = true;
-            self.zombies += 1;
         }
     }
 
@@ -174,12 +171,7 @@ impl State {
 
     /// How many streams the program has handles of.
     pub(crate) fn live_streams(&self) -> usize {
-        let defaults: usize = self
-            .contexts
-            .iter()
-            .map(|(_, context)| context.per_thread.len() + usize::from(context.legacy.is_some()))
-            .sum();
-        self.streams.len() - defaults - self.zombies
+        self.streams.iter().filter(|(_, stream)| stream.created && !stream.destroyed).count()
     }
 }
 
@@ -200,7 +192,8 @@ pub(crate) fn stream_create_with_priority(
     }
     let context = state.current(call)?;
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
-    let (_, handle) = state.new_stream(context, flags, priority, false)?;
+    let (index, handle) = state.new_stream(context, flags, priority, false)?;
+    state.streams[index].created = true;
     stream.put(core::ptr::without_provenance_mut(handle as usize))
 }
 

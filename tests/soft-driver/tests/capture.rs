@@ -1,5 +1,10 @@
 //! Stream capture and graphs: the table of what each operation does to a capture, in the three modes.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
 mod common;
 
 use std::ptr::null_mut;
@@ -105,12 +110,19 @@ fn what_spoils_a_capture_in_every_mode() {
         assert_eq!(spoiled(&|raw, stream| unsafe { (raw.cuStreamSynchronize)(stream) }), 900);
         assert_eq!(spoiled(&|raw, _| unsafe { (raw.cuCtxSynchronize)() }), 900);
         unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut std::ffi::c_void) {}
-        assert_eq!(spoiled(&|raw, stream| unsafe { (raw.cuStreamAddCallback)(stream, Some(nothing), null_mut(), 0) }), 900);
+        assert_eq!(
+            spoiled(&|raw, stream| unsafe { (raw.cuStreamAddCallback)(stream, Some(nothing), null_mut(), 0) }),
+            900
+        );
         for call in [0, 1] {
             let code = spoiled(&|raw, stream| {
                 let event = raw.event(0);
                 raw.record(event, stream);
-                if call == 0 { unsafe { (raw.cuEventQuery)(event) } } else { unsafe { (raw.cuEventSynchronize)(event) } }
+                if call == 0 {
+                    unsafe { (raw.cuEventQuery)(event) }
+                } else {
+                    unsafe { (raw.cuEventSynchronize)(event) }
+                }
             });
             assert_eq!(code, 907);
         }
@@ -127,7 +139,8 @@ fn what_spoils_a_capture_in_every_mode() {
 
 #[test]
 fn what_may_be_forbidden_depends_on_mode_and_thread() {
-    let calls: [&(dyn Fn(&Raw, CUevent, CUstream) -> CUresult + Sync); 4] = [
+    type Made<'a> = &'a (dyn Fn(&Raw, CUevent, CUstream) -> CUresult + Sync);
+    let calls: [Made; 4] = [
         &|raw, event, _| unsafe { (raw.cuEventQuery)(event) },
         &|raw, event, _| unsafe { (raw.cuEventSynchronize)(event) },
         &|raw, _, other| unsafe { (raw.cuStreamQuery)(other) },

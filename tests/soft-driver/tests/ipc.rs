@@ -1,5 +1,9 @@
 //! Interprocess events between real processes. The child is this test binary again, in one of the roles below.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
 #![cfg(target_os = "linux")]
 
 mod common;

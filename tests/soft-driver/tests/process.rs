@@ -1,5 +1,10 @@
 //! Initialisation, contexts, lookup by name and version.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
 mod common;
 
 use std::ffi::{CStr, CString, c_void};
@@ -152,6 +157,16 @@ fn lookup_by_name_and_version() {
     assert_eq!(function, poison);
     assert_eq!(unsafe { look(c"cuStreamGetId".as_ptr().cast(), &mut function, 12000, 0) }, 0);
     assert_eq!(function, exported(c"cuStreamGetId"));
+}
+
+#[test]
+fn what_is_not_of_this_driver_answers_so() {
+    let soft = SoftDriver::new();
+    let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
+        unsafe { std::mem::transmute(soft.resolve(c"cuModuleLoad")) };
+    assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
+    let raw = Raw::new();
+    assert_eq!(unsafe { raw.cuGreenCtxRecordEvent.unwrap()(null_mut(), null_mut()) }.0, NOT_SUPPORTED);
 }
 
 #[test]

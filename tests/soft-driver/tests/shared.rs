@@ -1,12 +1,15 @@
 //! The shared library, opened as a program would open the real driver. One library has one machine, so these tests run
 //! each in a process of their own.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use cuda_events::sys::*;
 use cuda_events::{Driver, LoadOptions};
 
 fn library() -> PathBuf {
@@ -31,6 +34,74 @@ fn run(test: &str, text: &str) {
 fn it_is_a_driver() {
     run("inner_use", "");
     run("inner_use", "version=13.0,devices=2");
+}
+
+#[test]
+fn what_an_older_driver_lacks_is_not_found() {
+    for version in ["11.0", "11.4", "11.8", "12.0", "12.4", "12.8", "13.0", "13.5"] {
+        run("inner_version", &format!("version={version}"));
+    }
+}
+
+#[test]
+#[ignore = "only started by another test"]
+fn inner_version() {
+    let text = std::env::var("CUDA_SOFT_DRIVER").unwrap();
+    let (major, minor) = text.strip_prefix("version=").unwrap().split_once('.').unwrap();
+    let version = major.parse::<i32>().unwrap() * 1000 + minor.parse::<i32>().unwrap() * 10;
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    for export in cuda_soft_driver::exports::EXPORTS {
+        let name = std::ffi::CString::new(export.name).unwrap();
+        let found = !unsafe { libc::dlsym(handle, name.as_ptr()) }.is_null();
+        assert_eq!(found, export.version <= version, "{} of {}", export.name, export.version);
+    }
+    let driver = load().unwrap();
+    assert_eq!(driver.version().to_string(), format!("{major}.{minor}"));
+    assert_eq!(driver.symbols().cuEventElapsedTime_v2.is_some(), version >= 12080);
+}
+
+#[test]
+fn at_the_end_of_the_process_calls_answer_that_the_driver_is_gone() {
+    run("inner_exit", "leaks=report");
+}
+
+#[test]
+#[ignore = "only started by another test"]
+fn inner_exit() {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    static BEFORE: AtomicU32 = AtomicU32::new(99);
+    fn count() -> u32 {
+        let mut count = 0;
+        unsafe { (DRIVER.get().unwrap().symbols().cuDeviceGetCount)(&mut count) }.0
+    }
+    // Runs last: it was registered before the library was loaded.
+    extern "C" fn last() {
+        let (before, after) = (BEFORE.load(Ordering::SeqCst), count());
+        unsafe { libc::_exit(if (before, after) == (0, 4) { 0 } else { 1 }) };
+    }
+    extern "C" fn first() {
+        BEFORE.store(count(), Ordering::SeqCst);
+    }
+    assert_eq!(unsafe { libc::atexit(last) }, 0);
+    let driver = *DRIVER.get_or_init(|| load().unwrap());
+    assert_eq!(unsafe { (driver.symbols().cuInit)(0) }.0, 0);
+    assert_eq!(unsafe { libc::atexit(first) }, 0);
+    std::process::exit(1);
+}
+
+#[test]
+fn a_setting_that_is_not_understood_ends_the_process() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "inner_use", "--ignored", "--nocapture"])
+        .env("CUDA_SOFT_DRIVER", "colour=red")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no setting `colour`"));
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Streams, events, host functions and memory.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
 mod common;
 
 use std::ffi::c_void;

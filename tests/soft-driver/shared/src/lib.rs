@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
-use cuda_soft_driver::{for_each_export, start_shared_library};
+use cuda_soft_driver::{for_each_export, for_each_foreign, foreign, start_shared_library};
 
 macro_rules! function {
     ($name:ident ($($argument:ident: $ty:ty),*)) => {
@@ -42,4 +42,47 @@ macro_rules! export {
     };
 }
 
+macro_rules! export_foreign {
+    ($($name:ident $version:literal;)*) => {
+        $(
+            /// # Safety
+            ///
+            /// There is nothing that a caller could do wrong.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name() -> CUresult {
+                start_shared_library();
+                // SAFETY: it looks at nothing.
+                unsafe { foreign::functions::$name() }
+            }
+        )*
+    };
+}
+
 for_each_export!(export);
+for_each_foreign!(export_foreign);
+
+#[cfg(target_os = "linux")]
+mod load {
+    //! What happens when the library is loaded, and when the process ends.
+
+    use crate::hide;
+
+    extern "C" fn at_exit() {
+        cuda_soft_driver::end_shared_library();
+    }
+
+    extern "C" fn at_load() {
+        hide::later_than(cuda_soft_driver::shared_library_version());
+        // Registered while the library is loaded, as the real driver does: exit handlers that the program registered
+        // before run after it and find the driver gone; later ones run before.
+        // SAFETY: the handler is part of this library, which nothing may unload once it was used.
+        unsafe { libc::atexit(at_exit) };
+    }
+
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static AT_LOAD: extern "C" fn() = at_load;
+}
+
+#[cfg(target_os = "linux")]
+mod hide;

@@ -1,0 +1,95 @@
+//! Records and waits that concern those outside of the graph.
+
+use core::mem::forget;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::CaptureStatus;
+use crate::driver::Driver;
+use crate::error::Result;
+use crate::event::Event;
+use crate::graph::Kept;
+use crate::stream::{BorrowedStream, RecordFlags, WaitFlags};
+
+/// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that
+/// outlives its capture is found by nobody, and goes when the next one is made.
+static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
+
+pub(super) fn register(driver: Driver, id: u64, kept: &Arc<Kept>) {
+    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    captures.retain(|(_, _, kept)| kept.strong_count() > 0);
+    captures.push((driver, id, Arc::downgrade(kept)));
+}
+
+pub(super) fn kept(driver: Driver, id: u64) -> Option<Arc<Kept>> {
+    let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    captures.iter().find(|known| known.0 == driver && known.1 == id).and_then(|(_, _, kept)| kept.upgrade())
+}
+
+#[allow(unsafe_code)]
+impl BorrowedStream {
+    /// Records an event for those outside of the graph: in a capturing stream the record becomes a node, so that each
+    /// launch of the graph records the event; in any other it is a plain [`record`](crate::BorrowedEvent::record).
+    ///
+    /// Which of the two is decided by this very stream. The graph and its executable graphs keep the event alive. If
+    /// other code than this crate's [`Capture`](crate::Capture) began the capture, nobody would: then the event is never
+    /// destroyed.
+    ///
+    /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
+    /// says done.
+    ///
+    /// It is two driver calls, in a capture three; the others ask for the capture. In a capture it takes CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`](crate::Error::Unsupported); else as [`record`](crate::BorrowedEvent::record).
+    #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
+    #[doc(alias = "cuEventRecordWithFlags")]
+    #[doc(alias = "external")]
+    pub fn record_external(&self, event: &Arc<Event>) -> Result<()> {
+        // SAFETY: `external` keeps the event for the graph.
+        self.external(event, || event.record(self), || unsafe { event.record_with(self, RecordFlags::EXTERNAL) })
+    }
+
+    /// Waits for what an event stands for outside of the graph: in a capturing stream the wait becomes a node, so that
+    /// each launch of the graph waits for what the event stands for then; in any other it is a plain
+    /// [`wait_event`](Self::wait_event).
+    ///
+    /// Which of the two is decided, and the event kept, as by [`record_external`](Self::record_external).
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_event`](Self::wait_event).
+    #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
+    #[doc(alias = "external")]
+    pub fn wait_external(&self, event: &Arc<Event>) -> Result<()> {
+        // SAFETY: `external` keeps the event for the graph.
+        self.external(event, || self.wait_event(event), || unsafe { self.wait_event_with(event, WaitFlags::EXTERNAL) })
+    }
+
+    fn external(
+        &self,
+        event: &Arc<Event>,
+        plain: impl FnOnce() -> Result<()>,
+        external: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let info = self.capture_info()?;
+        let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else { return plain() };
+        let kept = kept(self.driver(), id);
+        // Before the node is made: from then on another thread can end the capture and drop the graph.
+        if let Some(kept) = &kept {
+            kept.keep(event);
+        }
+        if let Err(error) = external() {
+            if let Some(kept) = &kept {
+                kept.forget(event);
+            }
+            return Err(error);
+        }
+        // Another thread may also have ended that capture before the node was made and begun a new one in this stream.
+        let same = self.capture_info().is_ok_and(|info| info.id == Some(id));
+        if kept.is_none() || !same {
+            forget(event.clone());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! Graphs: work that is put together once, by a capture or node by node, and launched as often as wanted.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::replace;
+use core::ptr::null_mut;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::fork;
+use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult, Function, Symbols};
+
+mod exec;
+mod kept;
+
+pub use exec::GraphExec;
+pub(crate) use kept::Kept;
+
+/// A node of a [`Graph`]: a name, which is valid as long as the graph is, and refused by any other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GraphNode {
+    raw: CUgraphNode,
+    graph: u64,
+}
+
+// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the graph.
+#[allow(unsafe_code)]
+unsafe impl Send for GraphNode {}
+// SAFETY: as for Send.
+#[allow(unsafe_code)]
+unsafe impl Sync for GraphNode {}
+
+#[allow(unsafe_code)]
+impl GraphNode {
+    /// Names a node that other code put into the graph.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable graph made of it is used.
+    pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
+        graph.kept.node(raw)
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the graph is.
+    pub fn as_raw(self) -> CUgraphNode {
+        self.raw
+    }
+}
+
+/// A graph: what a [capture](crate::Capture) made, or what was put together of nodes. Dropping it destroys it.
+///
+/// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep them too, so that the
+/// program may drop its own references whenever it likes. That is why such events are given as `Arc<Event>`.
+///
+/// The driver does not allow two threads in one graph: it may be sent to another thread, but not shared.
+///
+/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Context, Device, Event, EventFlags, Graph, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let start = Arc::new(Event::new(&context, EventFlags::TIMING)?);
+/// let end = Arc::new(Event::new(&context, EventFlags::TIMING)?);
+///
+/// let mut graph = Graph::new(&context)?;
+/// let first = graph.add_event_record_node(&[], &start)?;
+/// graph.add_event_record_node(&[first], &end)?;
+/// let exec = graph.instantiate()?;
+/// for _ in 0..3 {
+///     exec.launch(&stream)?;
+///     stream.synchronize()?;
+///     println!("{:?}", start.elapsed(&end)?);
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct Graph {
+    /// NULL once it is no longer ours to destroy.
+    raw: CUgraph,
+    context: Context,
+    kept: Arc<Kept>,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+// SAFETY: the driver takes a graph from any thread, as long as it is one at a time: the type is not Sync. The handle is an
+// address that this crate never dereferences.
+#[allow(unsafe_code)]
+unsafe impl Send for Graph {}
+
+#[allow(unsafe_code)]
+impl Graph {
+    /// An empty graph, whose executable graphs will be made in the context.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "GraphDefinition")]
+    pub fn new(context: &Context) -> Result<Self> {
+        const FUNCTION: Function = Function::cuGraphCreate;
+        context.driver().check_fork(FUNCTION)?;
+        let mut raw = null_mut();
+        // SAFETY: a place for the handle; 0 are the flags there are.
+        Error::check(FUNCTION, unsafe { (context.driver().symbols().cuGraphCreate)(&mut raw, 0) })?;
+        Ok(Self::with(context, raw, Kept::new()))
+    }
+
+    pub(crate) fn with(context: &Context, raw: CUgraph, kept: Arc<Kept>) -> Self {
+        Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
+    }
+
+    /// Takes ownership of a graph that other code made, whose executable graphs will be made in the context.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from now on, and the events
+    /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it.
+    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
+        fork::note_initialised();
+        Self::with(context, raw, Kept::new())
+    }
+
+    /// Destroys the graph and says what the driver answered. Its executable graphs live on.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphDestroy")]
+    pub fn close(mut self) -> Result<()> {
+        const FUNCTION: Function = Function::cuGraphDestroy;
+        self.driver().check_fork(FUNCTION)?;
+        let raw = replace(&mut self.raw, null_mut());
+        // SAFETY: the graph is owned, and as it is given up above this is the one destruction.
+        Error::check(FUNCTION, unsafe { (self.driver().symbols().cuGraphDestroy)(raw) })
+    }
+
+    /// Gives the graph up to the driver, which has destroyed it or is about to.
+    pub(crate) fn disarm(mut self) {
+        self.raw = null_mut();
+    }
+
+    /// Adds a node that records the event at each launch, once the work of the nodes in `after` is done. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphAddEventRecordNode")]
+    #[doc(alias = "EventRecordNode")]
+    pub fn add_event_record_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+        self.add(Function::cuGraphAddEventRecordNode, |symbols| symbols.cuGraphAddEventRecordNode, after, event)
+    }
+
+    /// Adds a node that at each launch waits for what the event stands for then, once the work of the nodes in `after` is
+    /// done. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_event_record_node`](Self::add_event_record_node).
+    #[doc(alias = "cuGraphAddEventWaitNode")]
+    #[doc(alias = "EventWaitNode")]
+    pub fn add_event_wait_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+        self.add(Function::cuGraphAddEventWaitNode, |symbols| symbols.cuGraphAddEventWaitNode, after, event)
+    }
+
+    fn add(
+        &mut self,
+        function: Function,
+        entry: fn(&Symbols) -> Option<AddNode>,
+        after: &[GraphNode],
+        event: &Arc<Event>,
+    ) -> Result<GraphNode> {
+        let add = self.entry(function, entry)?;
+        let after = self.kept.handles(function, after.iter().copied())?;
+        let mut node = null_mut();
+        // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the dependencies are nodes of
+        // it; the event is alive, and kept for as long as the graph from the next statement on.
+        let code = unsafe { add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw()) };
+        Error::check(function, code)?;
+        self.kept.replace(node, event);
+        Ok(self.kept.node(node))
+    }
+
+    /// The event that a record node records, if it was given to this graph as an `Arc`. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind; else as
+    /// [`add_event_record_node`](Self::add_event_record_node).
+    #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
+    pub fn record_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
+        let function = Function::cuGraphEventRecordNodeGetEvent;
+        self.get(function, |symbols| symbols.cuGraphEventRecordNodeGetEvent, node)
+    }
+
+    /// The event that a wait node waits for, if it was given to this graph as an `Arc`. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// As [`record_node_event`](Self::record_node_event).
+    #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
+    pub fn wait_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
+        self.get(Function::cuGraphEventWaitNodeGetEvent, |symbols| symbols.cuGraphEventWaitNodeGetEvent, node)
+    }
+
+    fn get(
+        &self,
+        function: Function,
+        entry: fn(&Symbols) -> Option<GetEvent>,
+        node: GraphNode,
+    ) -> Result<Option<Arc<Event>>> {
+        let get = self.entry(function, entry)?;
+        let mut event = null_mut();
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for the handle.
+        Error::check(function, unsafe { get(self.kept.handle(function, node)?, &mut event) })?;
+        Ok(self.kept.by_handle(event))
+    }
+
+    /// Lets a record node record another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// As [`record_node_event`](Self::record_node_event).
+    #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
+    #[doc(alias = "update")]
+    pub fn set_record_node_event(&mut self, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        let function = Function::cuGraphEventRecordNodeSetEvent;
+        self.set(function, |symbols| symbols.cuGraphEventRecordNodeSetEvent, node, event)
+    }
+
+    /// Lets a wait node wait for another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// As [`record_node_event`](Self::record_node_event).
+    #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
+    #[doc(alias = "update")]
+    pub fn set_wait_node_event(&mut self, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        self.set(Function::cuGraphEventWaitNodeSetEvent, |symbols| symbols.cuGraphEventWaitNodeSetEvent, node, event)
+    }
+
+    fn set(
+        &mut self,
+        function: Function,
+        entry: fn(&Symbols) -> Option<SetEvent>,
+        node: GraphNode,
+        event: &Arc<Event>,
+    ) -> Result<()> {
+        let set = self.entry(function, entry)?;
+        let raw = self.kept.handle(function, node)?;
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is alive, and kept for as
+        // long as the graph from the next statement on.
+        Error::check(function, unsafe { set(raw, event.as_raw()) })?;
+        self.kept.replace(raw, event);
+        Ok(())
+    }
+
+    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and used again.
+    ///
+    /// It asks `cuGraphInstantiateWithFlags` (CUDA 11.4), on older drivers `cuGraphInstantiate`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cuGraphInstantiateWithFlags")]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        let symbols = self.driver().symbols();
+        self.context.with_current(|| {
+            let mut raw = null_mut();
+            if let Some(instantiate) = symbols.cuGraphInstantiateWithFlags {
+                // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
+                // that it refers to; the context is current.
+                let code = unsafe { instantiate(&mut raw, self.raw, 0) };
+                Error::check(Function::cuGraphInstantiateWithFlags, code)?;
+            } else {
+                const FUNCTION: Function = Function::cuGraphInstantiate_v2;
+                let instantiate = self.driver().require(FUNCTION, symbols.cuGraphInstantiate_v2)?;
+                let mut failed = null_mut();
+                // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
+                let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
+                Error::check(FUNCTION, code)?;
+            }
+            // In the closure, so that it is dropped when the caller's context cannot be restored.
+            Ok(GraphExec::new(&self.context, raw, self.kept.all()))
+        })
+    }
+
+    /// The context that executable graphs are made in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the graph is.
+    pub fn as_raw(&self) -> CUgraph {
+        self.raw
+    }
+
+    pub(crate) fn kept(&self) -> &Arc<Kept> {
+        &self.kept
+    }
+
+    fn driver(&self) -> Driver {
+        self.context.driver()
+    }
+
+    fn entry<F>(&self, function: Function, entry: fn(&Symbols) -> Option<F>) -> Result<F> {
+        self.driver().check_fork(function)?;
+        self.driver().require(function, entry(self.driver().symbols()))
+    }
+}
+
+type AddNode = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, CUevent) -> CUresult;
+type GetEvent = unsafe extern "C" fn(CUgraphNode, *mut CUevent) -> CUresult;
+type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
+
+impl Drop for Graph {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if !self.raw.is_null() && !fork::forked() {
+            // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted on here.
+            unsafe { (self.driver().symbols().cuGraphDestroy)(self.raw) };
+        }
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(Graph: Send);
+static_assertions::assert_not_impl_any!(Graph: Sync, Clone);
+static_assertions::assert_impl_all!(GraphNode: Send, Sync, Copy);

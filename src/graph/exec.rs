@@ -1,0 +1,150 @@
+//! Executable graphs.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::replace;
+use core::ptr::null_mut;
+use std::sync::Arc;
+
+use super::kept::{Events, replace_event};
+use super::{Graph, GraphNode};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::fork;
+use crate::stream::BorrowedStream;
+use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
+
+/// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is under way runs to its
+/// end.
+///
+/// It keeps the events that its nodes refer to alive; the graph that it was made of may be dropped.
+///
+/// The driver does not allow two threads in one executable graph: it may be sent to another thread, but not shared.
+///
+/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+pub struct GraphExec {
+    /// NULL once it is destroyed.
+    raw: CUgraphExec,
+    context: Context,
+    kept: Events,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+// SAFETY: as for `Graph`.
+#[allow(unsafe_code)]
+unsafe impl Send for GraphExec {}
+
+#[allow(unsafe_code)]
+impl GraphExec {
+    pub(super) fn new(context: &Context, raw: CUgraphExec, kept: Events) -> Self {
+        Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
+    }
+
+    /// Puts the graph's work into the stream, behind what is there. It is one driver call.
+    ///
+    /// Launches of one executable graph run one after another, also in different streams.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that invalidates; what the driver
+    /// answers, among it errors of work that was launched before; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "replay")]
+    pub fn launch(&self, stream: &BorrowedStream) -> Result<()> {
+        const FUNCTION: Function = Function::cuGraphLaunch;
+        let launch = self.context.driver().symbols().cuGraphLaunch;
+        // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
+        let code = stream.call(FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
+        Error::check(FUNCTION, code)
+    }
+
+    /// Lets a record node of the graph that this was made of record another event, from the next launch on. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`; `CUDA_ERROR_INVALID_VALUE` for a node of another kind,
+    /// or when this was not made of `graph` or the node was added later; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
+    #[doc(alias = "update")]
+    pub fn set_record_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        let function = Function::cuGraphExecEventRecordNodeSetEvent;
+        self.set(function, |symbols| symbols.cuGraphExecEventRecordNodeSetEvent, graph, node, event)
+    }
+
+    /// Lets a wait node of the graph that this was made of wait for another event, from the next launch on. CUDA 11.1.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_record_node_event`](Self::set_record_node_event).
+    #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
+    #[doc(alias = "update")]
+    pub fn set_wait_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        let function = Function::cuGraphExecEventWaitNodeSetEvent;
+        self.set(function, |symbols| symbols.cuGraphExecEventWaitNodeSetEvent, graph, node, event)
+    }
+
+    fn set(
+        &mut self,
+        function: Function,
+        entry: fn(&Symbols) -> Option<SetExecEvent>,
+        graph: &Graph,
+        node: GraphNode,
+        event: &Arc<Event>,
+    ) -> Result<()> {
+        let set = graph.entry(function, entry)?;
+        let node = graph.kept.handle(function, node)?;
+        // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
+        // node; the event is alive, and kept from the next statement on.
+        Error::check(function, unsafe { set(self.raw, node, event.as_raw()) })?;
+        drop(replace_event(&mut self.kept, node, event));
+        Ok(())
+    }
+
+    /// Destroys the executable graph and says what the driver answered. A launch that is under way runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphExecDestroy")]
+    pub fn close(mut self) -> Result<()> {
+        const FUNCTION: Function = Function::cuGraphExecDestroy;
+        let driver = self.context.driver();
+        driver.check_fork(FUNCTION)?;
+        let raw = replace(&mut self.raw, null_mut());
+        // SAFETY: the executable graph is owned, and as it is given up above this is the one destruction.
+        Error::check(FUNCTION, unsafe { (driver.symbols().cuGraphExecDestroy)(raw) })
+    }
+
+    /// The context that it was made in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The driver's handle, for other bindings. It is valid as long as the executable graph is.
+    pub fn as_raw(&self) -> CUgraphExec {
+        self.raw
+    }
+}
+
+type SetExecEvent = unsafe extern "C" fn(CUgraphExec, CUgraphNode, CUevent) -> CUresult;
+
+impl Drop for GraphExec {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if !self.raw.is_null() && !fork::forked() {
+            // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot be acted on here.
+            unsafe { (self.context.driver().symbols().cuGraphExecDestroy)(self.raw) };
+        }
+    }
+}
+
+impl fmt::Debug for GraphExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphExec").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(GraphExec: Send);
+static_assertions::assert_not_impl_any!(GraphExec: Sync, Clone);

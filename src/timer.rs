@@ -1,0 +1,132 @@
+//! Timers: how long the work between two points of a stream takes.
+
+use core::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::stream::BorrowedStream;
+
+/// A running timer: a record in a stream, to be followed by another one behind the work that is to be timed.
+///
+/// Neither record waits. [`stop`](Self::stop) gives a [`Timing`], which has the time once the work is done.
+///
+/// In a capturing stream the two records become nodes of the graph (see
+/// [`record_external`](BorrowedStream::record_external)): the timing then has the time of the last launch that is done.
+///
+/// It costs two events with [`EventFlags::TIMING`] and two records of about a microsecond each.
+///
+/// ```
+/// use cuda_events::Timer;
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// let timer = Timer::start(&stream)?;
+/// // ... put work into the stream ...
+/// let timing = timer.stop()?;
+/// // ... do something else ...
+/// println!("the work took {:?}", timing.synchronize()?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "a timer that is not stopped has no time"]
+pub struct Timer<'a> {
+    stream: &'a BorrowedStream,
+    timing: Timing,
+}
+
+impl<'a> Timer<'a> {
+    /// Records the start in the stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::new`] and [`BorrowedStream::record_external`].
+    pub fn start(stream: &'a BorrowedStream) -> Result<Self> {
+        // Both before the first record, so that creating the second is not timed.
+        let event = || Event::new(stream.context(), EventFlags::TIMING).map(Arc::new);
+        let timing = Timing { start: event()?, end: event()? };
+        stream.record_external(&timing.start)?;
+        Ok(Self { stream, timing })
+    }
+
+    /// Records the end in the stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`BorrowedStream::record_external`].
+    pub fn stop(self) -> Result<Timing> {
+        self.stream.record_external(&self.timing.end)?;
+        Ok(self.timing)
+    }
+}
+
+impl fmt::Debug for Timer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer").field("stream", self.stream).finish_non_exhaustive()
+    }
+}
+
+/// A time that the driver has taken or will take; see [`Timer`].
+#[derive(Debug)]
+pub struct Timing {
+    start: Arc<Event>,
+    end: Arc<Event>,
+}
+
+impl Timing {
+    /// Whether the work is done. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`BorrowedEvent::query`].
+    #[doc(alias = "is_done")]
+    pub fn query(&self) -> Result<bool> {
+        self.end.query()
+    }
+
+    /// Blocks the calling thread until the work is done, and gives the time that it took.
+    ///
+    /// # Errors
+    ///
+    /// As [`BorrowedEvent::synchronize`] and [`elapsed`](Self::elapsed).
+    #[doc(alias = "cuEventSynchronize")]
+    pub fn synchronize(&self) -> Result<Duration> {
+        self.end.synchronize()?;
+        self.elapsed()
+    }
+
+    /// The time that the work took. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotReady`](crate::Error::NotReady) until the work is done; [`Error::NotRecorded`](crate::Error::NotRecorded)
+    /// when it was captured and never launched; else as [`BorrowedEvent::elapsed`].
+    pub fn elapsed(&self) -> Result<Duration> {
+        self.start.elapsed(&self.end)
+    }
+
+    /// As [`elapsed`](Self::elapsed), in milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// As [`elapsed`](Self::elapsed).
+    pub fn elapsed_ms(&self) -> Result<f32> {
+        self.start.elapsed_ms(&self.end)
+    }
+
+    /// The event that was recorded before the work.
+    pub fn start(&self) -> &BorrowedEvent {
+        &self.start
+    }
+
+    /// The event that was recorded behind the work.
+    pub fn end(&self) -> &BorrowedEvent {
+        &self.end
+    }
+}
+
+static_assertions::assert_impl_all!(Timer<'static>: Send, Sync);
+static_assertions::assert_impl_all!(Timing: Send, Sync);

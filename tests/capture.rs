@@ -1,0 +1,530 @@
+//! Captures: modes, ends, what is captured and what the driver says of it.
+
+mod common;
+#[path = "common/table.rs"]
+mod table;
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::{Gpu, current};
+use cuda_events::sys::{CUgraphEdgeData, CUresult, Function};
+use cuda_events::{
+    BorrowedStream, Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Driver,
+    Error, Event, EventFlags, Graph, LoadOptions, Stream, StreamOptions, ThreadCaptureMode, Version,
+};
+use cuda_soft_driver::SoftDriver;
+
+const MODES: [CaptureMode; 3] = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+
+const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+
+fn event(gpu: &Gpu) -> Event {
+    Event::new(&gpu.context, EventFlags::empty()).expect("an event")
+}
+
+fn shared(gpu: &Gpu) -> Arc<Event> {
+    Arc::new(event(gpu))
+}
+
+#[track_caller]
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> CUresult {
+    result.expect_err("a failure").code().expect("the driver's code")
+}
+
+/// Puts a function into the stream that counts how often it is called.
+fn count(stream: &BorrowedStream, counter: &'static AtomicU32) {
+    unsafe extern "C" fn add(counter: *mut c_void) {
+        // SAFETY: the address is that of a static counter.
+        unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+    }
+    let data = std::ptr::from_ref(counter).cast_mut().cast();
+    // SAFETY: the function takes the address of a static, as often as it is called.
+    unsafe { stream.launch_host_function_raw(add, data) }.expect("a host function");
+}
+
+/// The driver with an observer, and the calls that it saw.
+fn observed(gpu: &Gpu) -> (Context, Arc<Mutex<Vec<Function>>>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = calls.clone();
+    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
+    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    (context, calls)
+}
+
+#[test]
+fn what_is_captured_is_done_at_each_launch_and_not_before() {
+    static CALLED: AtomicU32 = AtomicU32::new(0);
+    let gpu = Gpu::new();
+    for mode in MODES {
+        let stream = gpu.stream();
+        CALLED.store(0, Ordering::Relaxed);
+        let capture = Capture::begin(&stream, mode).expect("a capture");
+        assert_eq!(capture.stream(), &*stream);
+        count(&stream, &CALLED);
+        let graph = capture.end().expect("a graph");
+        assert_eq!(graph.context(), &gpu.context);
+        stream.synchronize().expect("an empty stream");
+        assert_eq!(CALLED.load(Ordering::Relaxed), 0, "{mode:?}");
+        let exec = graph.instantiate().expect("an executable graph");
+        for launches in 1..=3 {
+            exec.launch(&stream).expect("a launch");
+            stream.synchronize().expect("the work ends");
+            assert_eq!(CALLED.load(Ordering::Relaxed), launches, "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_spreads_to_the_streams_that_wait_for_it() {
+    static CALLED: AtomicU32 = AtomicU32::new(0);
+    let gpu = Gpu::new();
+    let (first, second) = (gpu.stream(), gpu.stream());
+    let capture = Capture::begin(&first, CaptureMode::ThreadLocal).expect("a capture");
+    assert_eq!(second.capture_status(), Ok(CaptureStatus::None));
+    second.wait_stream(&first).expect("the fork");
+    assert_eq!(second.capture_status(), Ok(CaptureStatus::Active));
+    let (here, there) = (first.capture_info().expect("an answer"), second.capture_info().expect("an answer"));
+    assert_eq!(here, there);
+    count(&second, &CALLED);
+    first.wait_stream(&second).expect("the join");
+    let graph = capture.end().expect("a graph");
+    assert_eq!(graph.as_raw(), here.graph);
+    for stream in [&first, &second] {
+        assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+        assert_eq!(stream.query(), Ok(true));
+    }
+    graph.instantiate().and_then(|exec| exec.launch(&first)).expect("a launch");
+    first.synchronize().expect("the work ends");
+    assert_eq!(CALLED.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn work_that_is_not_joined_ends_the_capture_with_an_error() {
+    static CALLED: AtomicU32 = AtomicU32::new(0);
+    let gpu = Gpu::new();
+    let (first, second) = (gpu.stream(), gpu.stream());
+    let capture = Capture::begin(&first, CaptureMode::ThreadLocal).expect("a capture");
+    second.wait_stream(&first).expect("the fork");
+    count(&second, &CALLED);
+    let error = capture.end().expect_err("work that nobody waits for");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED));
+    assert!(error.to_string().contains("does not wait for all work"), "{error}");
+    for stream in [&first, &second] {
+        assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+        assert_eq!(stream.synchronize(), Ok(()));
+    }
+    assert_eq!(CALLED.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_mode_says_which_queries_invalidate_a_capture() {
+    let gpu = Gpu::new();
+    let event = event(&gpu);
+    let elsewhere = |work: &(dyn Fn() -> Result<bool, Error> + Sync)| {
+        std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
+    };
+    for mode in MODES {
+        let stream = gpu.stream();
+        let other = gpu.stream();
+        let works = |capture: Capture<'_>, result: Result<bool, Error>, allowed: bool| {
+            if allowed {
+                assert_eq!(result, Ok(true), "{mode:?}");
+                assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "{mode:?}");
+                capture.end().expect("a graph");
+            } else {
+                let error = result.expect_err("not in this mode");
+                assert_eq!(error.code(), Some(UNSUPPORTED), "{mode:?}");
+                assert!(error.to_string().contains("CaptureMode"), "{error}");
+                assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated), "{mode:?}");
+                assert_eq!(code(capture.end()), INVALIDATED, "{mode:?}");
+            }
+            assert_eq!(stream.query(), Ok(true), "{mode:?}");
+        };
+        let begin = || Capture::begin(&stream, mode).expect("a capture");
+        let capture = begin();
+        works(capture, event.query(), mode == CaptureMode::Relaxed);
+        let capture = begin();
+        works(capture, other.query(), mode == CaptureMode::Relaxed);
+        let capture = begin();
+        works(capture, elsewhere(&|| event.query()), mode != CaptureMode::Global);
+        let capture = begin();
+        works(capture, stream.query(), false);
+        // Whoever has exempted his thread breaks nothing.
+        for exempt in [CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+            let exempted = || {
+                let _exempt = ThreadCaptureMode::exchange(gpu.driver, exempt)?;
+                event.query()
+            };
+            let capture = begin();
+            works(capture, elsewhere(&exempted), true);
+            let capture = begin();
+            works(capture, exempted(), exempt == CaptureMode::Relaxed || mode == CaptureMode::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn the_threads_mode_is_restored() {
+    let gpu = Gpu::new();
+    let (stream, event) = (gpu.stream(), event(&gpu));
+    // What the thread's mode is shows in whether a query breaks a global capture of its own.
+    let relaxed = || {
+        let capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+        let relaxed = event.query().is_ok();
+        assert_eq!(capture.end().is_ok(), relaxed);
+        relaxed
+    };
+    assert!(!relaxed());
+    {
+        let _outer = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        assert!(relaxed());
+        {
+            let _inner = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Global).expect("the mode changes");
+            assert!(!relaxed());
+        }
+        assert!(relaxed());
+    }
+    assert!(!relaxed());
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        resume_unwind(Box::new(()));
+    }));
+    assert!(unwound.is_err());
+    assert!(!relaxed());
+}
+
+#[test]
+fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
+    let gpu = Gpu::new();
+    let (context, calls) = observed(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let usable = || {
+        assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+        let event = stream.record_event(EventFlags::empty()).expect("a record that is done");
+        assert_eq!(event.synchronize(), Ok(()));
+    };
+    let ends = || {
+        let calls = std::mem::take(&mut *calls.lock().expect("no panic"));
+        calls.into_iter().filter(|call| [Function::cuStreamEndCapture, Function::cuGraphDestroy].contains(call)).collect::<Vec<_>>()
+    };
+    let both: Vec<Function> = vec![Function::cuStreamEndCapture, Function::cuGraphDestroy];
+
+    drop(Capture::begin(&stream, CaptureMode::Global).expect("a capture"));
+    assert_eq!(ends(), both);
+    usable();
+
+    let capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+    assert_eq!(code(stream.query()), UNSUPPORTED);
+    drop(capture);
+    assert_eq!(ends(), [Function::cuStreamEndCapture], "an invalidated capture has no graph");
+    usable();
+
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+        resume_unwind(Box::new(()));
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(ends(), both);
+    usable();
+
+    let graph = Graph::new(&context).expect("a graph");
+    drop(Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Global).expect("a capture"));
+    assert_eq!(ends(), both);
+    usable();
+
+    let graph = Capture::begin(&stream, CaptureMode::Global).and_then(Capture::end).expect("a graph");
+    assert_eq!(ends(), [Function::cuStreamEndCapture], "it is ended once");
+    drop(graph);
+    assert_eq!(ends(), [Function::cuGraphDestroy]);
+    usable();
+}
+
+#[test]
+fn what_cannot_be_captured_is_said() {
+    let gpu = Gpu::new();
+    let legacy = BorrowedStream::legacy_default(&gpu.context);
+    let error = Capture::begin(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
+    assert_eq!(error.code(), Some(UNSUPPORTED));
+    assert!(error.to_string().contains("legacy default stream"), "{error}");
+
+    let stream = gpu.stream();
+    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let error = Capture::begin(&stream, CaptureMode::Relaxed).expect_err("it captures already");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+    assert!(error.to_string().contains("captures already"), "{error}");
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "the first goes on");
+    capture.end().expect("a graph");
+
+    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("an executable graph");
+    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let error = exec.launch(&stream).expect_err("graphs do not nest so");
+    assert_eq!(error.code(), Some(UNSUPPORTED));
+    assert!(error.to_string().contains("cannot be launched in a capturing stream"), "{error}");
+    assert_eq!(code(capture.end()), INVALIDATED);
+}
+
+#[test]
+fn a_per_thread_default_stream_can_be_captured() {
+    let gpu = Gpu::new();
+    let stream = BorrowedStream::per_thread_default(&gpu.context);
+    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    exec.launch(&BorrowedStream::legacy_default(&gpu.context)).expect("a launch");
+    stream.synchronize().expect("the work ends");
+    drop(Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture"));
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn a_blocking_stream_that_captures_shuts_the_legacy_default_stream() {
+    let gpu = Gpu::new();
+    let legacy = BorrowedStream::legacy_default(&gpu.context);
+    let stream = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
+    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let error = legacy.capture_status().expect_err("it would be captured implicitly");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
+    assert!(error.to_string().contains("legacy default stream"), "{error}");
+    drop(capture);
+    assert_eq!(legacy.capture_status(), Ok(CaptureStatus::None));
+}
+
+#[test]
+fn waits_do_not_cross_the_bounds_of_a_capture() {
+    let gpu = Gpu::new();
+    let (first, second) = (gpu.stream(), gpu.stream());
+    let outside = first.record_event(EventFlags::empty()).expect("an event");
+    let capture = Capture::begin(&first, CaptureMode::Relaxed).expect("a capture");
+    first.wait_event(&event(&gpu)).expect("nothing is waited for");
+    assert_eq!(first.capture_status(), Ok(CaptureStatus::Active));
+    let error = first.wait_event(&outside).expect_err("it was recorded outside");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION));
+    assert!(error.to_string().contains("unless the wait is external"), "{error}");
+    assert_eq!(code(capture.end()), INVALIDATED);
+
+    let one = Capture::begin(&first, CaptureMode::Relaxed).expect("a capture");
+    let two = Capture::begin(&second, CaptureMode::Relaxed).expect("a capture");
+    let inside = first.record_event(EventFlags::empty()).expect("an event");
+    let error = second.wait_event(&inside).expect_err("it was recorded in another capture");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE));
+    assert!(error.to_string().contains("another capture"), "{error}");
+    assert_eq!(code(one.end()), INVALIDATED);
+    assert_eq!(code(two.end()), INVALIDATED);
+}
+
+#[test]
+fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    event.record(&stream).expect("a record");
+    assert_eq!(code(event.elapsed_ms(&event)), CUresult::CUDA_ERROR_CAPTURED_EVENT);
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "which harms nothing");
+    let error = event.query().expect_err("it stands for no work");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT));
+    assert!(error.to_string().contains("until it is recorded outside"), "{error}");
+    assert_eq!(code(capture.end()), INVALIDATED);
+    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    event.record(&stream).expect("a record");
+    capture.end().expect("a graph");
+    assert_eq!(code(event.query()), CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(code(stream.wait_event(&event)), CUresult::CUDA_ERROR_INVALID_VALUE);
+    event.record(&stream).expect("a record");
+    assert_eq!(event.synchronize(), Ok(()));
+    assert_eq!(event.query(), Ok(true));
+}
+
+#[test]
+fn each_capture_has_an_id_of_its_own() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let before = stream.capture_info().expect("an answer");
+    assert_eq!((before.status, before.id, before.graph.is_null()), (CaptureStatus::None, None, true));
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+        let info = stream.capture_info().expect("an answer");
+        assert_eq!((info.status, info.graph.is_null()), (CaptureStatus::Active, false));
+        ids.extend(info.id);
+        capture.end().expect("a graph");
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    stream.query().expect_err("a query of the stream itself");
+    let info = stream.capture_info().expect("an answer");
+    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
+    drop(capture);
+}
+
+#[test]
+fn dependencies_are_told_and_can_be_changed() {
+    let gpu = Gpu::new();
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let events = [shared(&gpu), shared(&gpu)];
+    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let nodes = || {
+        // SAFETY: this thread is the only one that uses the streams.
+        let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
+        assert!(dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default()));
+        dependencies.iter().map(|dependency| dependency.node).collect::<Vec<_>>()
+    };
+    let update = |stream: &BorrowedStream, nodes: &[_], how| {
+        let dependencies: Vec<CaptureDependency> = nodes.iter().copied().map(CaptureDependency::from).collect();
+        capture.update_dependencies(stream, &dependencies, how)
+    };
+    assert_eq!(nodes(), []);
+    stream.record_external(&events[0]).expect("a record");
+    let [first] = nodes()[..] else { panic!("{:?}", nodes()) };
+    update(&stream, &[], DependencyUpdate::Set).expect("an update");
+    assert_eq!(nodes(), []);
+    stream.record_external(&events[1]).expect("a record");
+    let [second] = nodes()[..] else { panic!("{:?}", nodes()) };
+    assert_ne!(first, second);
+    update(&stream, &[first], DependencyUpdate::Add).expect("an update");
+    assert_eq!(nodes().len(), 2);
+    update(&stream, &[first], DependencyUpdate::Set).expect("an update");
+    assert_eq!(nodes(), [first]);
+
+    let function = Function::cuStreamUpdateCaptureDependencies_v2;
+    assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::OtherCapture { function }));
+    // SAFETY: as above.
+    assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::OtherCapture { .. })));
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let foreign = graph.add_event_record_node(&[], &events[0]).expect("a node");
+    assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::NodeOfOtherGraph { function }));
+    assert_eq!(nodes(), [first], "nothing came of these");
+
+    // The nodes are names of the graph's.
+    let graph = capture.end().expect("a graph");
+    for (node, event) in [first, second].into_iter().zip(&events) {
+        let known = graph.record_node_event(node).expect("a record node").expect("an event of this program's");
+        assert!(Arc::ptr_eq(&known, event));
+    }
+}
+
+#[test]
+fn the_dependencies_of_an_invalidated_capture_are_not_there() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    stream.query().expect_err("a query of the stream itself");
+    // SAFETY: this thread is the only one that uses the stream.
+    assert_eq!(code(unsafe { capture.dependencies(&stream) }), INVALIDATED);
+    assert_eq!(code(capture.update_dependencies(&stream, &[], DependencyUpdate::Set)), INVALIDATED);
+}
+
+#[test]
+fn a_capture_can_add_to_a_graph() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let events = [shared(&gpu), shared(&gpu)];
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let first = graph.add_event_record_node(&[], &events[0]).expect("a node");
+    let raw = graph.as_raw();
+    let capture = Capture::begin_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
+    // SAFETY: this thread is the only one that uses the stream.
+    let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
+    assert_eq!(dependencies, [CaptureDependency::from(first)]);
+    stream.record_external(&events[1]).expect("a record");
+    // SAFETY: as above.
+    let second = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0].node;
+    let graph = capture.end().expect("the graph comes back");
+    assert_eq!(graph.as_raw(), raw);
+    for (node, event) in [first, second].into_iter().zip(&events) {
+        let known = graph.record_node_event(node).expect("a record node").expect("an event of this program's");
+        assert!(Arc::ptr_eq(&known, event));
+    }
+
+    let other = Graph::new(&gpu.context).expect("a graph");
+    let function = Function::cuStreamBeginCaptureToGraph;
+    let error = Capture::begin_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
+    assert_eq!(error, Error::NodeOfOtherGraph { function });
+    assert!(error.to_string().contains("another graph"), "{error}");
+
+    // Which destroys the graph, in the driver; the wrapper must not do it again.
+    let capture = Capture::begin_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    stream.query().expect_err("a query of the stream itself");
+    assert_eq!(code(capture.end()), INVALIDATED);
+    assert_eq!(stream.query(), Ok(true));
+}
+
+/// A driver that does nothing but say that it is of that version.
+fn of_version(major: u32, minor: u32) -> (SoftDriver, Driver) {
+    let soft = SoftDriver::builder().version(major, minor).build();
+    // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+    let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()) };
+    (soft, driver.expect("the software driver resolves"))
+}
+
+#[test]
+fn older_drivers_say_what_they_can() {
+    for (major, minor) in [(11, 0), (11, 3), (12, 2), (12, 3)] {
+        let (_soft, driver) = of_version(major, minor);
+        let version = Version::new(major, minor);
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+        let info = stream.capture_info().expect("an answer");
+        assert_eq!(info.status, CaptureStatus::Active);
+        assert!(info.id.is_some());
+        assert_eq!(info.graph.is_null(), version < Version::new(11, 3));
+        // SAFETY: this thread is the only one that uses the stream.
+        let dependencies = unsafe { capture.dependencies(&stream) };
+        let updated = capture.update_dependencies(&stream, &[], DependencyUpdate::Set);
+        if version < Version::new(11, 3) {
+            let function = Function::cuStreamGetCaptureInfo_v2;
+            let since = Version::new(11, 3);
+            assert_eq!(dependencies, Err(Error::Unsupported { function, since, driver: version }));
+            let function = Function::cuStreamUpdateCaptureDependencies;
+            assert_eq!(updated, Err(Error::Unsupported { function, since, driver: version }));
+        } else {
+            assert_eq!(dependencies, Ok(Vec::new()));
+            assert_eq!(updated, Ok(()));
+        }
+        if version == Version::new(12, 2) {
+            let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+            stream.record_external(&event).expect("a record");
+            // SAFETY: as above.
+            let mut dependency = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0];
+            dependency.edge.type_ = 1;
+            let error = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
+            let function = Function::cuStreamUpdateCaptureDependencies_v2;
+            assert_eq!(error, Err(Error::Unsupported { function, since: Version::new(12, 3), driver: version }));
+        }
+        let graph = capture.end().expect("a graph");
+        let into = Capture::begin_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
+        assert_eq!(into.is_ok(), version >= Version::new(12, 3), "{into:?}");
+    }
+}
+
+#[test]
+fn a_capture_whose_info_fails_is_ended() {
+    let gpu = Gpu::new();
+    unsafe extern "C" fn fail(
+        _: cuda_events::sys::CUstream,
+        _: *mut cuda_events::sys::CUstreamCaptureStatus,
+        _: *mut u64,
+        _: *mut cuda_events::sys::CUgraph,
+        _: *mut *const cuda_events::sys::CUgraphNode,
+        _: *mut *const CUgraphEdgeData,
+        _: *mut usize,
+    ) -> CUresult {
+        CUresult(4242)
+    }
+    let failing = table::replaced(gpu.driver, |function| {
+        (function == Function::cuStreamGetCaptureInfo_v3).then_some(fail as *mut c_void)
+    });
+    let context = Device::new(failing, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    assert_eq!(code(Capture::begin(&stream, CaptureMode::Global)), CUresult(4242));
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+    assert_eq!(stream.query(), Ok(true));
+}

@@ -1,0 +1,415 @@
+//! The raw table as a rule calls it, and what most rules begin with.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use std::mem::ManuallyDrop;
+use std::ptr::null_mut;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cuda_events::sys::*;
+use cuda_events::{Driver, LoadOptions};
+use cuda_soft_driver::{Builder, SoftDriver};
+
+use crate::common::{Door, shared_library};
+
+pub const BLOCKING: u32 = CU_STREAM_DEFAULT;
+pub const NON_BLOCKING: u32 = CU_STREAM_NON_BLOCKING;
+pub const TIMING: u32 = CU_EVENT_DEFAULT;
+pub const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
+pub const INTERPROCESS: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
+/// The default streams by their handles.
+pub const NULL_STREAM: CUstream = null_mut();
+pub const LEGACY: CUstream = std::ptr::without_provenance_mut(CU_STREAM_LEGACY);
+pub const PER_THREAD: CUstream = std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD);
+
+/// The driver's entry points, under the names that it exports.
+#[derive(Clone, Copy)]
+pub struct Raw {
+    pub driver: Driver,
+}
+
+impl Raw {
+    /// # Safety
+    ///
+    /// The holder calls with places that can be written, and with handles that are live, NULL, or of a kind that the
+    /// driver is known to check. What a real driver does not check is for the software driver alone, which checks it.
+    unsafe fn new(driver: Driver) -> Self {
+        Self { driver }
+    }
+}
+
+macro_rules! calls {
+    ($($name:ident($($argument:ident: $type:ty),*) $([$optional:ident])?;)*) => {
+        #[allow(non_snake_case)]
+        impl Raw {
+            $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
+                let call = self.driver.symbols().$name;
+                $(let call = call.$optional(concat!("the driver has no ", stringify!($name)));)?
+                // SAFETY: what is called with is what `Raw::new` asks for.
+                unsafe { call($($argument),*) }
+            })*
+        }
+    };
+}
+
+calls! {
+    cuInit(flags: u32);
+    cuDriverGetVersion(version: *mut i32);
+    cuGetProcAddress(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64) [expect];
+    cuGetProcAddress_v2(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64, status: *mut CUdriverProcAddressQueryResult) [expect];
+    cuGetErrorName(error: CUresult, text: *mut *const u8);
+    cuGetErrorString(error: CUresult, text: *mut *const u8);
+    cuDeviceGet(device: *mut CUdevice, ordinal: i32);
+    cuDeviceGetCount(count: *mut i32);
+    cuDeviceGetName(name: *mut u8, length: i32, device: CUdevice);
+    cuDeviceGetAttribute(value: *mut i32, attribute: CUdevice_attribute, device: CUdevice);
+    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut u32, active: *mut i32);
+    cuCtxCreate_v2(context: *mut CUcontext, flags: u32, device: CUdevice);
+    cuCtxDestroy_v2(context: CUcontext);
+    cuCtxGetCurrent(context: *mut CUcontext);
+    cuCtxSetCurrent(context: CUcontext);
+    cuCtxPushCurrent_v2(context: CUcontext);
+    cuCtxPopCurrent_v2(context: *mut CUcontext);
+    cuCtxGetDevice(device: *mut CUdevice);
+    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext) [expect];
+    cuCtxSynchronize();
+    cuCtxSynchronize_v2(context: CUcontext) [expect];
+    cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
+    cuCtxGetId(context: CUcontext, id: *mut u64) [expect];
+    cuCtxRecordEvent(context: CUcontext, event: CUevent) [expect];
+    cuCtxWaitEvent(context: CUcontext, event: CUevent) [expect];
+    cuEventCreate(event: *mut CUevent, flags: u32);
+    cuEventDestroy_v2(event: CUevent);
+    cuEventRecord(event: CUevent, stream: CUstream);
+    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32) [expect];
+    cuEventQuery(event: CUevent);
+    cuEventSynchronize(event: CUevent);
+    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+    cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) [expect];
+    cuIpcGetEventHandle(handle: *mut CUipcEventHandle, event: CUevent);
+    cuIpcOpenEventHandle(event: *mut CUevent, handle: CUipcEventHandle);
+    cuStreamCreate(stream: *mut CUstream, flags: u32);
+    cuStreamCreateWithPriority(stream: *mut CUstream, flags: u32, priority: i32);
+    cuStreamDestroy_v2(stream: CUstream);
+    cuStreamQuery(stream: CUstream);
+    cuStreamSynchronize(stream: CUstream);
+    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: u32);
+    cuStreamGetPriority(stream: CUstream, priority: *mut i32);
+    cuStreamGetFlags(stream: CUstream, flags: *mut u32);
+    cuStreamGetId(stream: CUstream, id: *mut u64) [expect];
+    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
+    cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
+    cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: u32);
+    cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode) [expect];
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
+    cuStreamGetCaptureInfo(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64) [expect];
+    cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize) [expect];
+    cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, edges: *mut *const CUgraphEdgeData, count: *mut usize) [expect];
+    cuStreamUpdateCaptureDependencies(stream: CUstream, dependencies: *mut CUgraphNode, count: usize, flags: u32) [expect];
+    cuStreamUpdateCaptureDependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode, edges: *const CUgraphEdgeData, count: usize, flags: u32) [expect];
+    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
+    cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
+    cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
+    cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: u32);
+    cuMemFreeHost(memory: *mut c_void);
+    cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, memory: *mut c_void, flags: u32);
+    cuGraphCreate(graph: *mut CUgraph, flags: u32);
+    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64) [expect];
+    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+    cuGraphDestroy(graph: CUgraph);
+    cuGraphExecDestroy(exec: CUgraphExec);
+    cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
+    cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
+    cuGraphEventRecordNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
+    cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
+    cuGraphEventWaitNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
+    cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
+    cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
+    cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
+}
+
+/// A driver, and unless it is bare the primary context of its first device, current on this thread.
+pub struct Rig {
+    raw: Raw,
+    pub device: CUdevice,
+    /// NULL when bare.
+    pub context: CUcontext,
+    created: RefCell<Vec<CUcontext>>,
+    soft: Option<SoftDriver>,
+    library: Option<ManuallyDrop<libloading::Library>>,
+    _turn: Option<MutexGuard<'static, ()>>,
+}
+
+impl std::ops::Deref for Rig {
+    type Target = Raw;
+
+    fn deref(&self) -> &Raw {
+        &self.raw
+    }
+}
+
+/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`.
+pub fn soft_settings(settings: &str) -> String {
+    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    [ambient.as_str(), settings].iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join(",")
+}
+
+impl Rig {
+    /// The driver as it is before `cuInit`.
+    pub fn bare(settings: &str) -> Self {
+        // The software driver in the process is made anew for each rule. A loaded library is one for all, with one
+        // primary context and one thread for host functions: its rules take turns.
+        static TURN: Mutex<()> = Mutex::new(());
+        let door = Door::chosen();
+        let turn = (door != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let options = LoadOptions::new();
+        let (driver, soft) = match door {
+            Door::Soft => {
+                let soft = Builder::from_text(&soft_settings(settings)).expect("settings that are understood").build();
+                (soft.try_driver(&options).expect("the software driver resolves"), Some(soft))
+            }
+            Door::Shared => {
+                (Driver::load_with(&options.path(shared_library())).expect("the shared software driver loads"), None)
+            }
+            Door::Native => (Driver::load_with(&options).expect("this machine has an NVIDIA driver"), None),
+        };
+        let library = driver.library().map(|path| {
+            // SAFETY: the library is loaded already, so that nothing of it runs now.
+            ManuallyDrop::new(unsafe { libloading::Library::new(path) }.expect("it is loaded already"))
+        });
+        // SAFETY: the rules keep to it; each says what it calls with.
+        let raw = unsafe { Raw::new(driver) };
+        Self { raw, device: 0, context: null_mut(), created: RefCell::default(), soft, library, _turn: turn }
+    }
+
+    /// With the primary context of the first device current.
+    pub fn new(settings: &str) -> Self {
+        let mut rig = Self::bare(settings);
+        must("cuInit", rig.cuInit(0));
+        must("cuDeviceGet", rig.raw.cuDeviceGet(&mut rig.device, 0));
+        must("cuDevicePrimaryCtxRetain", rig.raw.cuDevicePrimaryCtxRetain(&mut rig.context, rig.device));
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        rig
+    }
+
+    /// The software driver, where it is part of this process.
+    pub fn soft(&self) -> Option<&SoftDriver> {
+        self.soft.as_ref()
+    }
+
+    /// The address that a linker finds under an exported name, NULL for none.
+    pub fn export(&self, name: &CStr) -> *mut c_void {
+        if let Some(soft) = &self.soft {
+            return soft.resolve(name);
+        }
+        let library = self.library.as_ref().expect("what is not in the process is a library");
+        // SAFETY: the address is not called as this type, only looked at.
+        let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) };
+        // SAFETY: as above.
+        symbol.map_or(null_mut(), |symbol| unsafe { symbol.try_as_raw_ptr() }.unwrap_or(null_mut()))
+    }
+
+    /// Another context of the same device, which is current nowhere.
+    pub fn new_context(&self) -> CUcontext {
+        self.new_context_on(self.device)
+    }
+
+    pub fn new_context_on(&self, device: CUdevice) -> CUcontext {
+        let (mut context, mut popped) = (null_mut(), null_mut());
+        must("cuCtxCreate", self.cuCtxCreate_v2(&mut context, 0, device));
+        must("cuCtxPopCurrent", self.cuCtxPopCurrent_v2(&mut popped));
+        self.created.borrow_mut().push(context);
+        context
+    }
+
+    /// Destroys what `new_context` made.
+    pub fn destroy_context(&self, context: CUcontext) -> CUresult {
+        self.created.borrow_mut().retain(|created| *created != context);
+        self.cuCtxDestroy_v2(context)
+    }
+
+    /// Does something with another context current.
+    pub fn within<T>(&self, context: CUcontext, work: impl FnOnce() -> T) -> T {
+        must("cuCtxPushCurrent", self.cuCtxPushCurrent_v2(context));
+        let result = work();
+        must("cuCtxPopCurrent", self.cuCtxPopCurrent_v2(&mut null_mut()));
+        result
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // A rule may have left anything; what does not work any more needs no cleaning.
+        for context in self.created.take() {
+            let _ = self.cuCtxDestroy_v2(context);
+        }
+        if !self.context.is_null() {
+            let _ = self.cuCtxSetCurrent(null_mut());
+            // The last release resets the context: the next rule starts with an empty one.
+            let _ = self.cuDevicePrimaryCtxRelease_v2(self.device);
+        }
+    }
+}
+
+/// For the calls that a rule is not about.
+#[track_caller]
+pub fn must(call: &str, code: CUresult) {
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "{call} answered {code}");
+}
+
+/// A code as the results say it.
+pub fn said(code: CUresult) -> String {
+    if code == CUresult::CUDA_SUCCESS { "success".to_owned() } else { code.to_string() }
+}
+
+/// What a rule makes of these calls.
+impl Raw {
+    #[track_caller]
+    pub fn event(&self, flags: u32) -> CUevent {
+        let mut event = null_mut();
+        must("cuEventCreate", self.cuEventCreate(&mut event, flags));
+        event
+    }
+
+    #[track_caller]
+    pub fn stream(&self, flags: u32) -> CUstream {
+        let mut stream = null_mut();
+        must("cuStreamCreate", self.cuStreamCreate(&mut stream, flags));
+        stream
+    }
+
+    #[track_caller]
+    pub fn record(&self, event: CUevent, stream: CUstream) {
+        must("cuEventRecord", self.cuEventRecord(event, stream));
+    }
+
+    /// A new event without timing that was recorded in a stream.
+    #[track_caller]
+    pub fn recorded(&self, stream: CUstream) -> CUevent {
+        let event = self.event(NO_TIMING);
+        self.record(event, stream);
+        event
+    }
+
+    #[track_caller]
+    pub fn synchronize(&self, stream: CUstream) {
+        must("cuStreamSynchronize", self.cuStreamSynchronize(stream));
+    }
+
+    pub fn current(&self) -> CUcontext {
+        let mut context = null_mut();
+        must("cuCtxGetCurrent", self.cuCtxGetCurrent(&mut context));
+        context
+    }
+
+    pub fn id(&self, stream: CUstream) -> u64 {
+        let mut id = 0;
+        must("cuStreamGetId", self.cuStreamGetId(stream, &mut id));
+        id
+    }
+
+    /// The time between two events: the code, and with success the milliseconds.
+    pub fn elapsed(&self, start: CUevent, end: CUevent) -> Result<f32, CUresult> {
+        let mut milliseconds = f32::NAN;
+        match self.cuEventElapsedTime(&mut milliseconds, start, end) {
+            CUresult::CUDA_SUCCESS => Ok(milliseconds),
+            code => Err(code),
+        }
+    }
+
+    pub fn elapsed_code(&self, start: CUevent, end: CUevent) -> CUresult {
+        self.elapsed(start, end).err().unwrap_or(CUresult::CUDA_SUCCESS)
+    }
+
+    pub fn descriptor(&self, event: CUevent) -> [u8; 64] {
+        let mut handle = CUipcEventHandle { reserved: [0; 64] };
+        must("cuIpcGetEventHandle", self.cuIpcGetEventHandle(&mut handle, event));
+        handle.reserved
+    }
+
+    /// Opens a descriptor: the code, and the event or NULL.
+    pub fn open(&self, descriptor: [u8; 64]) -> (CUresult, CUevent) {
+        let mut event = null_mut();
+        let code = self.cuIpcOpenEventHandle(&mut event, CUipcEventHandle { reserved: descriptor });
+        (code, event)
+    }
+
+    pub fn device_count(&self) -> i32 {
+        let mut count = 0;
+        must("cuDeviceGetCount", self.cuDeviceGetCount(&mut count));
+        count
+    }
+
+    /// Has a stream call something once. A function that is never called is leaked.
+    pub fn host(&self, stream: CUstream, work: impl FnOnce() + Send + 'static) -> CUresult {
+        type Work = Box<dyn FnOnce() + Send>;
+        extern "C" fn call(work: *mut c_void) {
+            // SAFETY: the pointer is the box that was leaked below for this one call.
+            let work = unsafe { Box::from_raw(work.cast::<Work>()) };
+            work();
+        }
+        let work: Box<Work> = Box::new(Box::new(work));
+        self.cuLaunchHostFunc(stream, Some(call), Box::into_raw(work).cast())
+    }
+
+    /// Holds a stream until the latch is released or dropped.
+    #[track_caller]
+    pub fn hold(&self, stream: CUstream) -> Latch {
+        let (release, receiver): (SyncSender<()>, Receiver<()>) = sync_channel(1);
+        let code = self.host(stream, move || {
+            // Ends when the latch sends or is dropped.
+            let _ = receiver.recv();
+        });
+        must("cuLaunchHostFunc", code);
+        Latch(Some(release))
+    }
+}
+
+/// What holds a stream.
+pub struct Latch(Option<SyncSender<()>>);
+
+impl Latch {
+    pub fn release(mut self) {
+        self.0 = None;
+    }
+}
+
+/// Does something on another thread, which has no context, and waits for it.
+pub fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
+    struct Carry<T>(T);
+    // SAFETY: what is carried is used by one thread at a time: this one waits until the other has ended. Handles are
+    // numbers, which every thread may give to the driver.
+    unsafe impl<T> Send for Carry<T> {}
+    impl<T> Carry<T> {
+        fn open(self) -> T {
+            self.0
+        }
+    }
+    let work = Carry(work);
+    let ended = std::thread::scope(|scope| scope.spawn(move || Carry((work.open())())).join());
+    match ended {
+        Ok(result) => result.open(),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// A handle that another thread may have, which is all that a number is.
+#[derive(Clone, Copy)]
+pub struct Sent(usize);
+
+impl Sent {
+    pub fn new<T>(handle: *mut T) -> Self {
+        Self(handle.expose_provenance())
+    }
+
+    pub fn get<T>(self) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}

@@ -1,0 +1,239 @@
+//! How a software driver is set up.
+
+use core::time::Duration;
+
+use crate::abi::*;
+use crate::config::{Config, OnMisuse, Rules, Scheduler, Time};
+use crate::driver::SoftDriver;
+use crate::faults::Fault;
+
+/// The settings of a [`SoftDriver`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self { config: Config::DEFAULT }
+    }
+}
+
+impl Builder {
+    /// The version of CUDA that the driver is of: `(12, 4)`. Later entry points are absent, from exports and lookup.
+    pub fn version(mut self, major: u32, minor: u32) -> Self {
+        self.config.version = (major * 1000 + minor * 10) as i32;
+        self
+    }
+
+    /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
+    pub fn devices(mut self, count: u32) -> Self {
+        self.config.devices = count.min(8) as i32;
+        self
+    }
+
+    /// How much memory each device has, in bytes. It is used as it is touched.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.config.memory = bytes;
+        self
+    }
+
+    /// What happens on what is undefined on a real driver.
+    pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
+        self.config.on_misuse = on_misuse;
+        self
+    }
+
+    /// As measured, or as documented.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.config.rules = rules;
+        self
+    }
+
+    /// Which clock timing events read.
+    pub fn time(mut self, time: Time) -> Self {
+        self.config.time = time;
+        self
+    }
+
+    /// In what order independent work is done.
+    pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
+        self.config.scheduler = scheduler;
+        self
+    }
+
+    /// Whether there are interprocess events.
+    pub fn ipc(mut self, on: bool) -> Self {
+        self.config.ipc = on;
+        self
+    }
+
+    /// How many interprocess events a context can have: 4096 unless told, and no more.
+    pub fn ipc_slots(mut self, slots: u32) -> Self {
+        self.config.ipc_slots = slots;
+        self
+    }
+
+    /// An exported name that the driver lacks.
+    pub fn without(mut self, name: &str) -> Self {
+        self.config.missing.push(name.to_owned());
+        self
+    }
+
+    /// A name for which `cuGetProcAddress` answers success with a NULL pointer.
+    pub fn null_lookup(mut self, name: &str) -> Self {
+        self.config.null_lookups.push(name.to_owned());
+        self
+    }
+
+    /// What `cuInit` answers instead of working: `CUDA_ERROR_STUB_LIBRARY`, a version mismatch.
+    pub fn init_result(mut self, code: CUresult) -> Self {
+        self.config.init_result = code.0;
+        self
+    }
+
+    /// A base name for which `cuGetProcAddress` gives the address of another exported function: what comes of asking
+    /// for the wrong version.
+    pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
+        self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
+        self
+    }
+
+    /// How much longer each call takes.
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.config.latency = latency;
+        self
+    }
+
+    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told.
+    pub fn log(mut self, calls: usize) -> Self {
+        self.config.log = calls;
+        self
+    }
+
+    /// A fault that is there from the start; see [`SoftDriver::inject`].
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.config.faults.push(fault);
+        self
+    }
+
+    /// Whether a [`SoftDriver`] that is dropped, or a process with the shared library that ends, says on standard
+    /// error what is still alive.
+    pub fn report_leaks(mut self, on: bool) -> Self {
+        self.config.report_leaks = on;
+        self
+    }
+
+    /// Starts the driver; waits while all [`SLOTS`](crate::SLOTS) are taken.
+    pub fn build(self) -> SoftDriver {
+        SoftDriver::take(self.config)
+    }
+
+    pub(crate) fn into_config(self) -> Config {
+        self.config
+    }
+
+    /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the shared library:
+    /// `name=value` with commas or white space between.
+    ///
+    /// | name | value | as |
+    /// |---|---|---|
+    /// | `version` | `12.4` | [`version`](Self::version) |
+    /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
+    /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
+    /// | `misuse` | `abort`, `error` | [`on_misuse`](Self::on_misuse) |
+    /// | `rules` | `faithful`, `strict` | [`rules`](Self::rules) |
+    /// | `time` | `real`, `virtual` | [`time`](Self::time) |
+    /// | `seed` | a number, `random` | [`scheduler`](Self::scheduler) |
+    /// | `latency` | microseconds | [`latency`](Self::latency) |
+    /// | `ipc` | `on`, `off` | [`ipc`](Self::ipc) |
+    /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
+    /// | `log` | how many calls | [`log`](Self::log) |
+    /// | `leaks` | `report`, `ignore` | [`report_leaks`](Self::report_leaks) |
+    /// | `without` | an exported name | [`without`](Self::without) |
+    /// | `null` | a base name | [`null_lookup`](Self::null_lookup) |
+    /// | `init` | a result code | [`init_result`](Self::init_result) |
+    /// | `fault` | see [`Fault::from_text`] | [`fault`](Self::fault) |
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first pair that is not understood.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut builder = Self::default();
+        for pair in text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
+            builder = builder.set(name, value)?;
+        }
+        Ok(builder)
+    }
+
+    fn set(self, name: &str, value: &str) -> Result<Self, String> {
+        let bad = || format!("`{value}` is no value for {name}");
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        let choice = |no: &str, yes: &str| match value {
+            _ if value == yes => Ok(true),
+            _ if value == no => Ok(false),
+            _ => Err(bad()),
+        };
+        Ok(match name {
+            "version" => {
+                let (major, minor) = value.split_once('.').ok_or_else(bad)?;
+                let part = |text: &str| text.parse().ok().filter(|part| *part < 100).ok_or_else(bad);
+                self.version(part(major)?, part(minor)?)
+            }
+            "devices" => self.devices(number()?.try_into().ok().filter(|count| *count <= 8).ok_or_else(bad)?),
+            "memory" => {
+                let digits = value.trim_end_matches(['K', 'M', 'G']);
+                let shift = match &value[digits.len()..] {
+                    "" => 0,
+                    "K" => 10,
+                    "M" => 20,
+                    "G" => 30,
+                    _ => return Err(bad()),
+                };
+                let count: u64 = digits.parse().map_err(|_| bad())?;
+                self.memory(count.checked_mul(1 << shift).ok_or_else(bad)?)
+            }
+            "misuse" => self.on_misuse(if choice("abort", "error")? { OnMisuse::Error } else { OnMisuse::Abort }),
+            "rules" => self.rules(if choice("faithful", "strict")? { Rules::Strict } else { Rules::Faithful }),
+            "time" => self.time(if choice("real", "virtual")? { Time::Virtual } else { Time::Real }),
+            "seed" if value == "random" => self.scheduler(Scheduler::random()),
+            "seed" => self.scheduler(Scheduler::Seeded(number()?)),
+            "latency" => self.latency(Duration::from_micros(number()?)),
+            "ipc" => self.ipc(choice("off", "on")?),
+            "ipc_slots" => self.ipc_slots(number()?.try_into().ok().filter(|slots| *slots <= 4096).ok_or_else(bad)?),
+            "log" => self.log(number()?.try_into().map_err(|_| bad())?),
+            "leaks" => self.report_leaks(choice("ignore", "report")?),
+            "without" => self.without(value),
+            "null" => self.null_lookup(value),
+            "init" => self.init_result(CUresult(number()?.try_into().map_err(|_| bad())?)),
+            "fault" => self.fault(Fault::from_text(value)?),
+            _ => return Err(format!("there is no setting `{name}`")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text() {
+        let text = "version=12.4, devices=2 memory=3M misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
+                    ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,fault=cuEvent*:nth=2:code=9";
+        let config = Builder::from_text(text).unwrap().config;
+        assert_eq!((config.version, config.devices, config.memory), (12040, 2, 3 << 20));
+        assert_eq!((config.on_misuse, config.rules, config.time), (OnMisuse::Error, Rules::Strict, Time::Virtual));
+        assert_eq!(config.scheduler, Scheduler::Seeded(7));
+        assert_eq!((config.latency, config.ipc, config.ipc_slots), (Duration::from_micros(5), false, 3));
+        assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
+        assert_eq!((config.missing.len(), config.null_lookups.len(), config.faults.len()), (1, 1, 1));
+        assert_eq!(Builder::from_text("").unwrap().config.version, 13000);
+        for wrong in
+            ["version", "version=12", "version=12.100", "devices=9", "memory=3X", "ipc=yes", "colour=red", "fault="]
+        {
+            assert!(Builder::from_text(wrong).is_err(), "{wrong}");
+        }
+    }
+}

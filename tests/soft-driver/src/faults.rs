@@ -1,0 +1,323 @@
+//! Faults: calls that fail on purpose.
+
+use crate::abi::CUresult;
+use crate::entry::Call;
+use crate::thread;
+
+/// When a fault strikes, counted in calls that match it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum When {
+    Always,
+    Nth(u64),
+    Every(u64),
+    /// Of a million, from a seed.
+    Chance(u32, u64),
+}
+
+/// What a fault does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// Answers this code instead of doing the work.
+    Instead(CUresult),
+    /// Does the work, and answers this code.
+    After(CUresult),
+    /// Does the work once [`release`](crate::SoftDriver::release) was called.
+    Block,
+}
+
+/// A rule by which calls fail. [`SoftDriver::inject`](crate::SoftDriver::inject) takes it.
+///
+/// ```
+/// use cuda_soft_driver::{Fault, SoftDriver};
+/// # use cuda_soft_driver::abi::CUresult;
+///
+/// let soft = SoftDriver::new();
+/// let driver = soft.driver();
+/// soft.inject(Fault::on("cuInit").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// let mut codes = (0..2).map(|_| unsafe { (driver.symbols().cuInit)(0) });
+/// assert_eq!(codes.next(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// assert_eq!(codes.next(), Some(CUresult::CUDA_SUCCESS));
+/// assert_eq!(soft.injected(), 1);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a fault does nothing until it is injected"]
+pub struct Fault {
+    pattern: String,
+    thread: Option<String>,
+    when: When,
+    what: What,
+    /// How often it may strike.
+    limit: Option<u64>,
+    persistent: bool,
+    poison: bool,
+    fails_context: bool,
+    seen: u64,
+    struck: u64,
+    random: u64,
+}
+
+impl Fault {
+    /// A fault of the functions whose exported names match: a name, or a pattern in which `*` stands for anything.
+    /// `cuEventRecord` is the plain function only; `cuEventRecord*` also the per-thread twin.
+    ///
+    /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
+    pub fn on(pattern: &str) -> Self {
+        Self {
+            pattern: pattern.to_owned(),
+            thread: None,
+            when: When::Always,
+            what: What::Instead(CUresult::CUDA_ERROR_UNKNOWN),
+            limit: None,
+            persistent: false,
+            poison: false,
+            fails_context: false,
+            seen: 0,
+            struck: 0,
+            random: 0,
+        }
+    }
+
+    /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
+    pub fn nth(mut self, n: u64) -> Self {
+        self.when = When::Nth(n);
+        self
+    }
+
+    /// At every k-th matching call.
+    pub fn every(mut self, k: u64) -> Self {
+        self.when = When::Every(k.max(1));
+        self
+    }
+
+    /// At each matching call with this probability, from 0 to 1; the seed makes it come again.
+    pub fn probability(mut self, probability: f64, seed: u64) -> Self {
+        self.when = When::Chance((probability.clamp(0.0, 1.0) * 1e6) as u32, seed);
+        self.random = seed;
+        self
+    }
+
+    /// No more than one strike.
+    pub fn once(mut self) -> Self {
+        self.limit = Some(1);
+        self
+    }
+
+    /// Once it struck, at every matching call.
+    pub fn from_then_on(mut self) -> Self {
+        self.persistent = true;
+        self
+    }
+
+    /// Only in threads of this name.
+    pub fn in_thread(mut self, name: &str) -> Self {
+        self.thread = Some(name.to_owned());
+        self
+    }
+
+    /// The code to answer.
+    pub fn answer(mut self, code: CUresult) -> Self {
+        self.what = match self.what {
+            What::After(_) => What::After(code),
+            What::Instead(_) | What::Block => What::Instead(code),
+        };
+        self
+    }
+
+    /// The work is done, and the code answered all the same.
+    pub fn after_the_work(mut self) -> Self {
+        if let What::Instead(code) = self.what {
+            self.what = What::After(code);
+        }
+        self
+    }
+
+    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release), then works as usual.
+    pub fn block(mut self) -> Self {
+        self.what = What::Block;
+        self
+    }
+
+    /// Small out-parameters are filled with garbage. Otherwise a call that fails leaves them as they were.
+    pub fn poison(mut self) -> Self {
+        self.poison = true;
+        self
+    }
+
+    /// The calling thread's context fails with the code, for good: everything in it answers it from then on.
+    pub fn fails_context(mut self) -> Self {
+        self.fails_context = true;
+        self
+    }
+
+    /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`, `chance=0.1/7` (with its
+    /// seed), `code=2`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first word that is not understood.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut words = text.split(':');
+        let mut fault = Self::on(words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?);
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let bad = || format!("`{word}` is not understood in the fault `{text}`");
+            fault = match name {
+                "nth" => fault.nth(value.parse().map_err(|_| bad())?),
+                "every" => fault.every(value.parse().map_err(|_| bad())?),
+                "chance" => {
+                    let (chance, seed) = value.split_once('/').unwrap_or((value, "1"));
+                    fault.probability(chance.parse().map_err(|_| bad())?, seed.parse().map_err(|_| bad())?)
+                }
+                "code" => fault.answer(CUresult(value.parse().map_err(|_| bad())?)),
+                "once" => fault.once(),
+                "on" => fault.from_then_on(),
+                "after" => fault.after_the_work(),
+                "block" => fault.block(),
+                "poison" => fault.poison(),
+                "context" => fault.fails_context(),
+                "thread" => fault.in_thread(value),
+                _ => return Err(bad()),
+            };
+        }
+        Ok(fault)
+    }
+
+    /// Whether the fault strikes at this call.
+    fn strikes(&mut self, call: &Call) -> bool {
+        if !matches(&self.pattern, call.name()) {
+            return false;
+        }
+        if self.thread.as_ref().is_some_and(|name| *name != thread::name(thread::number())) {
+            return false;
+        }
+        self.seen += 1;
+        if self.limit.is_some_and(|limit| self.struck >= limit) {
+            return false;
+        }
+        let strikes = (self.persistent && self.struck > 0)
+            || match self.when {
+                When::Always => true,
+                When::Nth(n) => self.seen == n,
+                When::Every(k) => self.seen.is_multiple_of(k),
+                When::Chance(of_a_million, _) => {
+                    // Xorshift: enough for tests, and the same on every machine.
+                    self.random |= 1;
+                    self.random ^= self.random << 13;
+                    self.random ^= self.random >> 7;
+                    self.random ^= self.random << 17;
+                    self.random % 1_000_000 < u64::from(of_a_million)
+                }
+            };
+        self.struck += u64::from(strikes);
+        strikes
+    }
+}
+
+/// Whether a name matches a pattern with `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => {
+            let Some(tail) = name.strip_prefix(head) else { return false };
+            (0..=tail.len()).any(|at| matches(rest, &tail[at..]))
+        }
+    }
+}
+
+/// What is to happen to a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) instead: Option<CUresult>,
+    pub(crate) after: Option<CUresult>,
+    pub(crate) block: bool,
+    pub(crate) poison: bool,
+    pub(crate) fails_context: Option<CUresult>,
+}
+
+impl Verdict {
+    pub(crate) fn injected(self) -> bool {
+        self.instead.is_some() || self.after.is_some() || self.block
+    }
+}
+
+/// The faults of a machine.
+pub(crate) struct Faults {
+    rules: Vec<Fault>,
+    pub(crate) struck: u64,
+    /// How often blocked calls were released.
+    pub(crate) releases: u64,
+    pub(crate) blocked: usize,
+}
+
+impl Faults {
+    pub(crate) const fn new() -> Self {
+        Self { rules: Vec::new(), struck: 0, releases: 0, blocked: 0 }
+    }
+
+    pub(crate) fn add(&mut self, fault: Fault) {
+        self.rules.push(fault);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Looks at all rules, so that each counts its calls; the first that strikes decides.
+    pub(crate) fn judge(&mut self, call: &Call) -> Verdict {
+        let mut verdict = Verdict::default();
+        for rule in &mut self.rules {
+            if !rule.strikes(call) || verdict.injected() {
+                continue;
+            }
+            let code = match rule.what {
+                What::Instead(code) => {
+                    verdict.instead = Some(code);
+                    Some(code)
+                }
+                What::After(code) => {
+                    verdict.after = Some(code);
+                    Some(code)
+                }
+                What::Block => {
+                    verdict.block = true;
+                    None
+                }
+            };
+            verdict.poison = rule.poison;
+            verdict.fails_context = code.filter(|_| rule.fails_context);
+            self.struck += 1;
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        assert!(matches("cuEventRecord", "cuEventRecord"));
+        assert!(!matches("cuEventRecord", "cuEventRecord_ptsz"));
+        assert!(matches("cuEvent*", "cuEventRecord_ptsz"));
+        assert!(matches("*", "cuInit"));
+        assert!(matches("cu*Destroy*", "cuStreamDestroy_v2"));
+        assert!(!matches("cu*Destroy", "cuStreamDestroy_v2"));
+        assert!(matches("*_v2", "cuStreamDestroy_v2"));
+    }
+
+    #[test]
+    fn text() {
+        let fault = Fault::from_text("cuEvent*:nth=3:code=2:on:thread=main").unwrap();
+        assert_eq!((fault.when, fault.what), (When::Nth(3), What::Instead(CUresult(2))));
+        assert!(fault.persistent);
+        assert_eq!(fault.thread.as_deref(), Some("main"));
+        assert!(Fault::from_text("").is_err());
+        assert!(Fault::from_text("cuInit:sometimes").is_err());
+        assert!(Fault::from_text("cuInit:nth=x").is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! What is alive on a machine, for tests that look for leaks.
+
+use core::fmt;
+
+use crate::handles::Table;
+use crate::machine::Machine;
+
+/// How much there is of what a program has to give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Live {
+    /// Retains of primary contexts that were not released.
+    pub retains: usize,
+    /// Contexts that were created and not destroyed; primary ones are counted by their retains.
+    pub contexts: usize,
+    /// Streams that were created and not destroyed.
+    pub streams: usize,
+    /// Events that were created or imported, and not destroyed.
+    pub events: usize,
+    /// Slots of interprocess events that are taken.
+    pub ipc_slots: usize,
+    /// Captures that were begun and not ended.
+    pub captures: usize,
+    /// Graphs that were not destroyed.
+    pub graphs: usize,
+    /// Executable graphs that were not destroyed.
+    pub graph_execs: usize,
+    /// Pieces of device and host memory that were not freed.
+    pub allocations: usize,
+}
+
+impl Live {
+    /// Whether nothing is.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl fmt::Display for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.retains, "retain of a primary context", "retains of primary contexts"),
+            (self.contexts, "context", "contexts"),
+            (self.streams, "stream", "streams"),
+            (self.events, "event", "events"),
+            (self.ipc_slots, "interprocess slot", "interprocess slots"),
+            (self.captures, "capture", "captures"),
+            (self.graphs, "graph", "graphs"),
+            (self.graph_execs, "executable graph", "executable graphs"),
+            (self.allocations, "piece of memory", "pieces of memory"),
+        ];
+        let mut separator = "";
+        for (count, one, many) in parts.into_iter().filter(|(count, ..)| *count > 0) {
+            write!(f, "{separator}{count} {}", if count == 1 { one } else { many })?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
+    }
+}
+
+/// How many of a kind a report names.
+const NAMED: usize = 8;
+
+/// Counts what is alive, and says which.
+pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
+    let control = machine.hooks.control();
+    let origin = |born: u64| match control.log.find(born) {
+        Some(record) => format!("made by {record}"),
+        None => format!("made by call {born}"),
+    };
+    let state = machine.lock();
+    let live = Live {
+        retains: state.live_retains(),
+        contexts: state.live_created_contexts(),
+        streams: state.live_streams(),
+        events: state.events.len(),
+        ipc_slots: state.live_ipc_slots(),
+        captures: state.live_captures(),
+        graphs: state.graphs.len(),
+        graph_execs: state.execs.len(),
+        allocations: state.memory.len(),
+    };
+    let mut text = String::new();
+    let mut name = |kind: &str, handles: Vec<(u64, u64)>| {
+        for (handle, born) in handles.iter().take(NAMED) {
+            text.push_str(&format!("\n  {kind} {handle:#x}, {}", origin(*born)));
+        }
+        if handles.len() > NAMED {
+            text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
+        }
+    };
+    name("context", which(&state.contexts, |context| context.alive && !context.is_primary()));
+    name("stream", which(&state.streams, |stream| stream.created && !stream.destroyed));
+    name("event", which(&state.events, |_| true));
+    name("graph", which(&state.graphs, |_| true));
+    name("executable graph", which(&state.execs, |_| true));
+    (live, text)
+}
+
+fn which<T>(table: &Table<T>, alive: impl Fn(&T) -> bool) -> Vec<(u64, u64)> {
+    table.iter().filter(|(_, value)| alive(value)).map(|(index, _)| (table.handle(index), table.born(index))).collect()
+}

@@ -1,0 +1,350 @@
+//! What a test can do with the driver: the log, leak checks, faults, time, the seeded scheduler, the special times.
+
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
+mod common;
+
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use common::*;
+use cuda_events::sys::*;
+use cuda_soft_driver::{Builder, Fault, Rules, Scheduler, SoftDriver, Time};
+
+const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
+
+fn fault(pattern: &str, code: u32) -> Fault {
+    Fault::on(pattern).answer(CUresult(code))
+}
+
+#[test]
+fn the_log_has_calls_arguments_results_and_threads() {
+    let raw = Raw::with(SoftDriver::builder().log(3));
+    let event = raw.event(NO_TIMING);
+    raw.record(event, legacy());
+    assert_eq!(raw.query(event), OK);
+    assert_eq!(raw.query(null_mut()), INVALID_HANDLE);
+    let log = raw.soft.log();
+    let names: Vec<_> = log.iter().map(|record| record.function).collect();
+    assert_eq!(names, ["cuEventRecord", "cuEventQuery", "cuEventQuery"]);
+    assert_eq!(log[0].arguments, [event.addr() as u64, 1]);
+    assert_eq!((log[0].result.0, log[2].result.0), (OK, INVALID_HANDLE));
+    assert_eq!(log[1].number, log[0].number + 1);
+    assert_eq!(log[2].number, raw.soft.calls());
+    assert!(log[0].at <= log[1].at);
+    assert!(log[0].to_string().contains("the_log_has_calls_arguments_results_and_threads] cuEventRecord(0xe7"));
+    raw.soft.clear_log();
+    assert!(raw.soft.log().is_empty());
+}
+
+#[test]
+fn leaks_are_counted_and_told() {
+    let raw = Raw::bare(SoftDriver::builder().log(100));
+    assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
+    raw.soft.assert_no_leaks();
+    let context = raw.retain(0);
+    raw.set_current(context);
+    let (stream, event) = (raw.stream(0), raw.event(CU_EVENT_INTERPROCESS | NO_TIMING));
+    // Default streams are nobody's to give back.
+    raw.sync(legacy());
+    raw.sync(per_thread());
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 8) }.0, OK);
+    let live = raw.soft.live();
+    assert_eq!((live.retains, live.contexts, live.streams, live.events), (1, 0, 1, 1));
+    assert_eq!((live.ipc_slots, live.allocations, live.graphs), (1, 1, 0));
+    let report = raw.soft.leak_report();
+    assert!(
+        report.starts_with("1 retain of a primary context, 1 stream, 1 event, 1 interprocess slot, 1 piece of memory")
+    );
+    assert!(report.contains("stream 0x57") && report.contains("cuStreamCreate("), "{report}");
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
+    assert!(failed.is_err());
+    unsafe {
+        // A stream with work is given back all the same.
+        let latch = raw.latch(stream);
+        assert_eq!((raw.cuStreamDestroy_v2)(stream).0, OK);
+        assert_eq!(raw.soft.live().streams, 0);
+        latch.release();
+        assert_eq!((raw.cuEventDestroy_v2)(event).0, OK);
+        assert_eq!((raw.cuMemFree_v2)(memory).0, OK);
+        assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+    }
+    raw.soft.assert_no_leaks();
+}
+
+#[test]
+fn faults_strike_when_they_are_told_to() {
+    let raw = Raw::new();
+    let event = raw.event(NO_TIMING);
+    let stream = raw.stream(1);
+    let codes = |count: usize| -> Vec<u32> { (0..count).map(|_| raw.query(event)).collect() };
+    raw.soft.inject(fault("cuEventQuery", 7).nth(2));
+    assert_eq!(codes(4), [OK, 7, OK, OK]);
+    raw.soft.clear_faults();
+    raw.soft.inject(fault("cuEventQuery", 7).nth(2).from_then_on());
+    assert_eq!(codes(4), [OK, 7, 7, 7]);
+    raw.soft.clear_faults();
+    raw.soft.inject(fault("cuEvent*", 7).every(2));
+    assert_eq!(codes(5), [OK, 7, OK, 7, OK]);
+    raw.soft.clear_faults();
+    raw.soft.inject(fault("cuEventQuery", 7).once());
+    assert_eq!(codes(2), [7, OK]);
+    raw.soft.clear_faults();
+    let chance = || {
+        raw.soft.inject(fault("*", 7).probability(0.5, 42));
+        let codes = codes(100);
+        raw.soft.clear_faults();
+        codes
+    };
+    let struck = chance();
+    assert_eq!(chance(), struck, "the same again from the same seed");
+    assert!((20..80).contains(&struck.iter().filter(|code| **code == 7).count()));
+    raw.soft.inject(fault("cuEventQuery", 7).in_thread("somebody else"));
+    assert_eq!(codes(1), [OK]);
+    std::thread::scope(|scope| {
+        let (raw, event) = (&raw, event.expose_provenance());
+        let query = move || raw.query(std::ptr::with_exposed_provenance_mut(event));
+        let other = std::thread::Builder::new().name("somebody else".into()).spawn_scoped(scope, query).unwrap();
+        assert_eq!(other.join().unwrap(), 7);
+    });
+    raw.soft.clear_faults();
+
+    // Instead of the work, or after it.
+    let mut made = stream;
+    raw.soft.inject(fault("cuStreamCreate", 2));
+    assert_eq!(unsafe { (raw.cuStreamCreate)(&mut made, 0) }.0, 2);
+    assert_eq!((made, raw.soft.live().streams), (stream, 1), "untouched");
+    raw.soft.clear_faults();
+    raw.soft.inject(fault("cuStreamCreate", 2).poison());
+    assert_eq!(unsafe { (raw.cuStreamCreate)(&mut made, 0) }.0, 2);
+    assert_eq!(made.addr(), 0xA5A5_A5A5_A5A5_A5A5);
+    raw.soft.clear_faults();
+    raw.soft.inject(fault("cuStreamCreate", 2).after_the_work());
+    assert_eq!(unsafe { (raw.cuStreamCreate)(&mut made, 0) }.0, 2);
+    assert_eq!(raw.soft.live().streams, 2);
+    raw.soft.clear_faults();
+    assert!(raw.soft.injected() > 10);
+}
+
+#[test]
+fn a_call_can_be_held() {
+    let raw = Raw::new();
+    let event = raw.event(NO_TIMING);
+    raw.soft.inject(Fault::on("cuEventQuery").block().once());
+    std::thread::scope(|scope| {
+        let (raw, event) = (&raw, event.expose_provenance());
+        let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
+        while raw.soft.blocked() == 0 {
+            std::thread::yield_now();
+        }
+        assert!(!held.is_finished());
+        assert_eq!(raw.soft.release(), 1);
+        assert_eq!(held.join().unwrap(), OK);
+    });
+}
+
+#[test]
+fn a_context_that_failed_stays_so() {
+    let raw = Raw::new();
+    let (stream, waiting) = (raw.stream(1), raw.stream(1));
+    let (event, done) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
+    raw.record(done, stream);
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let latch = raw.latch(stream);
+    latch.reached();
+    let notes = ran.clone();
+    raw.host(stream, move || notes.lock().unwrap().push("a host function"));
+    static STATUS: Mutex<Option<u32>> = Mutex::new(None);
+    unsafe extern "C" fn callback(_: CUstream, status: CUresult, _: *mut std::ffi::c_void) {
+        *STATUS.lock().unwrap() = Some(status.0);
+    }
+    assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), null_mut(), 0) }.0, OK);
+    raw.record(event, stream);
+    raw.wait(waiting, event);
+    raw.soft.fail_contexts(CUresult(719));
+    latch.release();
+    let mut out = null_mut();
+    unsafe {
+        assert_eq!(raw.query(done), 719);
+        assert_eq!((raw.cuEventSynchronize)(event).0, 719);
+        assert_eq!((raw.cuStreamQuery)(stream).0, 719);
+        assert_eq!((raw.cuEventCreate)(&mut out, 0).0, 719);
+        assert_eq!((raw.cuStreamSynchronize)(legacy()).0, 719);
+        assert_eq!((raw.cuEventDestroy_v2)(event).0, 719);
+        let mut context = null_mut();
+        assert_eq!((raw.cuCtxGetCurrent)(&mut context).0, OK);
+        assert_eq!((raw.cuCtxSetCurrent)(context).0, OK);
+        while STATUS.lock().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert_eq!(*STATUS.lock().unwrap(), Some(719), "callbacks are told");
+        assert!(ran.lock().unwrap().is_empty(), "host functions are left out");
+        assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+        assert_eq!((raw.cuDevicePrimaryCtxRetain)(&mut context, 0).0, 719, "only a new process recovers");
+    }
+    // The same by a fault: the call's own context.
+    let raw = Raw::new();
+    let event = raw.event(0);
+    raw.soft.inject(fault("cuEventRecord", 700).once().fails_context());
+    assert_eq!(unsafe { (raw.cuEventRecord)(event, legacy()) }.0, 700);
+    assert_eq!(raw.query(event), 700);
+}
+
+#[test]
+fn lookups_can_lie() {
+    let raw = Raw::bare(SoftDriver::builder().without("cuStreamGetId").null_lookup("cuStreamGetDevice"));
+    assert!(raw.soft.resolve(c"cuStreamGetId").is_null());
+    assert!(raw.cuStreamGetId.is_none());
+    let ask = raw.cuGetProcAddress_v2.unwrap();
+    let mut function = std::ptr::without_provenance_mut(1);
+    let mut status = CUdriverProcAddressQueryResult(9);
+    let name = c"cuStreamGetDevice".as_ptr().cast();
+    assert_eq!(unsafe { ask(name, &mut function, 13000, 0, &mut status) }.0, OK);
+    assert!(function.is_null());
+    assert_eq!(status.0, 0);
+    let soft = SoftDriver::builder().without("cuEventRecord").build();
+    assert!(soft.try_driver(&cuda_events::LoadOptions::new()).is_err());
+    let stub = Raw::bare(SoftDriver::builder().init_result(CUresult::CUDA_ERROR_STUB_LIBRARY));
+    assert_eq!(unsafe { (stub.cuInit)(0) }.0, 34);
+    let wrong = Raw::bare(SoftDriver::builder().lookup_as("cuEventElapsedTime", "cuEventQuery"));
+    let expected: *const () = wrong.cuEventQuery as *const ();
+    assert_eq!(wrong.cuEventElapsedTime as *const (), expected);
+}
+
+#[test]
+fn after_the_shutdown_and_after_the_drop() {
+    let raw = Raw::new();
+    let event = raw.event(0);
+    raw.soft.shut_down();
+    assert_eq!(raw.query(event), DEINITIALIZED);
+    assert_eq!(unsafe { (raw.cuInit)(0) }.0, DEINITIALIZED);
+    let query: unsafe extern "C" fn(CUevent) -> CUresult = raw.cuEventQuery;
+    drop(raw);
+    let code = unsafe { query(event) }.0;
+    // Another test may have the slot by now: then the handle is a foreign one there.
+    assert!(matches!(code, DEINITIALIZED | NOT_INITIALIZED | INVALID_HANDLE), "{code}");
+}
+
+#[test]
+fn virtual_time_is_what_the_work_takes() {
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    let stream = raw.stream(0);
+    let (start, end) = (raw.event(0), raw.event(0));
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 1 << 20) }.0, OK);
+    raw.record(start, stream);
+    raw.soft.advance(Duration::from_millis(5));
+    raw.record(end, stream);
+    assert!((raw.elapsed(start, end).unwrap() - 5.0).abs() < 1e-3);
+    raw.record(start, stream);
+    assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 1 << 20, stream) }.0, OK);
+    raw.record(end, stream);
+    raw.sync(stream);
+    assert!((raw.elapsed(start, end).unwrap() - 1024e-6).abs() < 1e-4);
+}
+
+#[test]
+fn calls_can_take_longer() {
+    let raw = Raw::with(SoftDriver::builder().latency(Duration::from_micros(300)));
+    let event = raw.event(NO_TIMING);
+    let began = Instant::now();
+    for _ in 0..10 {
+        raw.query(event);
+    }
+    assert!(began.elapsed() >= Duration::from_millis(3));
+}
+
+#[test]
+fn host_functions_can_be_held_back() {
+    let raw = Raw::new();
+    let stream = raw.stream(0);
+    raw.soft.hold_host_functions(true);
+    raw.host(stream, || {});
+    assert!(raw.busy(stream));
+    raw.soft.hold_host_functions(false);
+    raw.sync(stream);
+}
+
+#[test]
+fn strict_rules_refuse_every_call_in_a_host_function() {
+    let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
+    let stream = raw.stream(0);
+    let (query, event) = (raw.cuEventQuery, raw.event(0).expose_provenance());
+    let code = Arc::new(Mutex::new(None));
+    let answer = code.clone();
+    raw.host(stream, move || {
+        let code = unsafe { query(std::ptr::with_exposed_provenance_mut(event)) };
+        *answer.lock().unwrap() = Some(code.0);
+    });
+    raw.sync(stream);
+    assert_eq!(*code.lock().unwrap(), Some(NOT_PERMITTED));
+}
+
+/// The order in which independent work is done under a seed.
+fn order(seed: u64) -> Vec<usize> {
+    let raw = Raw::with(SoftDriver::builder().scheduler(Scheduler::Seeded(seed)));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let streams: Vec<CUstream> = (0..4).map(|_| raw.stream(1)).collect();
+    for round in 0..4 {
+        for (number, stream) in streams.iter().enumerate() {
+            let order = order.clone();
+            raw.host(*stream, move || order.lock().unwrap().push(10 * number + round));
+        }
+    }
+    for stream in streams {
+        raw.sync(stream);
+    }
+    let order = order.lock().unwrap().clone();
+    for number in 0..4 {
+        let own: Vec<usize> = order.iter().copied().filter(|entry| entry / 10 == number).collect();
+        assert_eq!(own, (0..4).map(|round| 10 * number + round).collect::<Vec<_>>(), "in order within a stream");
+    }
+    order
+}
+
+#[test]
+fn a_seed_makes_an_order_and_makes_it_again() {
+    let first = order(1);
+    assert_eq!(first.len(), 16);
+    assert_eq!(order(1), first);
+    assert_eq!(order(1), first);
+    assert!((2..10).any(|seed| order(seed) != first), "another seed, another order");
+}
+
+#[test]
+fn seeded_work_is_done_without_calls_too() {
+    let raw = Raw::with(SoftDriver::builder().scheduler(Scheduler::Seeded(3)));
+    let (one, two) = (raw.stream(1), raw.stream(0));
+    let event = raw.event(NO_TIMING);
+    let latch = raw.latch(one);
+    raw.record(event, one);
+    raw.wait(two, event);
+    raw.record(event, legacy());
+    // Nobody calls the driver until the latch was reached.
+    latch.reached();
+    latch.release();
+    let (sent, received) = std::sync::mpsc::channel();
+    raw.host(two, move || sent.send(()).unwrap());
+    received.recv().unwrap();
+    assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
+    assert_eq!(raw.query(event), OK);
+}
+
+#[test]
+fn settings_as_text() {
+    let raw = Raw::bare(Builder::from_text("devices=2,version=12.0,fault=cuDeviceGet:code=46").unwrap());
+    let mut count = 0;
+    let mut device = 0;
+    unsafe {
+        assert_eq!((raw.cuInit)(0).0, OK);
+        assert_eq!((raw.cuDeviceGetCount)(&mut count).0, OK);
+        assert_eq!((raw.cuDeviceGet)(&mut device, 0).0, 46);
+    }
+    assert_eq!(count, 2);
+    assert!(raw.cuEventElapsedTime_v2.is_none());
+}
