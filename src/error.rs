@@ -59,6 +59,16 @@ pub enum Error {
         /// The device of the stream's, or the second event's, context.
         other_device: u32,
     },
+    /// A stream can wait only for those [interprocess](crate::EventFlags::INTERPROCESS) events that belong to its own
+    /// context. The driver was not asked: it crashes over such a wait. Ordinary events may belong to any context.
+    WaitAcrossContexts {
+        /// The call that was not made.
+        function: Function,
+        /// The device of the event's context.
+        event_device: u32,
+        /// The device of the context that was to wait.
+        other_device: u32,
+    },
     /// Elapsed time needs both events created with [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
@@ -130,6 +140,7 @@ impl Error {
             | Self::NodeOfOtherGraph { function }
             | Self::OtherCapture { function }
             | Self::ContextMismatch { function, .. }
+            | Self::WaitAcrossContexts { function, .. }
             | Self::TimingDisabled { function, .. }
             | Self::NotRecorded { function, .. }
             | Self::NotReady { function, .. } => Some(function),
@@ -214,6 +225,18 @@ impl fmt::Display for Error {
                     write!(f, "a context of device {event_device}, the {other} to one of device {other_device}")?;
                 }
                 f.write_str("; both must belong to one context")
+            }
+            Self::WaitAcrossContexts { function, event_device, other_device } => {
+                write!(f, "{function} was not called: the interprocess event belongs to ")?;
+                if event_device == other_device {
+                    write!(f, "another context of device {event_device}")?;
+                } else {
+                    write!(f, "a context of device {event_device}, not {other_device}")?;
+                }
+                f.write_str(
+                    ", and the driver crashes over such a wait; wait in a stream of the event's context, and let the other \
+                     stream wait for that one with wait_stream",
+                )
             }
             Self::TimingDisabled { function, code } => write!(
                 f,

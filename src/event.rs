@@ -113,7 +113,8 @@ impl Event {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live event of `context`, and nobody else may destroy it.
+    /// `raw` must be a live event of `context`, and nobody else may destroy it. `flags` must have
+    /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from another process.
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         fork::note_initialised();
         Self(BorrowedEvent::new(context, raw, flags, false))
@@ -191,7 +192,8 @@ impl BorrowedEvent {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped. `flags` as for
+    /// [`Event::from_raw`].
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         fork::note_initialised();
         Self::new(context, raw, flags, false)
@@ -344,6 +346,25 @@ impl BorrowedEvent {
         }
     }
 
+    /// An error for a wait that the driver would crash over: for an interprocess event of another context.
+    #[inline(always)]
+    pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
+        if self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting {
+            return Err(self.wait_error(function, waiting));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_error(&self, function: Function, waiting: &Context) -> Error {
+        Error::WaitAcrossContexts {
+            function,
+            event_device: self.context.device().ordinal(),
+            other_device: waiting.device().ordinal(),
+        }
+    }
+
     /// The error for an event whose context is not `other`.
     pub(crate) fn mismatch(&self, other: &Context, function: Function, code: CUresult) -> Error {
         Error::ContextMismatch {
@@ -385,19 +406,21 @@ impl BorrowedEvent {
 #[allow(unsafe_code)]
 impl Context {
     /// Makes all work that is put into any stream of the context from now on wait for the event's last record; the
-    /// calling thread does not wait. The event may belong to another context. CUDA 12.5.
+    /// calling thread does not wait. The event may belong to another context, unless it is an interprocess event. CUDA
+    /// 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the driver answers;
-    /// [`Error::ForkedChild`].
+    /// [`Error::Unsupported`]; [`Error::WaitAcrossContexts`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the
+    /// driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
         const FUNCTION: Function = Function::cuCtxWaitEvent;
         self.driver().check_fork(FUNCTION)?;
         let wait = self.driver().require(FUNCTION, self.driver().symbols().cuCtxWaitEvent)?;
+        event.check_wait(FUNCTION, self)?;
         // SAFETY: context and event are alive as long as their references are.
         Error::check(FUNCTION, unsafe { wait(self.as_raw(), event.raw) })
     }

@@ -78,6 +78,18 @@ fn texts() -> Vec<(Error, &'static str)> {
              device 2, the other event to one of device 1; both must belong to one context",
         ),
         (
+            Error::WaitAcrossContexts { function: Function::cuStreamWaitEvent, event_device: 0, other_device: 0 },
+            "cuStreamWaitEvent was not called: the interprocess event belongs to another context of device 0, and the \
+             driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
+             that one with wait_stream",
+        ),
+        (
+            Error::WaitAcrossContexts { function: Function::cuCtxWaitEvent, event_device: 0, other_device: 1 },
+            "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device 0, not 1, and the \
+             driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
+             that one with wait_stream",
+        ),
+        (
             Error::TimingDisabled { function: ELAPSED, code: HANDLE },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events takes no time \
              stamps; create both with EventFlags::TIMING, which interprocess events cannot have",

@@ -12,7 +12,8 @@ use common::counting::{calls, counting};
 use common::{Door, Gpu, Latch, check, current};
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
-    Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions, Uuid,
+    BorrowedStream, Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream,
+    StreamOptions, Uuid,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -462,6 +463,14 @@ fn an_event_of_another_device_that_is_visible_is_refused_with_its_ordinal() {
         assert_eq!(refused, refusal(Some(own as u16), other as u16));
         let refused = import(&contexts[own], &of_device(&descriptor(&event), uuids[other])).map(drop);
         assert_eq!(refused, refusal(Some(other as u16), own as u16));
+        // A stream of the other device cannot wait for it either; for an ordinary event it can.
+        let stream = Stream::new(&contexts[other], StreamOptions::new()).expect("a stream");
+        let (event_device, other_device) = (own as u32, other as u32);
+        let function = Function::cuStreamWaitEvent;
+        let refused = Err(Error::WaitAcrossContexts { function, event_device, other_device });
+        assert_eq!(stream.wait_event(&event), refused);
+        let ordinary = Event::new(&contexts[own], EventFlags::empty()).expect("an event");
+        assert_eq!(stream.wait_event(&ordinary), Ok(()));
     }
 }
 
@@ -565,9 +574,19 @@ fn an_import_belongs_to_the_named_context() {
         let function = Function::cuEventRecord;
         let refused = Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
         assert_eq!(event.record(&foreign), Err(refused));
-        // Waits may cross contexts.
-        assert_eq!(foreign.wait_event(&event), Ok(()));
-        assert_eq!(foreign.synchronize(), Ok(()));
+        // Drivers crash over such a wait, so they are not asked.
+        for event in [event, interprocess(&gpu)] {
+            let refused = |function| Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 });
+            assert_eq!(foreign.wait_event(&event), refused(Function::cuStreamWaitEvent));
+            let default = BorrowedStream::legacy_default(&other);
+            assert_eq!(default.wait_event(&event), refused(Function::cuStreamWaitEvent));
+            assert_eq!(other.wait_event(&event), refused(Function::cuCtxWaitEvent));
+            // The way that the error names.
+            let own = gpu.stream();
+            assert_eq!(own.wait_event(&event), Ok(()));
+            assert_eq!(foreign.wait_stream(&own), Ok(()));
+            assert_eq!(foreign.synchronize(), Ok(()));
+        }
     }
     // SAFETY: created above, and what was made in it is gone.
     check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });

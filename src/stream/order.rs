@@ -32,12 +32,12 @@ impl BorrowedStream {
     /// Makes all work that is put into this stream from now on wait for the event's last record; the calling thread
     /// does not wait.
     ///
-    /// The event may belong to another context, another device or another process. If it was never recorded there is
-    /// nothing to wait for: a record that comes later is not seen.
+    /// The event may belong to another context or another device, unless it is an interprocess event: that must belong to
+    /// the stream's context. If it was never recorded there is nothing to wait for: a record that comes later is not seen.
     ///
     /// # Errors
     ///
-    /// What the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
+    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
@@ -68,6 +68,7 @@ impl BorrowedStream {
     #[inline(always)]
     fn wait(&self, event: &BorrowedEvent, flags: u32) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamWaitEvent;
+        event.check_wait(FUNCTION, self.context())?;
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         let code = self.call(FUNCTION, || unsafe {
             (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)

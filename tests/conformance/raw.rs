@@ -368,16 +368,16 @@ impl Raw {
             let _ = receiver.recv();
         });
         must("cuLaunchHostFunc", code);
-        Latch(Some(release))
+        Latch(release)
     }
 }
 
 /// What holds a stream.
-pub struct Latch(Option<SyncSender<()>>);
+pub struct Latch(SyncSender<()>);
 
 impl Latch {
-    pub fn release(mut self) {
-        self.0 = None;
+    pub fn release(self) {
+        drop(self.0);
     }
 }
 

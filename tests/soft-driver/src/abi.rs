@@ -22,3 +22,27 @@ pub(crate) const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
 pub(crate) const CONTEXT_IS_DESTROYED: CUresult = CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED;
 pub(crate) const NOT_PERMITTED: CUresult = CUresult::CUDA_ERROR_NOT_PERMITTED;
 pub(crate) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
+
+/// The parameters of a host node (`CUDA_HOST_NODE_PARAMS`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct HostNodeParams {
+    /// What is called.
+    pub function: CUhostFn,
+    /// What it is given.
+    pub user_data: *mut core::ffi::c_void,
+}
+
+/// How a graph is instantiated, and how that went (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct InstantiateParams {
+    /// As for `cuGraphInstantiateWithFlags`.
+    pub flags: u64,
+    /// Where an upload would go.
+    pub upload_stream: CUstream,
+    /// The node that was at fault.
+    pub error_node: CUgraphNode,
+    /// The result: 0 is success.
+    pub result: u32,
+}

@@ -379,7 +379,8 @@ pub(crate) fn stream_begin_capture_to_graph(
 
 pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
     let mut state = call.ready()?;
-    graph.put(core::ptr::null_mut())?;
+    // NULL is taken: a program that asked for the graph while it was being made has it already.
+    graph.put_if(core::ptr::null_mut());
     let stream = state.stream(call, stream)?;
     let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
     let capture = state.captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
@@ -398,7 +399,10 @@ pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgr
     let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
     match failure {
         Some(code) => Err(code),
-        None => graph.put(state.graph_handle(made)),
+        None => {
+            graph.put_if(state.graph_handle(made));
+            Ok(())
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::entry::Call;
 use crate::event::EventState;
 use crate::handles::Kind;
 use crate::ipc;
+use crate::limits::Settings;
 use crate::machine::{Locked, Machine, State};
 use crate::thread;
 
@@ -35,6 +36,7 @@ pub(crate) struct Context {
     pub(crate) failed: Option<CUresult>,
     pub(crate) legacy: Option<u32>,
     pub(crate) per_thread: BTreeMap<u32, u32>,
+    pub(crate) settings: Settings,
     /// Streams with work.
     pub(crate) busy: BTreeSet<u32>,
     pub(crate) ipc: Option<ipc::Exporter>,
@@ -96,6 +98,7 @@ impl State {
             failed: None,
             legacy: None,
             per_thread: BTreeMap::new(),
+            settings: Settings::default(),
             busy: BTreeSet::new(),
             ipc: None,
             gates: Vec::new(),

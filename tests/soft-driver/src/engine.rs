@@ -14,8 +14,10 @@ use crate::abi::*;
 use crate::config::{Rules, Scheduler};
 use crate::ipc;
 use crate::machine::{Locked, Machine, State};
-use crate::memory::{MemoryWork, ValueWait, ValueWrite};
+use crate::memory::MemoryWork;
+use crate::objects::{Deferred, Destroy};
 use crate::thread;
+use crate::values::{ValueWait, ValueWrite};
 
 /// The completion of one record: made by the record, shared by everything that then waits for it.
 #[derive(Debug)]
@@ -74,8 +76,10 @@ pub(crate) enum Task {
 }
 
 enum Work {
-    Host(HostCall, CUresult),
+    Host(HostCall),
     Memory(MemoryWork),
+    /// The end of a user object; of no stream.
+    Destroy(Destroy),
 }
 
 struct Job {
@@ -102,6 +106,8 @@ pub(crate) struct Engine {
     /// Jobs that a thread is doing.
     pub(crate) running: usize,
     next_point: u64,
+    /// User objects that launches under way keep.
+    pub(crate) deferred: Deferred,
     /// Threads that wait for a context or a stream to have no work.
     pub(crate) idle_waiters: usize,
     /// The seeded scheduler's state.
@@ -128,6 +134,7 @@ impl Engine {
             ticker_threads: 0,
             running: 0,
             next_point: 0,
+            deferred: Vec::new(),
             idle_waiters: 0,
             random: 0,
             hold_host_functions: false,
@@ -292,11 +299,9 @@ impl State {
                 self.engine.ready.extend(waiting);
             }
             Task::Host(call) => {
-                let status = failed.unwrap_or(SUCCESS);
-                // After an error host functions are left out; the old callbacks are told.
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
                     self.streams[stream].queue.push_front(Task::Running);
-                    self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call, status) });
+                    self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call) });
                     machine.host.notify_one();
                     return false;
                 }
@@ -331,6 +336,11 @@ impl State {
         }
         if let Some(streams) = self.engine.parked.remove(&point.id) {
             self.engine.ready.extend(streams);
+        }
+        if !self.engine.deferred.is_empty() {
+            for (_, references) in self.engine.deferred.extract_if(.., |(last, _)| last.is_done()).collect::<Vec<_>>() {
+                self.release_objects(references);
+            }
         }
         if point.wanted.load(Ordering::Relaxed) && self.waiters > 0 {
             machine.done.notify_all();
@@ -370,6 +380,18 @@ impl State {
 
     pub(crate) fn has_shared_waits(&self) -> bool {
         !self.engine.shared_waits.is_empty()
+    }
+
+    /// Why the context of a stream failed, if it did.
+    fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
+        let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
+        self.contexts[entry.context].failed
+    }
+
+    /// Has a user object destroyed by the thread of the host functions.
+    pub(crate) fn destroy_later(&mut self, machine: &'static Machine, destroy: Destroy) {
+        self.engine.host_queue.push_back(Job { stream: u32::MAX, id: 0, work: Work::Destroy(destroy) });
+        machine.host.notify_one();
     }
 
     /// A thread for host functions, before the first one is queued.
@@ -433,21 +455,25 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let job = if state.engine.hold_host_functions { None } else { state.engine.host_queue.pop_front() };
-        let Some(Job { stream, id, work: Work::Host(call, status) }) = job else {
+        let Some(Job { stream, id, work }) = job else {
             state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
         state.engine.running += 1;
+        let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
         drop(state);
         machine.hooks.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
-        // SAFETY: the program handed this function and this pointer to the driver for exactly this call.
+        // SAFETY: the program handed these functions and pointers to the driver for exactly these calls.
         unsafe {
-            match call {
-                HostCall::Function(function, data) => function(data.0),
-                HostCall::Callback(function, stream, data) => {
+            match work {
+                // After an error host functions are left out; the old callbacks are told.
+                Work::Host(HostCall::Function(function, data)) if status == SUCCESS => function(data.0),
+                Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
+                Work::Host(HostCall::Callback(function, stream, data)) => {
                     function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
                 }
+                Work::Destroy(Destroy(function, data)) => function(data.0),
             }
         }
         thread::with(machine.slot, epoch, |on| on.in_host_function = false);

@@ -113,6 +113,10 @@ fn by_base(name: &[u8]) -> &'static [usize] {
     let index = INDEX.get_or_init(|| {
         let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (id, export) in EXPORTS.iter().enumerate() {
+            // That twin is there for programs that link to it; what is looked up is the function itself.
+            if export.name == "cuGetProcAddress_v2_ptsz" {
+                continue;
+            }
             index.entry(export.base().as_bytes()).or_default().push(id);
         }
         index
@@ -192,6 +196,8 @@ pub(crate) fn get_proc_address(
     status: Ptr<CUdriverProcAddressQueryResult>,
 ) -> Answer {
     type Status = CUdriverProcAddressQueryResult;
+    // The twin is what the default means in a program that is built for per-thread default streams.
+    let flags = if call.per_thread && flags == 0 { 2 } else { flags };
     let (address, result) = match proc_address(call, symbol, function, version, flags)? {
         Found::Function(address) => (address, Status::CU_GET_PROC_ADDRESS_SUCCESS),
         Found::NoSuchName => (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
@@ -265,7 +271,8 @@ pub(crate) fn forked_answer(call: &Call) -> Option<CUresult> {
         | Id::cuGetErrorName
         | Id::cuGetErrorString
         | Id::cuGetProcAddress
-        | Id::cuGetProcAddress_v2 => None,
+        | Id::cuGetProcAddress_v2
+        | Id::cuGetProcAddress_v2_ptsz => None,
         Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
             thread::abort(call.name(), "a stream is destroyed in a forked child, where the real driver crashes")
         }

@@ -24,7 +24,7 @@ macro_rules! for_each_export {
         cuInit 2000 => init(flags: c_uint);
         cuDriverGetVersion 2020 => driver_get_version(version: *mut c_int);
         cuGetProcAddress 11030 => get_proc_address_v1(symbol: *const c_uchar, function: *mut *mut c_void, version: c_int, flags: cuuint64_t);
-        cuGetProcAddress_v2 12000 => get_proc_address(symbol: *const c_uchar, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult);
+        cuGetProcAddress_v2 12000, cuGetProcAddress_v2_ptsz 12000 => get_proc_address(symbol: *const c_uchar, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult);
         cuGetErrorName 6000 => get_error_name(error: CUresult, text: *mut *const c_uchar);
         cuGetErrorString 6000 => get_error_string(error: CUresult, text: *mut *const c_uchar);
 
@@ -68,6 +68,13 @@ macro_rules! for_each_export {
         cuCtxPopCurrent 2000 => ctx_pop_current(context: *mut CUcontext);
         cuCtxSetFlags 12010 => ctx_set_flags(flags: c_uint);
         cuCtxGetApiVersion 3020 => ctx_get_api_version(context: CUcontext, version: *mut c_uint);
+        cuCtxGetLimit 3010 => ctx_get_limit(value: *mut usize, limit: c_uint);
+        cuCtxSetLimit 3010 => ctx_set_limit(limit: c_uint, value: usize);
+        cuCtxGetCacheConfig 3020 => ctx_get_cache_config(config: *mut c_uint);
+        cuCtxSetCacheConfig 3020 => ctx_set_cache_config(config: c_uint);
+        cuCtxGetSharedMemConfig 4020 => ctx_get_shared_mem_config(config: *mut c_uint);
+        cuCtxSetSharedMemConfig 4020 => ctx_set_shared_mem_config(config: c_uint);
+        cuCtxResetPersistingL2Cache 11000 => ctx_reset_persisting_l2_cache();
         cuCtxEnablePeerAccess 4000 => ctx_enable_peer_access(peer: CUcontext, flags: c_uint);
         cuCtxDisablePeerAccess 4000 => ctx_disable_peer_access(peer: CUcontext);
 
@@ -153,6 +160,8 @@ macro_rules! for_each_export {
         cuMemHostGetFlags 2030 => mem_host_get_flags(flags: *mut c_uint, memory: *mut c_void);
         cuMemHostRegister_v2 6050 => mem_host_register(memory: *mut c_void, bytes: usize, flags: c_uint);
         cuMemHostUnregister 4000 => mem_host_unregister(memory: *mut c_void);
+        cuPointerGetAttribute 4000 => pointer_get_attribute(value: *mut c_void, attribute: c_uint, address: CUdeviceptr);
+        cuPointerGetAttributes 7000 => pointer_get_attributes(count: c_uint, attributes: *mut c_uint, values: *mut *mut c_void, address: CUdeviceptr);
         cuMemGetAddressRange_v2 3020 => mem_get_address_range(base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr);
 
         cuGraphCreate 10000 => graph_create(graph: *mut CUgraph, flags: c_uint);
@@ -174,6 +183,21 @@ macro_rules! for_each_export {
         cuGraphGetRootNodes 10000 => graph_get_root_nodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
         cuGraphNodeGetType 10000 => graph_node_get_type(node: CUgraphNode, kind: *mut c_uint);
         cuGraphUpload 11010, cuGraphUpload_ptsz 11010 => graph_upload(exec: CUgraphExec, stream: CUstream);
+        cuGraphInstantiateWithParams 12000, cuGraphInstantiateWithParams_ptsz 12000 => graph_instantiate_with_params(exec: *mut CUgraphExec, graph: CUgraph, params: *mut InstantiateParams);
+        cuGraphAddHostNode 10000 => graph_add_host_node(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, params: *const HostNodeParams);
+        cuGraphHostNodeGetParams 10000 => graph_host_node_get_params(node: CUgraphNode, params: *mut HostNodeParams);
+        cuGraphHostNodeSetParams 10000 => graph_host_node_set_params(node: CUgraphNode, params: *const HostNodeParams);
+        cuGraphGetEdges 10000 => graph_get_edges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, count: *mut usize);
+        cuGraphGetEdges_v2 12030 => graph_get_edges_v2(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, edges: *mut CUgraphEdgeData, count: *mut usize);
+        cuGraphNodeGetDependencies 10000 => graph_node_get_dependencies(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
+        cuGraphNodeGetDependencies_v2 12030 => graph_node_get_dependencies_v2(node: CUgraphNode, nodes: *mut CUgraphNode, edges: *mut CUgraphEdgeData, count: *mut usize);
+        cuGraphNodeGetDependentNodes 10000 => graph_node_get_dependent_nodes(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
+        cuGraphNodeGetDependentNodes_v2 12030 => graph_node_get_dependent_nodes_v2(node: CUgraphNode, nodes: *mut CUgraphNode, edges: *mut CUgraphEdgeData, count: *mut usize);
+        cuUserObjectCreate 11030 => user_object_create(object: *mut *mut c_void, data: *mut c_void, destroy: CUhostFn, count: c_uint, flags: c_uint);
+        cuUserObjectRetain 11030 => user_object_retain(object: *mut c_void, count: c_uint);
+        cuUserObjectRelease 11030 => user_object_release(object: *mut c_void, count: c_uint);
+        cuGraphRetainUserObject 11030 => graph_retain_user_object(graph: CUgraph, object: *mut c_void, count: c_uint, flags: c_uint);
+        cuGraphReleaseUserObject 11030 => graph_release_user_object(graph: CUgraph, object: *mut c_void, count: c_uint);
         cuGraphClone 10000 => graph_clone(clone: *mut CUgraph, graph: CUgraph);
     } unsupported {
         cuCtxFromGreenCtx 12040;

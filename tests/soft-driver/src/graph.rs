@@ -10,7 +10,9 @@ use crate::engine::{HostCall, Point, Task};
 use crate::entry::Call;
 use crate::handles::Kind;
 use crate::machine::State;
-use crate::memory::{MemoryWork, ValueWait, ValueWrite};
+use crate::memory::MemoryWork;
+use crate::objects::References;
+use crate::values::{ValueWait, ValueWrite};
 
 /// What a node does. Events are named by handle: a graph does not keep them.
 #[derive(Clone, Debug)]
@@ -25,15 +27,16 @@ pub(crate) enum NodeKind {
 }
 
 pub(crate) struct Node {
-    graph: u32,
+    pub(crate) graph: u32,
     pub(crate) after: Vec<u32>,
-    kind: NodeKind,
+    pub(crate) kind: NodeKind,
 }
 
 /// A graph's nodes in the order in which they were added: each after all that it depends on.
 #[derive(Default)]
 pub(crate) struct Graph {
-    nodes: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) objects: References,
 }
 
 /// A graph that can be launched: a copy, in an order that keeps all dependencies.
@@ -42,6 +45,7 @@ pub(crate) struct Exec {
     nodes: Vec<(u64, NodeKind)>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: Option<Arc<Point>>,
+    objects: References,
 }
 
 impl State {
@@ -50,7 +54,7 @@ impl State {
         self.graphs.find(graph.addr()).map_err(|_| INVALID_VALUE)
     }
 
-    fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
+    pub(crate) fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
         self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
     }
 
@@ -78,6 +82,7 @@ impl State {
             for node in graph.nodes {
                 self.nodes.remove(node);
             }
+            self.release_objects(graph.objects);
         }
     }
 
@@ -132,8 +137,10 @@ pub(crate) fn graph_instantiate_with_flags(
     }
     let nodes = state.graphs[graph].nodes.iter();
     let nodes = nodes.map(|node| (state.nodes.handle(*node), state.nodes[*node].kind.clone())).collect();
+    let objects = state.graphs[graph].objects.clone();
+    let objects = state.share_objects(&objects);
     let born = state.call_number;
-    let (_, handle) = state.execs.insert(born, Exec { nodes, last: None }).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) = state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
     exec.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -152,10 +159,27 @@ pub(crate) fn graph_instantiate(
     graph_instantiate_with_flags(call, exec, graph, 0)
 }
 
+pub(crate) fn graph_instantiate_with_params(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    params: Ptr<InstantiateParams>,
+) -> Answer {
+    let mut settings = params.get()?;
+    graph_instantiate_with_flags(call, exec, graph, settings.flags)?;
+    (settings.error_node, settings.result) = (core::ptr::null_mut(), 0);
+    params.put(settings)
+}
+
 pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.exec(exec)?;
-    state.execs.remove(index);
+    if let Some(exec) = state.execs.remove(index) {
+        match exec.last {
+            Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
+            _ => state.release_objects(exec.objects),
+        }
+    }
     Ok(())
 }
 
@@ -200,7 +224,7 @@ pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
     Ok(())
 }
 
-fn add_event_node(
+pub(crate) fn add_node_with(
     call: &Call,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
@@ -225,7 +249,7 @@ pub(crate) fn graph_add_event_record_node(
     count: usize,
     event: EventArg,
 ) -> Answer {
-    add_event_node(call, node, graph, dependencies, count, |state| {
+    add_node_with(call, node, graph, dependencies, count, |state| {
         Ok(NodeKind::Record(state.event_handle(call, event)?))
     })
 }
@@ -238,7 +262,7 @@ pub(crate) fn graph_add_event_wait_node(
     count: usize,
     event: EventArg,
 ) -> Answer {
-    add_event_node(call, node, graph, dependencies, count, |state| Ok(NodeKind::Wait(state.event_handle(call, event)?)))
+    add_node_with(call, node, graph, dependencies, count, |state| Ok(NodeKind::Wait(state.event_handle(call, event)?)))
 }
 
 pub(crate) fn graph_add_empty_node(
@@ -248,7 +272,7 @@ pub(crate) fn graph_add_empty_node(
     dependencies: Ptr<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    add_event_node(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))
+    add_node_with(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))
 }
 
 /// Whether both are of one kind, of those that have an event.
@@ -330,62 +354,6 @@ pub(crate) fn graph_exec_event_wait_node_set_event(
     set_exec_event(call, exec, node, event, false)
 }
 
-/// Hands out handles as the driver does: with no array the count alone, else as many as there is room for, the rest of
-/// the room filled with NULL.
-fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
-    count.required()?;
-    if nodes.is_null() {
-        return count.put(found.len());
-    }
-    let room = count.get()?;
-    for at in 0..room {
-        let handle = found.get(at).copied().unwrap_or(0);
-        // SAFETY: the C call says that the array has room for as many as its count.
-        unsafe { nodes.raw().add(at).write(core::ptr::without_provenance_mut(handle as usize)) };
-    }
-    count.put(found.len().min(room))
-}
-
-pub(crate) fn graph_get_nodes(
-    call: &Call,
-    graph: Ptr<CUgraph_st>,
-    nodes: Ptr<CUgraphNode>,
-    count: Ptr<usize>,
-) -> Answer {
-    let state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let found: Vec<u64> = state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
-    list(&found, nodes, count)
-}
-
-pub(crate) fn graph_get_root_nodes(
-    call: &Call,
-    graph: Ptr<CUgraph_st>,
-    nodes: Ptr<CUgraphNode>,
-    count: Ptr<usize>,
-) -> Answer {
-    let state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let roots = state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
-    let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
-    list(&found, nodes, count)
-}
-
-pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
-    let state = call.ready()?;
-    kind.required()?;
-    let node = state.node(node.raw())?;
-    kind.put(match &state.nodes[node].kind {
-        NodeKind::Memory(work) if work.is_copy() => 1,
-        NodeKind::Memory(_) => 2,
-        NodeKind::Host(_) => 3,
-        NodeKind::Empty => 5,
-        NodeKind::Wait(_) => 6,
-        NodeKind::Record(_) => 7,
-        NodeKind::WaitValue(_) | NodeKind::WriteValue(_) => 12,
-    })
-}
-
 /// Nothing has to be sent ahead to a device that is this machine.
 pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
@@ -405,5 +373,7 @@ pub(crate) fn graph_clone(call: &Call, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_s
         let kind = state.nodes[node].kind.clone();
         copies.insert(node, state.add_node(new, after, kind)?);
     }
+    let objects = state.graphs[graph].objects.clone();
+    state.graphs[new].objects = state.share_objects(&objects);
     clone.put(state.graph_handle(new))
 }

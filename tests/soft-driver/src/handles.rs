@@ -1,18 +1,21 @@
 //! Handles: tagged numbers that are never dereferenced, so that a stale or foreign one is recognised.
 //!
-//! From the top: 8 bits of kind, 4 of machine, 28 of generation, 24 of index. No such number is a canonical address on
-//! a 64-bit machine: code that mistakes a handle for a pointer faults at once.
+//! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may keep one in a signed
+//! or floating-point number. From the top: 4 bits of kind, 4 of machine, 14 of generation, 22 of index, 3 that are 0.
+//! The kinds are chosen so that the addresses are in a part of the address space where no system maps anything: code
+//! that mistakes a handle for a pointer faults at once.
 
-/// What a handle names. The numbers are odd-looking on purpose.
+/// What a handle names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    Context = 0xC7,
-    Stream = 0x57,
-    Event = 0xE7,
-    Graph = 0x6A,
-    Node = 0x6B,
-    Exec = 0x6C,
+    Context = 0b0010,
+    Stream = 0b0011,
+    Event = 0b0100,
+    Graph = 0b0101,
+    Node = 0b0110,
+    Exec = 0b0111,
+    UserObject = 0b1000,
 }
 
 impl Kind {
@@ -24,23 +27,31 @@ impl Kind {
             Self::Graph => "graph",
             Self::Node => "graph node",
             Self::Exec => "executable graph",
+            Self::UserObject => "user object",
         }
     }
 
     /// The kind that a number claims to be.
     pub(crate) fn of(handle: u64) -> Option<Self> {
-        [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec]
+        [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec, Self::UserObject]
             .into_iter()
-            .find(|kind| *kind as u64 == handle >> 56)
+            .find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }
 
-const INDEX_BITS: u32 = 24;
-const GENERATION_BITS: u32 = 28;
+const INDEX_AT: u32 = 3;
+const INDEX_BITS: u32 = 22;
+const GENERATION_AT: u32 = INDEX_AT + INDEX_BITS;
+const GENERATION_BITS: u32 = 14;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+const SLOT_AT: u32 = GENERATION_AT + GENERATION_BITS;
+const KIND_AT: u32 = SLOT_AT + 4;
 
 fn pack(kind: Kind, slot: usize, generation: u32, index: u32) -> u64 {
-    (kind as u64) << 56 | (slot as u64) << 52 | u64::from(generation) << INDEX_BITS | u64::from(index)
+    (kind as u64) << KIND_AT
+        | (slot as u64) << SLOT_AT
+        | u64::from(generation) << GENERATION_AT
+        | u64::from(index) << INDEX_AT
 }
 
 struct Entry<T> {
@@ -85,7 +96,7 @@ impl<T> Table<T> {
         self.live = 0;
     }
 
-    /// Takes a place; `None` when all 16 million are taken.
+    /// Takes a place; `None` when all 4 million are taken.
     pub(crate) fn insert(&mut self, born: u64, value: T) -> Option<(u32, u64)> {
         self.generation = (self.generation + 1) & GENERATION_MASK;
         let generation = self.generation;
@@ -107,19 +118,21 @@ impl<T> Table<T> {
 
     /// The index behind a handle.
     pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
-        let index = (handle & ((1 << INDEX_BITS) - 1)) as u32;
-        let generation = (handle >> INDEX_BITS) as u32 & GENERATION_MASK;
-        if handle >> 52 == (self.kind as u64) << 4 | self.slot as u64
+        let index = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
+        let generation = (handle >> GENERATION_AT) as u32 & GENERATION_MASK;
+        if handle & 7 == 0
+            && handle >> SLOT_AT == (self.kind as u64) << 4 | self.slot as u64
             && let Some(entry) = self.entries.get(index as usize)
             && entry.generation == generation
             && entry.value.is_some()
         {
             return Ok(index);
         }
+        let slot = (handle >> SLOT_AT & 0xF) as usize;
         Err(match Kind::of(handle) {
             None => Bad::Foreign,
             Some(kind) if kind != self.kind => Bad::OtherKind(kind),
-            Some(_) if (handle >> 52 & 0xF) as usize != self.slot => Bad::OtherMachine((handle >> 52 & 0xF) as usize),
+            Some(_) if slot != self.slot => Bad::OtherMachine(slot),
             Some(_) => Bad::Stale,
         })
     }
@@ -137,6 +150,11 @@ impl<T> Table<T> {
         self.free.push(index);
         self.live -= 1;
         Some(value)
+    }
+
+    /// The machine's.
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
     }
 
     /// How many live.
@@ -191,12 +209,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_not_canonical_addresses_and_stale_ones_are_known() {
+    fn handles_look_like_addresses_and_stale_ones_are_known() {
         let mut table = Table::new(Kind::Event, 3);
         let (index, handle) = table.insert(1, "a").unwrap();
         assert_eq!(table.find(handle), Ok(index));
-        let top = handle >> 47;
-        assert!(top != 0 && top != 0x1FFFF, "{handle:#x} is canonical");
+        assert!(handle < 1 << 47 && handle.is_multiple_of(8), "{handle:#x}");
+        assert!((1 << 44..5 << 44).contains(&handle), "{handle:#x} may be where something is mapped");
 
         let elsewhere: Table<&str> = Table::new(Kind::Event, 4);
         assert_eq!(elsewhere.find(handle), Err(Bad::OtherMachine(3)));

@@ -21,12 +21,17 @@ mod graph;
 mod handles;
 mod hooks;
 mod ipc;
+mod limits;
 mod log;
 mod machine;
 mod memory;
+mod nodes;
+mod objects;
+mod pointers;
 mod report;
 mod stream;
 mod thread;
+mod values;
 
 /// The bodies of the entry points, by the names that the list of exports gives them.
 pub(crate) mod bodies {
@@ -37,8 +42,13 @@ pub(crate) mod bodies {
     pub(crate) use crate::event::*;
     pub(crate) use crate::graph::*;
     pub(crate) use crate::ipc::*;
+    pub(crate) use crate::limits::*;
     pub(crate) use crate::memory::*;
+    pub(crate) use crate::nodes::*;
+    pub(crate) use crate::objects::*;
+    pub(crate) use crate::pointers::*;
     pub(crate) use crate::stream::*;
+    pub(crate) use crate::values::*;
 }
 
 pub use builder::Builder;

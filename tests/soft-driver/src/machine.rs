@@ -17,6 +17,7 @@ use crate::graph::{Exec, Graph, Node};
 use crate::handles::{Bad, Kind, Table};
 use crate::hooks::Hooks;
 use crate::memory::Allocations;
+use crate::objects::UserObject;
 use crate::stream::Stream;
 use crate::thread;
 
@@ -144,6 +145,7 @@ pub(crate) struct State {
     pub(crate) graphs: Table<Graph>,
     pub(crate) nodes: Table<Node>,
     pub(crate) execs: Table<Exec>,
+    pub(crate) objects: Table<UserObject>,
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
@@ -174,6 +176,7 @@ impl State {
             graphs: Table::new(Kind::Graph, slot),
             nodes: Table::new(Kind::Node, slot),
             execs: Table::new(Kind::Exec, slot),
+            objects: Table::new(Kind::UserObject, slot),
             captures: Captures::new(),
             engine: Engine::new(),
             memory: Allocations::new(),
@@ -202,6 +205,7 @@ impl State {
         self.graphs.reset();
         self.nodes.reset();
         self.execs.reset();
+        self.objects.reset();
         self.captures = Captures::new();
         self.engine = Engine::new();
         self.memory = Allocations::new();

@@ -1,7 +1,6 @@
 //! Memory: device memory is host memory that the driver tracks, at the same address for both.
 
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +8,6 @@ use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::engine::Task;
 use crate::entry::Call;
-use crate::graph::NodeKind;
 use crate::machine::State;
 use crate::stream::wait_idle;
 
@@ -86,6 +84,14 @@ struct Allocation {
     bytes: usize,
 }
 
+/// What is known of an address.
+pub(crate) struct Known {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) context: u32,
+    pub(crate) host: bool,
+}
+
 /// All memory of a machine, by its first address.
 pub(crate) struct Allocations(BTreeMap<u64, Allocation>);
 
@@ -118,6 +124,13 @@ impl Allocations {
             !theirs
         });
         used
+    }
+
+    /// What is known of an address.
+    pub(crate) fn describe(&self, address: u64) -> Option<Known> {
+        let (base, allocation) = self.around(address)?;
+        let host = allocation.kind != Kind::Device;
+        Some(Known { base, bytes: allocation.bytes as u64, context: allocation.context, host })
     }
 
     /// How many allocations the program has to free.
@@ -166,15 +179,16 @@ impl State {
     }
 
     /// The memory behind a device address, whole.
-    fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
+    pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
         let region = self.memory.within(address, bytes).ok_or(INVALID_VALUE)?;
-        Ok(Place { address: address as usize, _region: Some(region) })
+        Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
     }
 
     /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which it answers.
     fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
         let address = pointer.expose_provenance();
-        Place { address, _region: self.memory.within(address as u64, bytes) }
+        let keeper = self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
+        Place { address, keeper }
     }
 }
 
@@ -182,11 +196,33 @@ impl State {
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     address: usize,
-    _region: Option<Arc<Region>>,
+    keeper: Keeper,
+}
+
+/// What keeps a place.
+#[derive(Clone, Debug)]
+enum Keeper {
+    Region(#[allow(dead_code, reason = "held, not looked at")] Arc<Region>),
+    /// A copy that was taken of the program's bytes.
+    Staged(#[allow(dead_code, reason = "held, not looked at")] Arc<[u8]>),
+    /// The program itself.
+    Program,
 }
 
 impl Place {
-    fn pointer(&self) -> *mut u8 {
+    /// Whether it is ordinary memory of the program, which the driver knows nothing of.
+    fn pageable(&self) -> bool {
+        matches!(self.keeper, Keeper::Program)
+    }
+
+    /// A copy of what is there now.
+    fn staged(&self, bytes: usize) -> Self {
+        // SAFETY: the program promises so many bytes at its address.
+        let copy: Arc<[u8]> = unsafe { core::slice::from_raw_parts(self.pointer(), bytes) }.into();
+        Self { address: copy.as_ptr().expose_provenance(), keeper: Keeper::Staged(copy) }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
         core::ptr::with_exposed_provenance_mut(self.address)
     }
 }
@@ -430,8 +466,17 @@ fn copy(call: &Call, to: Side, from: Side, bytes: usize, stream: StreamArg) -> A
             None => Ok(state.host_range(core::ptr::with_exposed_provenance(address as usize), bytes)),
         },
     };
-    let (to, from) = (place(to)?, place(from)?);
-    submit(call, state, stream, MemoryWork::Copy { to, from, bytes })
+    let (to, mut from) = (place(to)?, place(from)?);
+    if state.streams[stream].capture.is_some() {
+        return submit(call, state, stream, MemoryWork::Copy { to, from, bytes });
+    }
+    // As documented of ordinary memory: it has been read when the call returns, and has been written.
+    if from.pageable() {
+        from = from.staged(bytes);
+    }
+    let pageable = to.pageable();
+    submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
+    if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
 }
 
 pub(crate) fn memcpy_h_to_d_async(
@@ -513,178 +558,4 @@ pub(crate) fn memset_d16(call: &Call, destination: CUdeviceptr, value: c_ushort,
 
 pub(crate) fn memset_d32(call: &Call, destination: CUdeviceptr, value: c_uint, count: usize) -> Answer {
     synchronous(call, |stream| memset_d32_async(call, destination, value, count, stream))
-}
-
-/// A word in memory that a stream waits for or writes.
-#[derive(Clone, Debug)]
-struct Word {
-    place: Place,
-    wide: bool,
-}
-
-impl Word {
-    fn load(&self) -> u64 {
-        // SAFETY: within a region that `place` keeps, aligned as submission checked. The program reads and writes the
-        // same word from other threads, hence the atomics.
-        unsafe {
-            if self.wide {
-                AtomicU64::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire)
-            } else {
-                u64::from(AtomicU32::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire))
-            }
-        }
-    }
-
-    fn store(&self, value: u64) {
-        // SAFETY: as in `load`.
-        unsafe {
-            if self.wide {
-                AtomicU64::from_ptr(self.place.pointer().cast()).store(value, Ordering::Release);
-            } else {
-                AtomicU32::from_ptr(self.place.pointer().cast()).store(value as u32, Ordering::Release);
-            }
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ValueWait {
-    word: Word,
-    value: u64,
-    condition: u32,
-}
-
-impl ValueWait {
-    pub(crate) fn is_done(&self) -> bool {
-        let (now, value) = (self.word.load(), self.value);
-        match self.condition {
-            // Cyclic: the difference, as a signed number.
-            CU_STREAM_WAIT_VALUE_GEQ if self.word.wide => now.wrapping_sub(value) as i64 >= 0,
-            CU_STREAM_WAIT_VALUE_GEQ => (now as u32).wrapping_sub(value as u32) as i32 >= 0,
-            CU_STREAM_WAIT_VALUE_EQ => now == value,
-            CU_STREAM_WAIT_VALUE_AND => now & value != 0,
-            _ => {
-                let mask = if self.word.wide { u64::MAX } else { u64::from(u32::MAX) };
-                !(now | value) & mask != 0
-            }
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ValueWrite {
-    word: Word,
-    value: u64,
-}
-
-impl ValueWrite {
-    pub(crate) fn execute(&self) {
-        self.word.store(self.value);
-    }
-}
-
-impl State {
-    fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
-        let bytes = if wide { 8 } else { 4 };
-        if address == 0 || !address.is_multiple_of(bytes as u64) {
-            return Err(INVALID_VALUE);
-        }
-        Ok(Word { place: self.device_range(address, bytes)?, wide })
-    }
-
-    fn value_wait(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
-        if flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
-            return Err(INVALID_VALUE);
-        }
-        Ok(NodeKind::WaitValue(ValueWait { word: self.word(address, wide)?, value, condition: flags & 3 }))
-    }
-
-    fn value_write(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
-        if flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
-            return Err(INVALID_VALUE);
-        }
-        Ok(NodeKind::WriteValue(ValueWrite { word: self.word(address, wide)?, value }))
-    }
-}
-
-fn value_operations(
-    call: &Call,
-    stream: StreamArg,
-    operations: impl FnOnce(&State) -> Result<Vec<NodeKind>, CUresult>,
-) -> Answer {
-    let mut state = call.ready()?;
-    let stream = state.stream(call, stream)?;
-    let operations = operations(&state)?;
-    state.ensure_ticker_thread(call.machine)?;
-    for operation in operations {
-        if state.captured(stream, operation.clone())? {
-            continue;
-        }
-        let task = match operation {
-            NodeKind::WaitValue(wait) => Task::WaitValue(wait),
-            NodeKind::WriteValue(write) => Task::WriteValue(write),
-            _ => continue,
-        };
-        state.submit(call.machine, stream, task);
-    }
-    Ok(())
-}
-
-pub(crate) fn stream_wait_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, u64::from(value), flags, false)?]))
-}
-
-pub(crate) fn stream_wait_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, value, flags, true)?]))
-}
-
-pub(crate) fn stream_write_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_write(address, u64::from(value), flags, false)?]))
-}
-
-pub(crate) fn stream_write_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_write(address, value, flags, true)?]))
-}
-
-pub(crate) fn stream_batch_mem_op(
-    call: &Call,
-    stream: StreamArg,
-    count: c_uint,
-    operations: Ptr<CUstreamBatchMemOpParams>,
-    flags: c_uint,
-) -> Answer {
-    type Op = CUstreamBatchMemOpType;
-    // Measured nowhere; 256 is the documented bound.
-    if flags != 0 || count > 256 {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
-    }
-    let operations = operations.read_array(count as usize)?;
-    value_operations(call, stream, |state| {
-        let mut tasks = Vec::new();
-        for operation in &operations {
-            // SAFETY: every variant begins with the operation, and all are plain integers: reading one of them from
-            // bytes that another one wrote gives numbers, never an invalid value.
-            let (kind, wait, write) = unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
-            // SAFETY: both members are integers.
-            let (narrow, wide) = unsafe { (wait.__bindgen_anon_1.value, wait.__bindgen_anon_1.value64) };
-            match kind {
-                Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-                    tasks.push(state.value_wait(wait.address, u64::from(narrow), wait.flags, false)?);
-                }
-                Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                    tasks.push(state.value_wait(wait.address, wide, wait.flags, true)?);
-                }
-                Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                    tasks.push(state.value_write(write.address, u64::from(narrow), write.flags, false)?);
-                }
-                Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                    tasks.push(state.value_write(write.address, wide, write.flags, true)?);
-                }
-                Op::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Op::CU_STREAM_MEM_OP_BARRIER => {}
-                _ => return Err(INVALID_VALUE),
-            }
-        }
-        Ok(tasks)
-    })
 }

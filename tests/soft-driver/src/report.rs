@@ -25,6 +25,8 @@ pub struct Live {
     pub graphs: usize,
     /// Executable graphs that were not destroyed.
     pub graph_execs: usize,
+    /// User objects that something still refers to.
+    pub user_objects: usize,
     /// Pieces of device and host memory that were not freed.
     pub allocations: usize,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Live {
             (self.captures, "capture", "captures"),
             (self.graphs, "graph", "graphs"),
             (self.graph_execs, "executable graph", "executable graphs"),
+            (self.user_objects, "user object", "user objects"),
             (self.allocations, "piece of memory", "pieces of memory"),
         ];
         let mut separator = "";
@@ -78,6 +81,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         captures: state.live_captures(),
         graphs: state.graphs.len(),
         graph_execs: state.execs.len(),
+        user_objects: state.objects.len(),
         allocations: state.memory.len(),
     };
     let mut text = String::new();

@@ -459,3 +459,70 @@ fn capture_info_and_dependencies() {
     assert_eq!(info(&raw).3, nodes);
     assert_eq!(end(&raw, stream).unwrap(), graph);
 }
+
+#[test]
+fn user_objects_live_as_long_as_what_refers_to_them() {
+    type Create = unsafe extern "C" fn(*mut CUgraph, *mut std::ffi::c_void, CUhostFn, u32, u32) -> CUresult;
+    type Count = unsafe extern "C" fn(CUgraph, u32) -> CUresult;
+    type Retain = unsafe extern "C" fn(CUgraph, CUgraph, u32, u32) -> CUresult;
+    static DESTROYED: AtomicU32 = AtomicU32::new(0);
+    unsafe extern "C" fn destroy(_: *mut std::ffi::c_void) {
+        DESTROYED.fetch_add(1, Ordering::SeqCst);
+    }
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    unsafe {
+        let create: Create = std::mem::transmute(raw.soft.resolve(c"cuUserObjectCreate"));
+        let release: Count = std::mem::transmute(raw.soft.resolve(c"cuUserObjectRelease"));
+        let give: Retain = std::mem::transmute(raw.soft.resolve(c"cuGraphRetainUserObject"));
+        let (mut graph, mut object, mut exec) = (null_mut(), null_mut(), null_mut());
+        assert_eq!(create(&mut object, null_mut(), Some(destroy), 1, 0).0, INVALID_VALUE);
+        assert_eq!(create(&mut object, null_mut(), Some(destroy), 1, 1).0, OK);
+        assert_eq!(release(object, 2).0, INVALID_VALUE);
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!(give(graph, object, 1, 1).0, OK);
+        assert_eq!(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0).0, OK);
+        assert_eq!((raw.cuGraphDestroy)(graph).0, OK);
+        let latch = raw.latch(stream);
+        assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
+        assert_eq!((raw.cuGraphExecDestroy)(exec).0, OK);
+        assert_eq!((DESTROYED.load(Ordering::SeqCst), raw.soft.live().user_objects), (0, 1), "a launch is under way");
+        latch.release();
+        raw.sync(stream);
+        // The destruction is queued in front of this.
+        raw.host(stream, || {});
+        raw.sync(stream);
+        assert_eq!((DESTROYED.load(Ordering::SeqCst), raw.soft.live().user_objects), (1, 0));
+        assert_eq!(release(object, 1).0, INVALID_VALUE);
+    }
+}
+
+#[test]
+fn host_nodes_and_edges() {
+    type Add = unsafe extern "C" fn(
+        *mut CUgraphNode,
+        CUgraph,
+        *const CUgraphNode,
+        usize,
+        *const cuda_soft_driver::abi::HostNodeParams,
+    ) -> CUresult;
+    type Edges = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize) -> CUresult;
+    unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
+    let raw = Raw::new();
+    unsafe {
+        let add: Add = std::mem::transmute(raw.soft.resolve(c"cuGraphAddHostNode"));
+        let edges: Edges = std::mem::transmute(raw.soft.resolve(c"cuGraphGetEdges"));
+        let (mut graph, mut one, mut two) = (null_mut(), null_mut(), null_mut());
+        let params = cuda_soft_driver::abi::HostNodeParams { function: Some(nothing), user_data: null_mut() };
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!(add(&mut one, graph, std::ptr::null(), 0, &params).0, OK);
+        assert_eq!(add(&mut two, graph, &one, 1, &params).0, OK);
+        let mut count = 0;
+        assert_eq!(edges(graph, null_mut(), null_mut(), &mut count).0, OK);
+        assert_eq!(count, 1);
+        let (mut from, mut to) = ([null_mut(); 2], [null_mut(); 2]);
+        count = 2;
+        assert_eq!(edges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &mut count).0, OK);
+        assert_eq!((count, from, to), (1, [one, null_mut()], [two, null_mut()]));
+    }
+}

@@ -105,7 +105,7 @@ fn misuse_ends_the_process_with_its_history() {
     use std::os::unix::process::ExitStatusExt as _;
     assert_eq!(output.status.signal(), Some(libc::SIGABRT));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("cuda-soft-driver: cuEventDestroy_v2: event 0xe7"), "{text}");
+    assert!(text.contains("cuda-soft-driver: cuEventDestroy_v2: event 0x"), "{text}");
     assert!(text.contains("was destroyed by cuEventDestroy_v2, call "), "{text}");
     assert!(text.contains("(thread \"inner_misuse\")"), "{text}");
 }

@@ -274,6 +274,17 @@ fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
 }
 
 #[test]
+fn a_wait_in_another_context_is_misuse() {
+    let raw = Raw::new();
+    let event = raw.event(IPC);
+    let mut context = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    let stream = raw.stream(0);
+    assert_eq!(unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }.0, INVALID_HANDLE);
+    assert_eq!(raw.soft.misuses().len(), 1);
+}
+
+#[test]
 fn slots_are_limited_per_context() {
     let raw = Raw::new();
     let mut events: Vec<CUevent> = (0..4096).map(|_| raw.event(IPC)).collect();

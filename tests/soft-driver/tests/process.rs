@@ -205,3 +205,44 @@ fn everything_that_cuda_events_binds_is_exported() {
         }
     }
 }
+
+#[test]
+fn what_is_known_of_an_address() {
+    type Get = unsafe extern "C" fn(*mut c_void, u32, u64) -> CUresult;
+    type GetAll = unsafe extern "C" fn(u32, *mut u32, *mut *mut c_void, u64) -> CUresult;
+    let raw = Raw::new();
+    unsafe {
+        let get: Get = std::mem::transmute(raw.soft.resolve(c"cuPointerGetAttribute"));
+        let get_all: GetAll = std::mem::transmute(raw.soft.resolve(c"cuPointerGetAttributes"));
+        let (mut device, mut host) = (0, null_mut());
+        assert_eq!((raw.cuMemAlloc_v2)(&mut device, 100).0, OK);
+        assert_eq!((raw.cuMemHostAlloc)(&mut host, 100, 0).0, OK);
+        let mut kind = 9_u32;
+        assert_eq!(get((&raw mut kind).cast(), 2, device + 5).0, OK);
+        assert_eq!(kind, 2);
+        assert_eq!(get((&raw mut kind).cast(), 2, host.addr() as u64).0, OK);
+        assert_eq!(kind, 1);
+        let mut size = 0_usize;
+        assert_eq!(get((&raw mut size).cast(), 12, device).0, OK);
+        assert_eq!(size, 100);
+        assert_eq!(get((&raw mut kind).cast(), 2, device + 100).0, INVALID_VALUE, "nobody's");
+        assert_eq!(get((&raw mut kind).cast(), 99, device).0, INVALID_VALUE);
+        let mut ordinal = 7_i32;
+        let mut which = [2, 9];
+        let mut places: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
+        assert_eq!(get_all(2, which.as_mut_ptr(), places.as_mut_ptr(), 0x1000).0, OK);
+        assert_eq!((kind, ordinal), (0, -2));
+    }
+}
+
+#[test]
+fn the_lookup_function_of_programs_with_per_thread_streams() {
+    let soft = SoftDriver::new();
+    let look: GetProcAddress = unsafe { std::mem::transmute(soft.resolve(c"cuGetProcAddress_v2_ptsz")) };
+    let mut function = null_mut();
+    let mut status = 9;
+    assert_eq!(unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 0, &mut status) }, 0);
+    assert_eq!(function, soft.resolve(c"cuEventRecord_ptsz"));
+    assert_eq!(unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 1, &mut status) }, 0);
+    assert_eq!(function, soft.resolve(c"cuEventRecord"));
+}

@@ -217,17 +217,19 @@ fn host_function(_soft: bool) -> Checked {
     assert_eq!(query, CUresult::CUDA_ERROR_NOT_READY);
 
     waiting.wait(&after)?;
+    let next = waiting.record_event(None)?;
+    assert!(!next.try_is_complete()?, "the wait did not hold the stream back");
     // SAFETY: the function takes a number in place of a pointer.
     unsafe { result::stream::launch_host_function(waiting.cu_stream(), ran, 5 as *mut c_void) }?;
     let done = waiting.record_event(None)?;
     assert!(!done.try_is_complete()?);
     free.record_event(None)?.synchronize()?;
-    assert_eq!(RAN.load(Ordering::SeqCst), 0, "the wait did not hold the stream back");
+    assert_eq!(RAN.load(Ordering::SeqCst), 0);
 
     // The event is used again; the stream keeps waiting for what it was told to wait for.
     after.record(&free)?;
     after.synchronize()?;
-    assert!(!done.try_is_complete()?);
+    assert!(!next.try_is_complete()? && !done.try_is_complete()?);
 
     latch.0.open();
     done.synchronize()?;

@@ -1,0 +1,481 @@
+//! Contexts: the stack of each thread, primary contexts, and what needs one.
+
+use std::ptr::null_mut;
+use std::sync::mpsc::channel;
+
+use cuda_events::sys::*;
+
+use crate::raw::{
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING, elsewhere,
+    must,
+};
+use crate::rules;
+
+/// The calling thread's stack from the top, emptied; named by letters in the order given.
+fn stack(raw: &Raw, names: &[(&str, CUcontext)]) -> String {
+    let mut found = Vec::new();
+    loop {
+        let mut popped = null_mut();
+        if raw.cuCtxPopCurrent_v2(&mut popped) != CUresult::CUDA_SUCCESS {
+            break;
+        }
+        found.push(names.iter().find(|(_, context)| *context == popped).map_or("another", |(name, _)| name));
+    }
+    if found.is_empty() { "empty".to_owned() } else { found.join(" over ") }
+}
+
+/// Whether the primary context is active.
+fn active(raw: &Raw, device: CUdevice) -> bool {
+    let (mut flags, mut active) = (0, 0);
+    must("cuDevicePrimaryCtxGetState", raw.cuDevicePrimaryCtxGetState(device, &mut flags, &mut active));
+    active != 0
+}
+
+fn retain(raw: &Raw, device: CUdevice) -> CUcontext {
+    let mut context = null_mut();
+    must("cuDevicePrimaryCtxRetain", raw.cuDevicePrimaryCtxRetain(&mut context, device));
+    context
+}
+
+/// The driver after `cuInit`, with no context anywhere.
+fn initialised(rig: &Rig) {
+    must("cuInit", rig.cuInit(0));
+}
+
+rules! {
+    /// A thread begins without a context: asking for the current one is success with NULL.
+    fn none_current(rig, saw) = "success, NULL" {
+        elsewhere(|| {
+            let mut context = std::ptr::without_provenance_mut(77);
+            let code = rig.cuCtxGetCurrent(&mut context);
+            saw.text(format_args!("{}, {}", crate::raw::said(code), if context.is_null() { "NULL" } else { "a context" }));
+        });
+    }
+
+    /// Each thread has its own stack.
+    fn a_stack_for_each_thread(rig, saw) = "there: empty; here: primary" {
+        let theirs = elsewhere(|| stack(rig, &[]));
+        saw.text(format_args!("there: {theirs}"));
+        saw.text(format_args!("here: {}", stack(rig, &[("primary", rig.context)])));
+    }
+
+    /// Creating a context pushes it.
+    fn creating_pushes(rig, saw) = "new over primary" {
+        let mut context = null_mut();
+        must("cuCtxCreate", rig.cuCtxCreate_v2(&mut context, 0, rig.device));
+        saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
+        must("cuCtxDestroy", rig.cuCtxDestroy_v2(context));
+    }
+
+    /// Making a context current replaces the top of the stack.
+    fn setting_replaces_the_top(rig, saw) = "C over A" {
+        let (a, b, c) = (rig.context, rig.new_context(), rig.new_context());
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(c));
+        saw.text(stack(rig, &[("A", a), ("B", b), ("C", c)]));
+    }
+
+    /// On an empty stack, making a context current pushes it.
+    fn setting_on_an_empty_stack_pushes(rig, saw) = "primary" {
+        elsewhere(|| {
+            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+            saw.text(stack(rig, &[("primary", rig.context)]));
+        });
+    }
+
+    /// Making NULL current pops; on an empty stack it is success and does nothing.
+    fn setting_null_pops(rig, saw) = "success; A; success; success; empty" {
+        let (a, b) = (rig.context, rig.new_context());
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
+        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(if rig.current() == a { "A" } else { "another" });
+        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(stack(rig, &[]));
+    }
+
+    /// A context can be in a stack more than once.
+    fn pushing_twice(rig, saw) = "A over B over A" {
+        let (a, b) = (rig.context, rig.new_context());
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(a));
+        saw.text(stack(rig, &[("A", a), ("B", b)]));
+    }
+
+    /// Popping an empty stack is an invalid context.
+    fn popping_an_empty_stack(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
+        let mut popped = null_mut();
+        saw.text(crate::raw::said(elsewhere(|| rig.cuCtxPopCurrent_v2(&mut popped))));
+    }
+
+    /// Nobody has to ask what was popped.
+    fn no_place_for_the_popped(rig, saw) = "success; empty" {
+        saw.text(crate::raw::said(rig.cuCtxPopCurrent_v2(null_mut())));
+        saw.text(stack(rig, &[]));
+    }
+
+    /// Pushing NULL is an invalid value.
+    fn pushing_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        saw.text(crate::raw::said(rig.cuCtxPushCurrent_v2(null_mut())));
+    }
+
+    /// A result needs a place.
+    fn no_place_for_the_result(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from cuCtxGetCurrent, cuCtxCreate, cuCtxGetDevice, cuDevicePrimaryCtxRetain"
+    {
+        saw.codes(&[
+            ("cuCtxGetCurrent", rig.cuCtxGetCurrent(null_mut())),
+            ("cuCtxCreate", rig.cuCtxCreate_v2(null_mut(), 0, rig.device)),
+            ("cuCtxGetDevice", rig.cuCtxGetDevice(null_mut())),
+            ("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(null_mut(), rig.device)),
+        ]);
+    }
+
+    /// A context's flags: one way to schedule, and known bits.
+    fn flags(rig, saw) =
+        "success from automatic, spin, yield, blocking, map; CUDA_ERROR_INVALID_VALUE (1) from two ways, unknown bit"
+    {
+        let create = |flags| {
+            let mut context = null_mut();
+            let code = rig.cuCtxCreate_v2(&mut context, flags, rig.device);
+            if code == CUresult::CUDA_SUCCESS {
+                must("cuCtxDestroy", rig.cuCtxDestroy_v2(context));
+            }
+            code
+        };
+        saw.codes(&[
+            ("automatic", create(CU_CTX_SCHED_AUTO)),
+            ("spin", create(CU_CTX_SCHED_SPIN)),
+            ("yield", create(CU_CTX_SCHED_YIELD)),
+            ("blocking", create(CU_CTX_SCHED_BLOCKING_SYNC)),
+            ("map", create(CU_CTX_MAP_HOST)),
+            ("two ways", create(CU_CTX_SCHED_SPIN | CU_CTX_SCHED_YIELD)),
+            ("unknown bit", create(1 << 20)),
+        ]);
+    }
+
+    /// The device of the current context can be asked for, if there is one.
+    fn the_device_of_the_current_context(rig, saw) = "success, its device; with none CUDA_ERROR_INVALID_CONTEXT (201)" {
+        let mut device = 77;
+        let code = rig.cuCtxGetDevice(&mut device);
+        let its = if device == rig.device { "its device" } else { "another device" };
+        saw.text(format_args!("{}, {its}", crate::raw::said(code)));
+        saw.code("with none", elsewhere(|| rig.cuCtxGetDevice(&mut device)));
+    }
+
+    /// The forms of CUDA 13 take the context as an argument, need none current, and take NULL for the current one.
+    [since(13, 0)]
+    fn a_context_as_an_argument(rig, saw) =
+        "named: success from cuCtxGetDevice_v2, cuCtxSynchronize_v2; NULL: success from cuCtxGetDevice_v2, \
+         cuCtxSynchronize_v2; NULL with none current: CUDA_ERROR_INVALID_CONTEXT (201) from cuCtxGetDevice_v2, \
+         cuCtxSynchronize_v2"
+    {
+        let ask = |context: CUcontext| {
+            let mut device = 77;
+            let one = crate::rules::Saw::default();
+            one.codes(&[
+                ("cuCtxGetDevice_v2", rig.cuCtxGetDevice_v2(&mut device, context)),
+                ("cuCtxSynchronize_v2", rig.cuCtxSynchronize_v2(context)),
+            ]);
+            one.all()
+        };
+        saw.text(format_args!("named: {}", elsewhere(|| ask(rig.context))));
+        saw.text(format_args!("NULL: {}", ask(null_mut())));
+        saw.text(format_args!("NULL with none current: {}", elsewhere(|| ask(null_mut()))));
+    }
+
+    /// Contexts have ids that differ, and NULL asks for the current one's.
+    [since(12, 0)]
+    fn ids(rig, saw) = "success, success, success; all different but NULL's, which is the current one's" {
+        let other = rig.new_context();
+        let (mut primary, mut current, mut others) = (0, 0, 0);
+        let codes = [
+            rig.cuCtxGetId(rig.context, &mut primary),
+            rig.cuCtxGetId(null_mut(), &mut current),
+            rig.cuCtxGetId(other, &mut others),
+        ];
+        saw.text(codes.map(crate::raw::said).join(", "));
+        saw.holds("all different but NULL's, which is the current one's", primary == current && primary != others);
+    }
+
+    /// The primary context is counted: as many releases as retains, and one more is an invalid context.
+    [bare]
+    fn the_primary_context_is_counted(rig, saw) =
+        "at first inactive; retained twice active; released once active; released twice inactive; \
+         released again CUDA_ERROR_INVALID_CONTEXT (201)"
+    {
+        initialised(rig);
+        let state = || if active(rig, 0) { "active" } else { "inactive" };
+        saw.text(format_args!("at first {}", state()));
+        retain(rig, 0);
+        retain(rig, 0);
+        saw.text(format_args!("retained twice {}", state()));
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        saw.text(format_args!("released once {}", state()));
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        saw.text(format_args!("released twice {}", state()));
+        saw.code("released again", rig.cuDevicePrimaryCtxRelease_v2(0));
+    }
+
+    /// Releasing a primary context that was never retained is an invalid context.
+    [bare]
+    fn a_release_without_a_retain(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
+        initialised(rig);
+        saw.text(crate::raw::said(rig.cuDevicePrimaryCtxRelease_v2(0)));
+    }
+
+    /// Retaining the primary context does not make it current.
+    [bare]
+    fn retaining_does_not_push(rig, saw) = "empty" {
+        initialised(rig);
+        let context = retain(rig, 0);
+        saw.text(stack(rig, &[("primary", context)]));
+    }
+
+    /// Retaining again gives the same handle.
+    fn retaining_again(rig, saw) = "the same handle" {
+        saw.holds("the same handle", retain(rig, rig.device) == rig.context);
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
+    }
+
+    /// The last release of the primary context leaves it current, and what needs a live context answers that it is
+    /// destroyed.
+    [bare]
+    fn the_last_release_leaves_it_current(rig, saw) =
+        "still current; its device success; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, \
+         cuStreamQuery(NULL)"
+    {
+        initialised(rig);
+        let context = retain(rig, 0);
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        let (mut device, mut event, mut stream) = (77, null_mut(), null_mut());
+        saw.holds("still current", rig.current() == context);
+        saw.code("its device", rig.cuCtxGetDevice(&mut device));
+        saw.codes(&[
+            ("cuEventCreate", rig.cuEventCreate(&mut event, 0)),
+            ("cuStreamCreate", rig.cuStreamCreate(&mut stream, 0)),
+            ("cuStreamQuery(NULL)", rig.cuStreamQuery(NULL_STREAM)),
+        ]);
+    }
+
+    /// Retained anew after its last release, the primary context has the same handle, and works where it is still
+    /// current.
+    [bare]
+    fn retaining_after_the_last_release(rig, saw) = "the same handle; cuEventCreate success; cuStreamQuery(NULL) success" {
+        initialised(rig);
+        let context = retain(rig, 0);
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        let mut event = null_mut();
+        saw.holds("the same handle", retain(rig, 0) == context);
+        saw.code("cuEventCreate", rig.cuEventCreate(&mut event, 0));
+        saw.code("cuStreamQuery(NULL)", rig.cuStreamQuery(NULL_STREAM));
+    }
+
+    /// Destroying a context pops it from the calling thread's stack.
+    [alone]
+    fn destroying_pops(rig, saw) = "success; primary" {
+        let context = rig.new_context();
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(context));
+        saw.text(crate::raw::said(rig.destroy_context(context)));
+        saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
+    }
+
+    /// A context that is destroyed while it is current in another thread stays current there, and what needs a live one
+    /// answers that it is destroyed.
+    [alone]
+    fn destroyed_while_current_elsewhere(rig, saw) =
+        "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, cuStreamQuery(NULL)"
+    {
+        let context = rig.new_context();
+        let raw: &Raw = rig;
+        let handle = Sent::new(context);
+        let (destroyed, wait) = channel::<()>();
+        let (ready, begun) = channel::<()>();
+        let there = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                let (mut event, mut stream) = (null_mut(), null_mut());
+                must("cuCtxSetCurrent", raw.cuCtxSetCurrent(handle.get()));
+                ready.send(()).expect("the rule waits");
+                wait.recv().expect("the rule says when");
+                let there = crate::rules::Saw::default();
+                there.holds("still current", raw.current() == handle.get());
+                there.codes(&[
+                    ("cuEventCreate", raw.cuEventCreate(&mut event, 0)),
+                    ("cuStreamCreate", raw.cuStreamCreate(&mut stream, 0)),
+                    ("cuStreamQuery(NULL)", raw.cuStreamQuery(NULL_STREAM)),
+                ]);
+                there.all()
+            });
+            begun.recv().expect("the thread began");
+            must("cuCtxDestroy", rig.destroy_context(context));
+            destroyed.send(()).expect("the thread waits");
+            thread.join().expect("no panic")
+        });
+        saw.text(format_args!("there: {there}"));
+    }
+
+    /// A destroyed context can be made current.
+    [alone]
+    fn setting_a_destroyed_context(rig, saw) = "success; then cuEventCreate CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
+        let context = rig.new_context();
+        must("cuCtxDestroy", rig.destroy_context(context));
+        let mut event = null_mut();
+        saw.text(crate::raw::said(rig.cuCtxSetCurrent(context)));
+        saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
+    }
+
+    /// What names an event or a stream needs no current context.
+    fn calls_that_need_none(rig, saw) =
+        "success from cuEventRecord, cuEventQuery, cuEventSynchronize, cuEventElapsedTime, cuStreamWaitEvent, \
+         cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing, \
+         cuLaunchHostFunc, cuStreamAddCallback, cuEventDestroy, cuStreamDestroy"
+    {
+        unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut std::ffi::c_void) {}
+        let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
+        elsewhere(|| {
+            let (mut flags, mut priority, mut context) = (0, 0, null_mut());
+            let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            saw.codes(&[
+                ("cuEventRecord", rig.cuEventRecord(event, stream)),
+                ("cuEventQuery", rig.cuEventSynchronize(event)),
+                ("cuEventSynchronize", rig.cuEventQuery(event)),
+                ("cuEventElapsedTime", rig.elapsed_code(event, event)),
+                ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
+                ("cuStreamQuery", rig.cuStreamSynchronize(stream)),
+                ("cuStreamSynchronize", rig.cuStreamQuery(stream)),
+                ("cuStreamGetFlags", rig.cuStreamGetFlags(stream, &mut flags)),
+                ("cuStreamGetPriority", rig.cuStreamGetPriority(stream, &mut priority)),
+                ("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut context)),
+                ("cuStreamIsCapturing", rig.cuStreamIsCapturing(stream, &mut status)),
+                ("cuLaunchHostFunc", rig.host(stream, || {})),
+                ("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0)),
+                ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
+                ("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)),
+            ]);
+        });
+    }
+
+    /// A stream's id needs no current context.
+    [since(12, 0)]
+    fn the_id_needs_none(rig, saw) = "success" {
+        let (stream, mut id) = (rig.stream(NON_BLOCKING), 0);
+        saw.text(crate::raw::said(elsewhere(|| rig.cuStreamGetId(stream, &mut id))));
+    }
+
+    /// A stream's device needs no current context.
+    [since(12, 8)]
+    fn the_device_needs_none(rig, saw) = "success" {
+        let (stream, mut device) = (rig.stream(NON_BLOCKING), 77);
+        saw.text(crate::raw::said(elsewhere(|| rig.cuStreamGetDevice(stream, &mut device))));
+    }
+
+    /// A capture of a stream of one's own needs no current context.
+    fn a_capture_needs_none(rig, saw) = "success from cuStreamBeginCapture, cuStreamEndCapture" {
+        let (stream, mut graph) = (rig.stream(NON_BLOCKING), null_mut());
+        elsewhere(|| {
+            saw.codes(&[
+                ("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode(0))),
+                ("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph)),
+            ]);
+        });
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// What makes something, asks about the context or names a default stream needs a current context.
+    fn calls_that_need_one(rig, saw) =
+        "CUDA_ERROR_INVALID_CONTEXT (201) from cuEventCreate, cuStreamCreate, cuStreamCreateWithPriority, \
+         cuCtxSynchronize, cuCtxGetStreamPriorityRange, cuIpcGetEventHandle, cuIpcOpenEventHandle"
+    {
+        let shared = rig.event(INTERPROCESS);
+        elsewhere(|| {
+            let (mut event, mut stream, mut least, mut greatest) = (null_mut(), null_mut(), 0, 0);
+            let mut handle = CUipcEventHandle { reserved: [0; 64] };
+            saw.codes(&[
+                ("cuEventCreate", rig.cuEventCreate(&mut event, 0)),
+                ("cuStreamCreate", rig.cuStreamCreate(&mut stream, 0)),
+                ("cuStreamCreateWithPriority", rig.cuStreamCreateWithPriority(&mut stream, 0, 0)),
+                ("cuCtxSynchronize", rig.cuCtxSynchronize()),
+                ("cuCtxGetStreamPriorityRange", rig.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)),
+                ("cuIpcGetEventHandle", rig.cuIpcGetEventHandle(&mut handle, shared)),
+                ("cuIpcOpenEventHandle", rig.open([0; 64]).0),
+            ]);
+        });
+    }
+
+    /// Any call on a default stream, by whatever handle, needs a current context.
+    fn default_streams_need_one(rig, saw) =
+        "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, priority, context, \
+         host function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, \
+         flags, priority, context, host function, capturing; per-thread: CUDA_ERROR_INVALID_CONTEXT (201) from record, \
+         wait, query, synchronize, flags, priority, context, host function, capturing"
+    {
+        let event = rig.event(NO_TIMING);
+        elsewhere(|| {
+            for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
+                let (mut flags, mut priority, mut context) = (0, 0, null_mut());
+                let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+                let one = crate::rules::Saw::default();
+                one.codes(&[
+                    ("record", rig.cuEventRecord(event, stream)),
+                    ("wait", rig.cuStreamWaitEvent(stream, event, 0)),
+                    ("query", rig.cuStreamQuery(stream)),
+                    ("synchronize", rig.cuStreamSynchronize(stream)),
+                    ("flags", rig.cuStreamGetFlags(stream, &mut flags)),
+                    ("priority", rig.cuStreamGetPriority(stream, &mut priority)),
+                    ("context", rig.cuStreamGetCtx(stream, &mut context)),
+                    ("host function", rig.host(stream, || {})),
+                    ("capturing", rig.cuStreamIsCapturing(stream, &mut status)),
+                ]);
+                saw.text(format_args!("{name}: {}", one.all()));
+            }
+        });
+    }
+
+    /// The id of a default stream needs a current context.
+    [since(12, 0)]
+    fn the_id_of_a_default_stream_needs_one(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201) from NULL, legacy, per-thread" {
+        elsewhere(|| {
+            let mut id = 0;
+            saw.codes(&[
+                ("NULL", rig.cuStreamGetId(NULL_STREAM, &mut id)),
+                ("legacy", rig.cuStreamGetId(LEGACY, &mut id)),
+                ("per-thread", rig.cuStreamGetId(PER_THREAD, &mut id)),
+            ]);
+        });
+    }
+
+    /// `cuCtxSynchronize` waits for all streams of the context, non-blocking ones too.
+    fn synchronizing_waits_for_all_streams(rig, saw) = "success; then both streams success, success" {
+        let streams = [rig.stream(BLOCKING), rig.stream(NON_BLOCKING)];
+        let latches = streams.map(|stream| rig.hold(stream));
+        let raw: &Raw = rig;
+        let (context, handles) = (Sent::new(rig.context), streams.map(Sent::new));
+        let (begin, begun) = channel::<()>();
+        let codes = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
+                begin.send(()).expect("the rule waits");
+                let code = raw.cuCtxSynchronize();
+                (code, handles.map(|stream| raw.cuStreamQuery(stream.get())))
+            });
+            begun.recv().expect("the thread began");
+            latches.into_iter().for_each(crate::raw::Latch::release);
+            thread.join().expect("no panic")
+        });
+        saw.text(crate::raw::said(codes.0));
+        saw.text(format_args!("then both streams {}", codes.1.map(crate::raw::said).join(", ")));
+    }
+
+    /// `cuCtxSynchronize` waits for nothing of another context.
+    fn synchronizing_leaves_other_contexts(rig, saw) = "success; the other's stream CUDA_ERROR_NOT_READY (600)" {
+        let other = rig.new_context();
+        let stream = rig.within(other, || rig.stream(NON_BLOCKING));
+        let latch = rig.hold(stream);
+        saw.text(crate::raw::said(rig.cuCtxSynchronize()));
+        saw.code("the other's stream", rig.cuStreamQuery(stream));
+        latch.release();
+        rig.synchronize(stream);
+    }
+}

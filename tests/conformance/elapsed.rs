@@ -1,0 +1,200 @@
+//! The time between two events.
+
+use std::ptr::null_mut;
+
+use cuda_events::sys::*;
+
+use crate::raw::{NON_BLOCKING, Raw, Rig, TIMING, said};
+use crate::rules;
+
+/// Two events with timing, recorded one after the other and done.
+fn pair(raw: &Raw) -> (CUevent, CUevent) {
+    let stream = raw.stream(NON_BLOCKING);
+    let (start, end) = (raw.event(TIMING), raw.event(TIMING));
+    raw.record(start, stream);
+    raw.record(end, stream);
+    raw.synchronize(stream);
+    (start, end)
+}
+
+/// A time between two events, by one of the two functions.
+type Elapsed<'a> = &'a dyn Fn(CUevent, CUevent) -> CUresult;
+
+/// The cases that are refused: what each is called, and the answer.
+fn refusals(rig: &Rig, elapsed: Elapsed) -> Vec<(&'static str, CUresult)> {
+    let stream = rig.stream(NON_BLOCKING);
+    let (done, _) = pair(rig);
+    let (never, untimed) = (rig.event(TIMING), rig.recorded(stream));
+    let other = rig.new_context();
+    let (others, _) = rig.within(other, || pair(rig));
+    rig.synchronize(stream);
+    let latch = rig.hold(stream);
+    let pending = rig.event(TIMING);
+    rig.record(pending, stream);
+    let answers = vec![
+        ("never to done", elapsed(never, done)),
+        ("done to never", elapsed(done, never)),
+        ("never twice", elapsed(never, never)),
+        ("untimed to done", elapsed(untimed, done)),
+        ("done to untimed", elapsed(done, untimed)),
+        ("never to pending", elapsed(never, pending)),
+        ("pending to never", elapsed(pending, never)),
+        ("untimed to pending", elapsed(untimed, pending)),
+        ("another context to done", elapsed(others, done)),
+        ("done to another context", elapsed(done, others)),
+        ("another context to pending", elapsed(others, pending)),
+        ("done to pending", elapsed(done, pending)),
+        ("pending to done", elapsed(pending, done)),
+        ("pending twice", elapsed(pending, pending)),
+    ];
+    latch.release();
+    rig.synchronize(stream);
+    answers
+}
+
+rules! {
+    /// The time between two events that are done is there, and not negative.
+    fn done(rig, saw) = "success, not negative" {
+        let (start, end) = pair(rig);
+        match rig.elapsed(start, end) {
+            Ok(time) => saw.text(format_args!("success, {}", if time >= 0.0 { "not negative" } else { "negative" })),
+            Err(code) => saw.text(said(code)),
+        }
+    }
+
+    /// From an event to itself it is exactly zero.
+    fn the_same_event_twice(rig, saw) = "0" {
+        let (start, _) = pair(rig);
+        saw.text(rig.elapsed(start, start).map_or_else(said, |time| time.to_string()));
+    }
+
+    /// In reversed order it is the negative number.
+    fn reversed_is_negative(rig, saw) = "the exact negative" {
+        let stream = rig.stream(NON_BLOCKING);
+        let (start, end) = (rig.event(TIMING), rig.event(TIMING));
+        rig.record(start, stream);
+        // Something that takes a while, so that the two differ.
+        assert_eq!(rig.host(stream, || {}), CUresult::CUDA_SUCCESS);
+        rig.record(end, stream);
+        rig.synchronize(stream);
+        let (there, back) = (rig.elapsed(start, end), rig.elapsed(end, start));
+        match (there, back) {
+            (Ok(there), Ok(back)) if there > 0.0 && back == -there => saw.text("the exact negative"),
+            other => saw.text(format_args!("{other:?}")),
+        }
+    }
+
+    /// An event that was never recorded or is without timing, or one of another context, is an invalid handle, also
+    /// beside one that is pending; two good ones of which either is pending are not ready.
+    fn refused(rig, saw) =
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, \
+         done to untimed, never to pending, pending to never, untimed to pending, another context to done, \
+         done to another context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, \
+         pending to done, pending twice"
+    {
+        saw.codes(&refusals(rig, &|start, end| rig.elapsed_code(start, end)));
+    }
+
+    /// The second version of the function refuses the same.
+    [since(12, 8)]
+    fn refused_by_the_second_version(rig, saw) =
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, \
+         done to untimed, never to pending, pending to never, untimed to pending, another context to done, \
+         done to another context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, \
+         pending to done, pending twice"
+    {
+        saw.codes(&refusals(rig, &|start, end| rig.cuEventElapsedTime_v2(&mut 0.0, start, end)));
+    }
+
+    /// Both versions of the function give the same time.
+    [since(12, 8)]
+    fn the_second_version_agrees(rig, saw) = "the same, and the same reversed" {
+        let (start, end) = pair(rig);
+        let second = |start, end| {
+            let mut milliseconds = f32::NAN;
+            (rig.cuEventElapsedTime_v2(&mut milliseconds, start, end), milliseconds)
+        };
+        let same = [(start, end), (end, start)].map(|(start, end)| {
+            rig.elapsed(start, end).is_ok_and(|time| second(start, end) == (CUresult::CUDA_SUCCESS, time))
+        });
+        saw.holds("the same, and the same reversed", same == [true, true]);
+    }
+
+    /// The result needs a place; without one it is an invalid handle, of all codes.
+    fn no_place_for_the_result(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
+        let (start, end) = pair(rig);
+        saw.text(said(rig.cuEventElapsedTime(null_mut(), start, end)));
+    }
+
+    /// The same of the second version.
+    [since(12, 8)]
+    fn no_place_for_the_result_of_the_second_version(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
+        let (start, end) = pair(rig);
+        saw.text(said(rig.cuEventElapsedTime_v2(null_mut(), start, end)));
+    }
+
+    /// Events of different streams of one context can be compared.
+    fn across_streams(rig, saw) = "success" {
+        let events = [0, 1].map(|_| {
+            let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
+            rig.record(event, stream);
+            rig.synchronize(stream);
+            event
+        });
+        saw.text(said(rig.elapsed_code(events[0], events[1])));
+    }
+
+    /// A refused call writes nothing.
+    fn a_refusal_writes_nothing(rig, saw) = "nothing written" {
+        let (never, mut milliseconds) = (rig.event(TIMING), 77.5);
+        assert_ne!(rig.cuEventElapsedTime(&mut milliseconds, never, never), CUresult::CUDA_SUCCESS);
+        saw.holds("nothing written", milliseconds == 77.5);
+    }
+
+    /// The times lie on a grid of 32 nanoseconds.
+    fn resolution(rig, saw) = "all of 500 on the grid" {
+        let stream = rig.stream(NON_BLOCKING);
+        let events: Vec<CUevent> = (0..501).map(|_| rig.event(TIMING)).collect();
+        for event in &events {
+            rig.record(*event, stream);
+        }
+        rig.synchronize(stream);
+        let on_grid = |pair: &&[CUevent]| {
+            rig.elapsed(pair[0], pair[1]).is_ok_and(|time| {
+                let steps = f64::from(time) * 1e6 / 32.0;
+                // The result is a float: what is lost in it is less than a hundredth of a step here.
+                (steps - steps.round()).abs() < 0.01
+            })
+        };
+        let count = events.windows(2).filter(on_grid).count();
+        saw.text(if count == 500 { "all of 500 on the grid".to_owned() } else { format!("{count} of 500 on the grid") });
+    }
+
+    /// A later record in the stream has no earlier time.
+    fn time_does_not_run_back(rig, saw) = "never" {
+        let stream = rig.stream(NON_BLOCKING);
+        let events: Vec<CUevent> = (0..200).map(|_| rig.event(TIMING)).collect();
+        for event in &events {
+            rig.record(*event, stream);
+        }
+        rig.synchronize(stream);
+        let back = events.windows(2).filter(|pair| !rig.elapsed(pair[0], pair[1]).is_ok_and(|time| time >= 0.0)).count();
+        saw.text(if back == 0 { "never".to_owned() } else { format!("{back} times") });
+    }
+
+    /// The blocking flag does not take the timing away.
+    fn a_blocking_event(rig, saw) = "success" {
+        let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(CU_EVENT_BLOCKING_SYNC));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        saw.text(said(rig.elapsed_code(event, event)));
+    }
+
+    /// The function needs no current context and no particular one.
+    fn no_context(rig, saw) = "success with none current; success with another current" {
+        let (start, end) = pair(rig);
+        let other = rig.new_context();
+        saw.text(format_args!("{} with none current", said(crate::raw::elsewhere(|| rig.elapsed_code(start, end)))));
+        saw.text(format_args!("{} with another current", said(rig.within(other, || rig.elapsed_code(start, end)))));
+    }
+}

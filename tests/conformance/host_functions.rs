@@ -1,0 +1,256 @@
+//! Functions of the program that a stream calls.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use cuda_events::sys::*;
+
+use crate::raw::{BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Rig, Sent, TIMING, must, said};
+use crate::rules;
+use crate::rules::Saw;
+
+/// What a stream callback gets: the stream and the status.
+type Called = (usize, CUresult);
+
+/// Has a stream call an old-style callback once, which sends what it gets.
+fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> CUresult {
+    unsafe extern "C" fn call(stream: CUstream, status: CUresult, sender: *mut c_void) {
+        // SAFETY: the pointer is the box that was leaked below for this one call.
+        let sender = unsafe { Box::from_raw(sender.cast::<Sender<Called>>()) };
+        let _ = sender.send((stream.addr(), status));
+    }
+    raw.cuStreamAddCallback(stream, Some(call), Box::into_raw(Box::new(sender)).cast(), flags)
+}
+
+/// Does some calls inside a host function of a stream, and says what they answered.
+fn inside(rig: &Rig, stream: CUstream, saw: &Saw, calls: impl FnOnce(&Raw) -> Vec<(&'static str, CUresult)> + Send + 'static) {
+    let (answer, answers) = channel();
+    // The rule waits for the answers, so the driver's table is there for as long as the function runs.
+    let raw = Raw { driver: rig.driver };
+    must("cuLaunchHostFunc", rig.host(stream, move || answer.send(calls(&raw)).expect("the rule waits")));
+    saw.codes(&answers.recv().expect("the function was called"));
+    rig.synchronize(stream);
+}
+
+rules! {
+    /// A host function is called once, after the work before it and before the work behind it.
+    fn order(rig, saw) = "1 2 3 4 5, then the event" {
+        let (stream, seen) = (rig.stream(NON_BLOCKING), Arc::new(Mutex::new(Vec::new())));
+        let latch = rig.hold(stream);
+        for number in 1..=5 {
+            let seen = seen.clone();
+            must("cuLaunchHostFunc", rig.host(stream, move || seen.lock().expect("no panic").push(number.to_string())));
+        }
+        let event = rig.recorded(stream);
+        let early = rig.cuEventQuery(event) == CUresult::CUDA_SUCCESS || !seen.lock().expect("no panic").is_empty();
+        latch.release();
+        must("cuEventSynchronize", rig.cuEventSynchronize(event));
+        let seen = seen.lock().expect("no panic").join(" ");
+        saw.text(format_args!("{seen}, {}", if early { "some too early" } else { "then the event" }));
+    }
+
+    /// Work behind a host function waits until it has returned.
+    fn the_stream_waits_for_its_return(rig, saw) = "while it runs CUDA_ERROR_NOT_READY (600), CUDA_ERROR_NOT_READY (600); then success" {
+        let stream = rig.stream(NON_BLOCKING);
+        let ((begin, begun), (end, ended)) = (channel(), channel::<()>());
+        let code = rig.host(stream, move || {
+            begin.send(()).expect("the rule waits");
+            let _ = ended.recv();
+        });
+        must("cuLaunchHostFunc", code);
+        let event = rig.recorded(stream);
+        begun.recv().expect("the function was called");
+        let codes = [rig.cuEventQuery(event), rig.cuStreamQuery(stream)];
+        saw.text(format_args!("while it runs {}", codes.map(said).join(", ")));
+        drop(end);
+        saw.code("then", rig.cuEventSynchronize(event));
+    }
+
+    /// A function is needed.
+    fn no_function(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from host function, callback" {
+        let stream = rig.stream(NON_BLOCKING);
+        saw.codes(&[
+            ("host function", rig.cuLaunchHostFunc(stream, None, null_mut())),
+            ("callback", rig.cuStreamAddCallback(stream, None, null_mut(), 0)),
+        ]);
+    }
+
+    /// The NULL stream calls host functions too.
+    fn in_the_null_stream(rig, saw) = "success; called" {
+        let (call, called) = channel();
+        saw.text(said(rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits"))));
+        rig.synchronize(NULL_STREAM);
+        saw.holds("called", called.try_recv().is_ok());
+    }
+
+    /// A host function runs in a thread of the driver's, not in one that the program made.
+    fn in_a_thread_of_the_drivers(rig, saw) = "another thread" {
+        let (stream, (call, called)) = (rig.stream(NON_BLOCKING), channel());
+        must("cuLaunchHostFunc", rig.host(stream, move || call.send(std::thread::current().id()).expect("the rule waits")));
+        rig.synchronize(stream);
+        saw.holds("another thread", called.recv().is_ok_and(|thread| thread != std::thread::current().id()));
+    }
+
+    /// Host functions of independent streams run one at a time.
+    fn one_at_a_time(rig, saw) = "400 called, at most 1 at a time" {
+        let (running, most, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let streams = [0; 4].map(|_| rig.stream(NON_BLOCKING));
+        for _ in 0..100 {
+            for stream in streams {
+                let (running, most, count) = (running.clone(), most.clone(), count.clone());
+                let code = rig.host(stream, move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    // Room for another one to begin, if the driver would.
+                    (0..20).for_each(|_| std::thread::yield_now());
+                    count.fetch_add(1, Ordering::SeqCst);
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+                must("cuLaunchHostFunc", code);
+            }
+        }
+        streams.iter().for_each(|stream| rig.synchronize(*stream));
+        let (count, most) = (count.load(Ordering::SeqCst), most.load(Ordering::SeqCst));
+        saw.text(format_args!("{count} called, at most {most} at a time"));
+    }
+
+    /// A callback of the old form gets its stream and the status, which is success without an error.
+    fn what_a_callback_gets(rig, saw) = "its stream, success" {
+        let (stream, (sender, called)) = (rig.stream(NON_BLOCKING), channel());
+        must("cuStreamAddCallback", callback(rig, stream, sender, 0));
+        rig.synchronize(stream);
+        let (handle, status) = called.recv().expect("it was called");
+        saw.text(format_args!("{}, {}", if handle == stream.addr() { "its stream" } else { "another stream" }, said(status)));
+    }
+
+    /// A callback in the NULL stream gets NULL.
+    fn what_a_callback_in_the_null_stream_gets(rig, saw) = "NULL, success" {
+        let (sender, called) = channel();
+        must("cuStreamAddCallback", callback(rig, NULL_STREAM, sender, 0));
+        rig.synchronize(NULL_STREAM);
+        let (handle, status) = called.recv().expect("it was called");
+        saw.text(format_args!("{}, {}", if handle == 0 { "NULL" } else { "another handle" }, said(status)));
+    }
+
+    /// A callback takes no flags.
+    fn the_flags_of_a_callback(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from 1, all bits" {
+        let (stream, (sender, _called)) = (rig.stream(NON_BLOCKING), channel());
+        saw.codes(&[
+            ("1", callback(rig, stream, sender.clone(), 1)),
+            ("all bits", callback(rig, stream, sender, u32::MAX)),
+        ]);
+    }
+
+    /// Callbacks and host functions of a stream come in the order in which they were given.
+    fn callbacks_and_host_functions_in_order(rig, saw) = "function callback function callback" {
+        let (stream, (sender, received)) = (rig.stream(NON_BLOCKING), channel::<Called>());
+        let latch = rig.hold(stream);
+        for _ in 0..2 {
+            let from_function = sender.clone();
+            must("cuLaunchHostFunc", rig.host(stream, move || {
+                let _ = from_function.send((0, CUresult::CUDA_SUCCESS));
+            }));
+            must("cuStreamAddCallback", callback(rig, stream, sender.clone(), 0));
+        }
+        latch.release();
+        rig.synchronize(stream);
+        drop(sender);
+        let order: Vec<&str> = received.iter().take(4).map(|(stream, _)| if stream == 0 { "function" } else { "callback" }).collect();
+        saw.text(order.join(" "));
+    }
+
+    /// Inside a host function, calls on handles of one's own are not refused, though the contract forbids all calls.
+    [alone]
+    fn calls_that_are_not_refused(rig, saw) =
+        "success from cuEventQuery, cuEventSynchronize, cuEventRecord, cuEventElapsedTime, cuStreamQuery, \
+         cuStreamWaitEvent, cuLaunchHostFunc, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuEventDestroy, \
+         cuStreamDestroy, cuInit, cuDriverGetVersion, cuGetErrorName"
+    {
+        let (stream, other) = (rig.stream(NON_BLOCKING), Sent::new(rig.stream(NON_BLOCKING)));
+        let (done, unrecorded) = (rig.event(TIMING), Sent::new(rig.event(NO_TIMING)));
+        rig.record(done, other.get());
+        rig.synchronize(other.get());
+        let done = Sent::new(done);
+        inside(rig, stream, saw, move |raw| {
+            let (mut flags, mut priority, mut context, mut version, mut name) = (0, 0, null_mut(), 0, std::ptr::null());
+            vec![
+                ("cuEventQuery", raw.cuEventQuery(done.get())),
+                ("cuEventSynchronize", raw.cuEventSynchronize(done.get())),
+                ("cuEventRecord", raw.cuEventRecord(unrecorded.get(), other.get())),
+                ("cuEventElapsedTime", raw.elapsed_code(done.get(), done.get())),
+                ("cuStreamQuery", raw.cuStreamQuery(other.get())),
+                ("cuStreamWaitEvent", raw.cuStreamWaitEvent(other.get(), done.get(), 0)),
+                ("cuLaunchHostFunc", raw.host(other.get(), || {})),
+                ("cuStreamGetFlags", raw.cuStreamGetFlags(other.get(), &mut flags)),
+                ("cuStreamGetPriority", raw.cuStreamGetPriority(other.get(), &mut priority)),
+                ("cuStreamGetCtx", raw.cuStreamGetCtx(other.get(), &mut context)),
+                ("cuEventDestroy", raw.cuEventDestroy_v2(done.get())),
+                ("cuStreamDestroy", raw.cuStreamDestroy_v2(other.get())),
+                ("cuInit", raw.cuInit(0)),
+                ("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version)),
+                ("cuGetErrorName", raw.cuGetErrorName(CUresult::CUDA_SUCCESS, &mut name)),
+            ]
+        });
+    }
+
+    /// Inside a host function, calls that are about contexts and devices, make something or name a default stream are
+    /// refused.
+    [alone]
+    fn calls_that_are_refused(rig, saw) =
+        "CUDA_ERROR_NOT_PERMITTED (800) from cuCtxGetCurrent, cuCtxSetCurrent, cuCtxPushCurrent, cuDevicePrimaryCtxRetain, \
+         cuCtxSynchronize, cuDeviceGet, cuDeviceGetCount, cuEventCreate, cuStreamCreate, cuIpcGetEventHandle, \
+         cuStreamQuery(NULL)"
+    {
+        let (stream, shared) = (rig.stream(NON_BLOCKING), Sent::new(rig.event(INTERPROCESS)));
+        let (context, device) = (Sent::new(rig.context), rig.device);
+        inside(rig, stream, saw, move |raw| {
+            let (mut current, mut count, mut ordinal, mut event, mut made) = (null_mut(), 0, 0, null_mut(), null_mut());
+            let mut handle = CUipcEventHandle { reserved: [0; 64] };
+            vec![
+                ("cuCtxGetCurrent", raw.cuCtxGetCurrent(&mut current)),
+                ("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get())),
+                ("cuCtxPushCurrent", raw.cuCtxPushCurrent_v2(context.get())),
+                ("cuDevicePrimaryCtxRetain", raw.cuDevicePrimaryCtxRetain(&mut current, device)),
+                ("cuCtxSynchronize", raw.cuCtxSynchronize()),
+                ("cuDeviceGet", raw.cuDeviceGet(&mut ordinal, 0)),
+                ("cuDeviceGetCount", raw.cuDeviceGetCount(&mut count)),
+                ("cuEventCreate", raw.cuEventCreate(&mut event, 0)),
+                ("cuStreamCreate", raw.cuStreamCreate(&mut made, 0)),
+                ("cuIpcGetEventHandle", raw.cuIpcGetEventHandle(&mut handle, shared.get())),
+                ("cuStreamQuery(NULL)", raw.cuStreamQuery(NULL_STREAM)),
+            ]
+        });
+    }
+
+    /// By the strict rules, which are the documented ones, every call inside a host function is refused.
+    [soft_only, settings("rules=strict")]
+    fn strict_rules(rig, saw) =
+        "CUDA_ERROR_NOT_PERMITTED (800) from cuEventQuery, cuStreamQuery, cuCtxGetCurrent, cuLaunchHostFunc"
+    {
+        let (stream, other) = (rig.stream(NON_BLOCKING), Sent::new(rig.stream(NON_BLOCKING)));
+        let event = Sent::new(rig.event(NO_TIMING));
+        inside(rig, stream, saw, move |raw| {
+            let mut current = null_mut();
+            vec![
+                ("cuEventQuery", raw.cuEventQuery(event.get())),
+                ("cuStreamQuery", raw.cuStreamQuery(other.get())),
+                ("cuCtxGetCurrent", raw.cuCtxGetCurrent(&mut current)),
+                ("cuLaunchHostFunc", raw.host(other.get(), || {})),
+            ]
+        });
+    }
+
+    /// A host function in the legacy stream waits for blocking streams.
+    fn in_the_legacy_stream(rig, saw) = "held back; then called" {
+        let stream = rig.stream(BLOCKING);
+        let latch = rig.hold(stream);
+        let (call, called) = channel();
+        must("cuLaunchHostFunc", rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits")));
+        saw.holds("held back", called.try_recv().is_err());
+        latch.release();
+        rig.synchronize(NULL_STREAM);
+        saw.holds("then called", called.try_recv().is_ok());
+    }
+}

@@ -1,0 +1,168 @@
+//! Before and around `cuInit`.
+
+use std::ffi::CStr;
+use std::ptr::{null, null_mut};
+
+use cuda_events::sys::*;
+
+use crate::raw::{NULL_STREAM, Raw, must, said};
+use crate::rules;
+
+/// A text of the driver: the code, and the text or what the place holds.
+fn text(call: impl FnOnce(*mut *const u8) -> CUresult) -> String {
+    let before = c"not written".as_ptr().cast();
+    let mut text: *const u8 = before;
+    let code = call(&mut text);
+    let text = if text.is_null() {
+        "NULL".into()
+    } else {
+        // SAFETY: either the text of above or the driver's, which is a C string that is never freed.
+        unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy()
+    };
+    format!("{}, {text}", said(code))
+}
+
+fn calls(raw: &Raw) -> Vec<(&'static str, CUresult)> {
+    let (mut count, mut device, mut active, mut flags) = (0, 0, 0, 0);
+    let (mut context, mut event, mut stream, mut graph) = (null_mut(), null_mut(), null_mut(), null_mut());
+    vec![
+        ("cuDeviceGetCount", raw.cuDeviceGetCount(&mut count)),
+        ("cuDeviceGet", raw.cuDeviceGet(&mut device, 0)),
+        ("cuDevicePrimaryCtxRetain", raw.cuDevicePrimaryCtxRetain(&mut context, 0)),
+        ("cuDevicePrimaryCtxGetState", raw.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active)),
+        ("cuCtxGetCurrent", raw.cuCtxGetCurrent(&mut context)),
+        ("cuCtxSetCurrent(NULL)", raw.cuCtxSetCurrent(null_mut())),
+        ("cuCtxPopCurrent", raw.cuCtxPopCurrent_v2(&mut context)),
+        ("cuCtxSynchronize", raw.cuCtxSynchronize()),
+        ("cuEventCreate", raw.cuEventCreate(&mut event, 0)),
+        ("cuStreamCreate", raw.cuStreamCreate(&mut stream, 0)),
+        ("cuStreamQuery(NULL)", raw.cuStreamQuery(NULL_STREAM)),
+        ("cuStreamSynchronize(NULL)", raw.cuStreamSynchronize(NULL_STREAM)),
+        ("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0)),
+    ]
+}
+
+rules! {
+    /// Before `cuInit` calls answer that the driver is not initialised.
+    [bare]
+    fn before_init(rig, saw) =
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuDeviceGetCount, cuDeviceGet, cuDevicePrimaryCtxRetain, \
+         cuDevicePrimaryCtxGetState, cuCtxGetCurrent, cuCtxSetCurrent(NULL), cuCtxPopCurrent, cuCtxSynchronize, \
+         cuEventCreate, cuStreamCreate, cuStreamQuery(NULL), cuStreamSynchronize(NULL), cuGraphCreate"
+    {
+        saw.codes(&calls(rig));
+    }
+
+    /// Even before `cuInit` a NULL event is an invalid handle: the handle is looked at first.
+    [bare]
+    fn a_null_event_before_init(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from cuEventQuery" {
+        saw.codes(&[("cuEventQuery", rig.cuEventQuery(null_mut()))]);
+    }
+
+    /// The version and the error texts are there before `cuInit`.
+    [bare]
+    fn what_works_before_init(rig, saw) = "success from cuDriverGetVersion, cuGetErrorName, cuGetErrorString" {
+        let (mut version, mut text) = (0, null());
+        saw.codes(&[
+            ("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version)),
+            ("cuGetErrorName", rig.cuGetErrorName(CUresult::CUDA_ERROR_NOT_READY, &mut text)),
+            ("cuGetErrorString", rig.cuGetErrorString(CUresult::CUDA_ERROR_NOT_READY, &mut text)),
+        ]);
+    }
+
+    /// `cuInit` refuses all flags but 0, before and after it succeeded; refused, it leaves the driver uninitialised.
+    [bare]
+    fn the_flags_of_init(rig, saw) =
+        "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3); cuInit(0) success; \
+         cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount success"
+    {
+        let mut count = 0;
+        saw.code("cuInit(1)", rig.cuInit(1));
+        saw.code("then cuDeviceGetCount", rig.cuDeviceGetCount(&mut count));
+        saw.code("cuInit(0)", rig.cuInit(0));
+        saw.code("cuInit(1)", rig.cuInit(1));
+        saw.code("then cuDeviceGetCount", rig.cuDeviceGetCount(&mut count));
+    }
+
+    /// `cuInit` can be repeated.
+    [bare]
+    fn init_again(rig, saw) = "success, success, success" {
+        let codes: Vec<String> = (0..3).map(|_| said(rig.cuInit(0))).collect();
+        saw.text(codes.join(", "));
+    }
+
+    /// The name of an unknown code is an error, and NULL.
+    fn the_name_of_an_unknown_code(rig, saw) =
+        "name CUDA_ERROR_INVALID_VALUE (1), NULL; text CUDA_ERROR_INVALID_VALUE (1), NULL"
+    {
+        saw.text(format_args!("name {}", text(|place| rig.cuGetErrorName(CUresult(4242), place))));
+        saw.text(format_args!("text {}", text(|place| rig.cuGetErrorString(CUresult(4242), place))));
+    }
+
+    /// The driver's names for its codes are those of the header.
+    fn the_names_of_codes(rig, saw) = "the same for each known to both" {
+        let mut other = Vec::new();
+        for code in (0..1000).map(CUresult) {
+            let mut text = null();
+            let (Some(own), CUresult::CUDA_SUCCESS) = (code.name(), rig.cuGetErrorName(code, &mut text)) else { continue };
+            // SAFETY: with success it is a C string that is never freed.
+            let name = unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy();
+            if name != own {
+                other.push(format!("{} is {name}", code.0));
+            }
+        }
+        let same = "the same for each known to both";
+        if other.is_empty() { saw.text(same) } else { saw.text(other.join(", ")) }
+    }
+
+    /// A code's text needs a place.
+    fn no_place_for_a_text(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from cuGetErrorName, cuGetErrorString" {
+        saw.codes(&[
+            ("cuGetErrorName", rig.cuGetErrorName(CUresult::CUDA_SUCCESS, null_mut())),
+            ("cuGetErrorString", rig.cuGetErrorString(CUresult::CUDA_SUCCESS, null_mut())),
+        ]);
+    }
+
+    /// A device's ordinal is checked: a negative one and one past the last are invalid devices.
+    fn ordinals(rig, saw) = "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE (101)" {
+        let (count, mut device) = (rig.device_count(), 0);
+        saw.code("-1", rig.cuDeviceGet(&mut device, -1));
+        saw.code("the last", rig.cuDeviceGet(&mut device, count - 1));
+        saw.code("past it", rig.cuDeviceGet(&mut device, count));
+    }
+
+    /// Calls that take a device check it.
+    fn a_device_that_is_not_there(rig, saw) =
+        "CUDA_ERROR_INVALID_DEVICE (101) from cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease, \
+         cuDevicePrimaryCtxGetState, cuCtxCreate, cuDeviceGetAttribute"
+    {
+        let (past, mut context, mut flags, mut active, mut value) = (rig.device_count(), null_mut(), 0, 0, 0);
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        saw.codes(&[
+            ("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, past)),
+            ("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(past)),
+            ("cuDevicePrimaryCtxGetState", rig.cuDevicePrimaryCtxGetState(past, &mut flags, &mut active)),
+            ("cuCtxCreate", rig.cuCtxCreate_v2(&mut context, 0, past)),
+            ("cuDeviceGetAttribute", rig.cuDeviceGetAttribute(&mut value, attribute, past)),
+        ]);
+    }
+
+    /// Without a device `cuInit` fails, and says so again; nothing is initialised then.
+    [bare, settings("devices=0"), environment("CUDA_VISIBLE_DEVICES", "")]
+    fn no_device(rig, saw) =
+        "cuInit CUDA_ERROR_NO_DEVICE (100); again CUDA_ERROR_NO_DEVICE (100); cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3)"
+    {
+        let mut count = 77;
+        saw.code("cuInit", rig.cuInit(0));
+        saw.code("again", rig.cuInit(0));
+        saw.code("cuDeviceGetCount", rig.cuDeviceGetCount(&mut count));
+    }
+
+    /// `cuDriverGetVersion` tells the version in the form 1000 * major + 10 * minor.
+    [bare]
+    fn the_version(rig, saw) = "the version that the loader knows" {
+        let mut version = 0;
+        must("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version));
+        saw.holds("the version that the loader knows", u32::try_from(version) == Ok(rig.driver.version().as_raw()));
+    }
+}

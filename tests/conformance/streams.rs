@@ -1,0 +1,316 @@
+//! Streams: creation, what they tell of themselves, their end, and waits for values in memory.
+
+use std::collections::BTreeSet;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+
+use cuda_events::sys::*;
+
+use crate::raw::{BLOCKING, LEGACY, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, elsewhere, must, said};
+use crate::rules;
+
+fn range(raw: &Raw) -> (i32, i32) {
+    let (mut least, mut greatest) = (77, 77);
+    must("cuCtxGetStreamPriorityRange", raw.cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+    (least, greatest)
+}
+
+fn with_priority(raw: &Raw, flags: u32, priority: i32) -> CUstream {
+    let mut stream = null_mut();
+    must("cuStreamCreateWithPriority", raw.cuStreamCreateWithPriority(&mut stream, flags, priority));
+    stream
+}
+
+fn priority(raw: &Raw, stream: CUstream) -> i32 {
+    let mut priority = 77;
+    must("cuStreamGetPriority", raw.cuStreamGetPriority(stream, &mut priority));
+    priority
+}
+
+fn flags_of(raw: &Raw, stream: CUstream) -> u32 {
+    let mut flags = 77;
+    must("cuStreamGetFlags", raw.cuStreamGetFlags(stream, &mut flags));
+    flags
+}
+
+/// A word of host memory that the device sees.
+struct Word<'a> {
+    raw: &'a Raw,
+    host: *mut std::ffi::c_void,
+    device: CUdeviceptr,
+}
+
+impl<'a> Word<'a> {
+    fn new(raw: &'a Raw) -> Self {
+        let (mut host, mut device) = (null_mut(), 0);
+        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+        must("cuMemHostGetDevicePointer", raw.cuMemHostGetDevicePointer_v2(&mut device, host, 0));
+        let word = Self { raw, host, device };
+        word.word().store(0, Ordering::SeqCst);
+        word
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: 64 bytes of the driver's page-aligned host memory, alive while `self` is, and used as atomics only.
+        unsafe { AtomicU32::from_ptr(self.host.cast()) }
+    }
+}
+
+impl Drop for Word<'_> {
+    fn drop(&mut self) {
+        let _ = self.raw.cuMemFreeHost(self.host);
+    }
+}
+
+rules! {
+    /// A stream is blocking or non-blocking; other flags are refused.
+    fn flags(rig, saw) =
+        "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, all bits"
+    {
+        let create = |flags| {
+            let mut stream = null_mut();
+            rig.cuStreamCreate(&mut stream, flags)
+        };
+        saw.codes(&[
+            ("0", create(0)),
+            ("1", create(1)),
+            ("2", create(2)),
+            ("3", create(3)),
+            ("0x80000000", create(0x8000_0000)),
+            ("all bits", create(u32::MAX)),
+        ]);
+    }
+
+    /// The same of a stream with a priority.
+    fn flags_with_a_priority(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits" {
+        let create = |flags| {
+            let mut stream = null_mut();
+            rig.cuStreamCreateWithPriority(&mut stream, flags, 0)
+        };
+        saw.codes(&[("0", create(0)), ("1", create(1)), ("2", create(2)), ("all bits", create(u32::MAX))]);
+    }
+
+    /// A result needs a place.
+    fn no_place_for_the_result(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from cuStreamCreate, cuStreamCreateWithPriority, cuStreamGetFlags, \
+         cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        saw.codes(&[
+            ("cuStreamCreate", rig.cuStreamCreate(null_mut(), 0)),
+            ("cuStreamCreateWithPriority", rig.cuStreamCreateWithPriority(null_mut(), 0, 0)),
+            ("cuStreamGetFlags", rig.cuStreamGetFlags(stream, null_mut())),
+            ("cuStreamGetPriority", rig.cuStreamGetPriority(stream, null_mut())),
+            ("cuStreamGetCtx", rig.cuStreamGetCtx(stream, null_mut())),
+            ("cuStreamIsCapturing", rig.cuStreamIsCapturing(stream, null_mut())),
+        ]);
+    }
+
+    /// The range of priorities: a lower number is a higher priority.
+    fn the_range_of_priorities(rig, saw) = "least 0, greatest -5" {
+        let (least, greatest) = range(rig);
+        saw.text(format_args!("least {least}, greatest {greatest}"));
+    }
+
+    /// Nobody has to ask for both ends of the range.
+    fn no_place_for_the_range(rig, saw) = "success from neither, least, greatest" {
+        let mut end = 0;
+        saw.codes(&[
+            ("neither", rig.cuCtxGetStreamPriorityRange(null_mut(), null_mut())),
+            ("least", rig.cuCtxGetStreamPriorityRange(&mut end, null_mut())),
+            ("greatest", rig.cuCtxGetStreamPriorityRange(null_mut(), &mut end)),
+        ]);
+    }
+
+    /// A priority outside the range is clamped to it, and the stream tells the clamped one.
+    fn priorities_are_clamped(rig, saw) = "each inside as asked; above the greatest: greatest; below the least: least" {
+        let (least, greatest) = range(rig);
+        let inside = (greatest..=least).all(|asked| priority(rig, with_priority(rig, NON_BLOCKING, asked)) == asked);
+        saw.holds("each inside as asked", inside);
+        let names = |given: i32| match given {
+            given if given == greatest => "greatest".to_owned(),
+            given if given == least => "least".to_owned(),
+            given => given.to_string(),
+        };
+        let clamped = |asked| names(priority(rig, with_priority(rig, NON_BLOCKING, asked)));
+        saw.text(format_args!("above the greatest: {}", clamped(greatest - 10)));
+        saw.text(format_args!("below the least: {}", clamped(least + 10)));
+    }
+
+    /// A stream without a priority has priority 0.
+    fn the_usual_priority(rig, saw) = "0" {
+        saw.text(priority(rig, rig.stream(NON_BLOCKING)));
+    }
+
+    /// A stream tells the flags that it was created with.
+    fn a_stream_tells_its_flags(rig, saw) = "blocking 0; non-blocking 1; blocking with a priority 0; non-blocking with a priority 1" {
+        saw.text(format_args!("blocking {}", flags_of(rig, rig.stream(BLOCKING))));
+        saw.text(format_args!("non-blocking {}", flags_of(rig, rig.stream(NON_BLOCKING))));
+        saw.text(format_args!("blocking with a priority {}", flags_of(rig, with_priority(rig, BLOCKING, -1))));
+        saw.text(format_args!("non-blocking with a priority {}", flags_of(rig, with_priority(rig, NON_BLOCKING, -1))));
+    }
+
+    /// The default streams have no flags and priority 0.
+    fn the_default_streams(rig, saw) = "NULL: flags 0, priority 0; legacy: flags 0, priority 0; per-thread: flags 0, priority 0" {
+        for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
+            saw.text(format_args!("{name}: flags {}, priority {}", flags_of(rig, stream), priority(rig, stream)));
+        }
+    }
+
+    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each thread, and the same each
+    /// time.
+    [since(12, 0)]
+    fn ids_of_the_default_streams(rig, saw) =
+        "NULL is legacy; per-thread is another; it stays; it is another in each thread; legacy is one for all threads"
+    {
+        let (null, legacy, per_thread) = (rig.id(NULL_STREAM), rig.id(LEGACY), rig.id(PER_THREAD));
+        saw.holds("NULL is legacy", null == legacy);
+        saw.holds("per-thread is another", per_thread != legacy);
+        saw.holds("it stays", per_thread == rig.id(PER_THREAD));
+        let (theirs, their_legacy) = elsewhere(|| {
+            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+            (rig.id(PER_THREAD), rig.id(LEGACY))
+        });
+        saw.holds("it is another in each thread", theirs != per_thread);
+        saw.holds("legacy is one for all threads", their_legacy == legacy);
+    }
+
+    /// Ids are of one stream each, in all contexts, and are not given again.
+    [since(12, 0)]
+    fn ids_are_unique(rig, saw) = "203 streams, 203 ids" {
+        let other = rig.new_context();
+        let mut ids = BTreeSet::from([rig.id(LEGACY), rig.id(PER_THREAD), rig.within(other, || rig.id(LEGACY))]);
+        for context in [rig.context, other] {
+            rig.within(context, || {
+                for _ in 0..100 {
+                    let stream = rig.stream(NON_BLOCKING);
+                    ids.insert(rig.id(stream));
+                    must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+                }
+            });
+        }
+        saw.text(format_args!("203 streams, {} ids", ids.len()));
+    }
+
+    /// A stream's context is the one that it was created in; that of a default stream is the current one.
+    fn the_context_of_a_stream(rig, saw) = "its own; NULL: the current one; legacy: the current one; per-thread: the current one" {
+        let (stream, other) = (rig.stream(NON_BLOCKING), rig.new_context());
+        let context_of = |stream| {
+            let mut context = null_mut();
+            must("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut context));
+            context
+        };
+        rig.within(other, || {
+            saw.holds("its own", context_of(stream) == rig.context);
+            for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
+                let current = if context_of(stream) == other { "the current one" } else { "another" };
+                saw.text(format_args!("{name}: {current}"));
+            }
+        });
+    }
+
+    /// A stream tells its device.
+    [since(12, 8)]
+    fn the_device_of_a_stream(rig, saw) = "its own; NULL's success" {
+        let mut device = 77;
+        must("cuStreamGetDevice", rig.cuStreamGetDevice(rig.stream(NON_BLOCKING), &mut device));
+        saw.holds("its own", device == rig.device);
+        saw.code("NULL's", rig.cuStreamGetDevice(NULL_STREAM, &mut device));
+    }
+
+    /// The default streams cannot be destroyed.
+    fn destroying_a_default_stream(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from NULL, legacy, per-thread" {
+        saw.codes(&[
+            ("NULL", rig.cuStreamDestroy_v2(NULL_STREAM)),
+            ("legacy", rig.cuStreamDestroy_v2(LEGACY)),
+            ("per-thread", rig.cuStreamDestroy_v2(PER_THREAD)),
+        ]);
+    }
+
+    /// Destroying a stream with work returns at once, and the work is still done.
+    fn destroying_a_busy_stream(rig, saw) = "destroy success; event CUDA_ERROR_NOT_READY (600); then success; its host function ran" {
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        let (ran, run) = channel();
+        must("cuLaunchHostFunc", rig.host(stream, move || ran.send(()).expect("the rule waits")));
+        let event = rig.recorded(stream);
+        saw.code("destroy", rig.cuStreamDestroy_v2(stream));
+        saw.code("event", rig.cuEventQuery(event));
+        latch.release();
+        saw.code("then", rig.cuEventSynchronize(event));
+        saw.holds("its host function ran", run.try_recv().is_ok());
+    }
+
+    /// A stream is ready when its work is done.
+    fn busy_and_ready(rig, saw) = "new success; busy CUDA_ERROR_NOT_READY (600); synchronize success; query success" {
+        let stream = rig.stream(NON_BLOCKING);
+        saw.code("new", rig.cuStreamQuery(stream));
+        let latch = rig.hold(stream);
+        saw.code("busy", rig.cuStreamQuery(stream));
+        latch.release();
+        saw.code("synchronize", rig.cuStreamSynchronize(stream));
+        saw.code("query", rig.cuStreamQuery(stream));
+    }
+
+    /// Streams do not wait for each other.
+    fn streams_are_independent(rig, saw) = "the other stream's event success" {
+        let (held, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let latch = rig.hold(held);
+        saw.code("the other stream's event", rig.cuEventSynchronize(rig.recorded(other)));
+        latch.release();
+        rig.synchronize(held);
+    }
+
+    /// Thousands of streams are alive at once.
+    fn many_streams(rig, saw) = "4000 created and destroyed" {
+        let streams: Vec<CUstream> = (0..4000).map(|_| rig.stream(NON_BLOCKING)).collect();
+        let gone = streams.iter().filter(|stream| rig.cuStreamDestroy_v2(**stream) == CUresult::CUDA_SUCCESS).count();
+        saw.text(format_args!("{gone} created and destroyed"));
+    }
+
+    /// A wait for a value in memory holds the stream until the host writes it.
+    [since(11, 7)]
+    fn a_wait_for_a_value(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); written success" {
+        let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
+        saw.code("wait", rig.cuStreamWaitValue32_v2(stream, word.device, 5, CU_STREAM_WAIT_VALUE_EQ));
+        saw.text(said(rig.cuStreamQuery(stream)));
+        word.word().store(5, Ordering::SeqCst);
+        saw.code("written", rig.cuStreamSynchronize(stream));
+    }
+
+    /// A write of a value in one stream lets another one go on.
+    [since(11, 7)]
+    fn a_write_of_a_value(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); write success; then success; the word 9" {
+        let (waiting, writing, word) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), Word::new(rig));
+        must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(waiting, word.device, 9, CU_STREAM_WAIT_VALUE_GEQ));
+        saw.code("waiting", rig.cuStreamQuery(waiting));
+        saw.code("write", rig.cuStreamWriteValue32_v2(writing, word.device, 9, 0));
+        saw.code("then", rig.cuStreamSynchronize(waiting));
+        saw.text(format_args!("the word {}", word.word().load(Ordering::SeqCst)));
+    }
+
+    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common bit, a bit that is clear
+    /// in both.
+    [since(11, 7)]
+    fn comparisons_with_a_value(rig, saw) =
+        "at least: success; equal: success; a common bit: success; a clear bit: success; not at least: CUDA_ERROR_NOT_READY (600)"
+    {
+        let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
+        word.word().store(6, Ordering::SeqCst);
+        let cases = [
+            ("at least", 5, CU_STREAM_WAIT_VALUE_GEQ),
+            ("equal", 6, CU_STREAM_WAIT_VALUE_EQ),
+            ("a common bit", 2, CU_STREAM_WAIT_VALUE_AND),
+            ("a clear bit", 6, CU_STREAM_WAIT_VALUE_NOR),
+        ];
+        for (name, value, flags) in cases {
+            must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(stream, word.device, value, flags));
+            saw.text(format_args!("{name}: {}", said(rig.cuStreamSynchronize(stream))));
+        }
+        must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ));
+        saw.text(format_args!("not at least: {}", said(rig.cuStreamQuery(stream))));
+        word.word().store(7, Ordering::SeqCst);
+        rig.synchronize(stream);
+    }
+}

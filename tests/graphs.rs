@@ -1,0 +1,567 @@
+//! Graphs: event nodes, launches, what keeps events alive, external records and waits.
+
+mod common;
+
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, Weak};
+
+use common::child::Child;
+use common::{Gpu, Latch, check, current};
+use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
+use cuda_events::{
+    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphNode, RecordFlags,
+    Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
+};
+use cuda_soft_driver::SoftDriver;
+
+fn event(gpu: &Gpu) -> Arc<Event> {
+    Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
+}
+
+fn timed(gpu: &Gpu) -> Arc<Event> {
+    Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"))
+}
+
+fn alive(event: &Weak<Event>) -> bool {
+    event.strong_count() > 0
+}
+
+fn begin(stream: &Stream) -> Capture<'_> {
+    Capture::begin(stream, CaptureMode::ThreadLocal).expect("a capture")
+}
+
+/// The driver with an observer, and the calls that it saw since they were last asked for.
+fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = calls.clone();
+    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
+    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    (context, move || std::mem::take(&mut *calls.lock().expect("no panic")))
+}
+
+#[test]
+fn timed_events_in_a_graph_have_a_time_after_each_launch() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let (start, end) = (timed(&gpu), timed(&gpu));
+    let capture = begin(&stream);
+    stream.record_external(&start).expect("a record");
+    stream.record_external(&end).expect("a record");
+    let graph = capture.end().expect("a graph");
+    for event in [&start, &end] {
+        assert_eq!(event.query(), Ok(true), "it stands for nothing yet");
+    }
+    assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })));
+    let exec = graph.instantiate().expect("an executable graph");
+    for _ in 0..3 {
+        let latch = Latch::hold(&stream);
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(start.query(), Ok(false), "the launch stands behind the latch");
+        assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
+        latch.release();
+        end.synchronize().expect("the work ends");
+        let elapsed = start.elapsed_ms(&end).expect("a time");
+        assert!(elapsed >= 0.0, "{elapsed} ms");
+        assert_eq!(end.elapsed_ms(&start), Ok(-elapsed));
+    }
+}
+
+#[test]
+fn nodes_record_and_wait_at_each_launch() {
+    let gpu = Gpu::new();
+    let (stream, elsewhere) = (gpu.stream(), gpu.stream());
+    let (waited, recorded) = (event(&gpu), event(&gpu));
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let wait = graph.add_event_wait_node(&[], &waited).expect("a node");
+    graph.add_event_record_node(&[wait], &recorded).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    stream.synchronize().expect("an event that was never recorded is not waited for");
+    for _ in 0..2 {
+        let latch = Latch::hold(&elsewhere);
+        waited.record(&elsewhere).expect("a record");
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(recorded.query(), Ok(false));
+        assert_eq!(stream.query(), Ok(false));
+        latch.release();
+        assert_eq!(recorded.synchronize(), Ok(()));
+        assert_eq!(waited.query(), Ok(true), "it was waited for");
+    }
+}
+
+#[test]
+fn what_was_captured_waits_for_those_outside() {
+    let gpu = Gpu::new();
+    let (stream, elsewhere) = (gpu.stream(), gpu.stream());
+    let (waited, recorded) = (event(&gpu), event(&gpu));
+    waited.record(&elsewhere).expect("a record");
+    let capture = begin(&stream);
+    // A plain wait for a record of outside would be an error here.
+    stream.wait_external(&waited).expect("a wait");
+    stream.record_external(&recorded).expect("a record");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    let latch = Latch::hold(&elsewhere);
+    waited.record(&elsewhere).expect("a record");
+    exec.launch(&stream).expect("a launch");
+    assert_eq!(recorded.query(), Ok(false));
+    let after = gpu.stream();
+    after.wait_event(&recorded).expect("a wait for what the launch records");
+    assert_eq!(after.query(), Ok(false));
+    latch.release();
+    assert_eq!(after.synchronize(), Ok(()));
+    assert_eq!(recorded.query(), Ok(true));
+}
+
+#[test]
+fn the_target_stream_itself_decides_between_node_and_record() {
+    let gpu = Gpu::new();
+    let (capturing, other) = (gpu.stream(), gpu.stream());
+    let (inside, outside, fork) = (event(&gpu), event(&gpu), event(&gpu));
+    // As another stream captures, and then as none does.
+    for captures in [true, false] {
+        let capture = captures.then(|| begin(&capturing));
+        let latch = Latch::hold(&other);
+        other.record_external(&outside).expect("a record");
+        other.wait_external(&outside).expect("a wait");
+        // In this thread a query would be forbidden.
+        let query = || std::thread::scope(|scope| scope.spawn(|| outside.query()).join().expect("no panic"));
+        assert_eq!(query(), Ok(false));
+        latch.release();
+        assert_eq!(other.capture_status(), Ok(CaptureStatus::None));
+        capturing.record_external(&inside).expect("a record");
+        if let Some(capture) = capture {
+            // A stream that joined the capture is a capturing one as well.
+            let joined = gpu.stream();
+            fork.record(&capturing).expect("a record");
+            joined.wait_event(&fork).expect("the fork");
+            joined.record_external(&outside).expect("a record");
+            capturing.wait_stream(&joined).expect("the join");
+            let info = capturing.capture_info().expect("an answer");
+            assert_eq!(info.status, CaptureStatus::Active);
+            let weak = Arc::downgrade(&outside);
+            let count = weak.strong_count();
+            let graph = capture.end().expect("a graph");
+            assert_eq!(weak.strong_count(), count);
+            drop(graph);
+            assert_eq!(weak.strong_count(), 1, "the graph kept it, and nothing else");
+        }
+        outside.synchronize().expect("the latch is released");
+    }
+}
+
+#[test]
+fn flags_are_for_those_who_know_the_stream() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = event(&gpu);
+    // SAFETY: the event outlives everything here.
+    let (record, wait) = unsafe {
+        (event.record_with(&stream, RecordFlags::EXTERNAL), stream.wait_event_with(&event, WaitFlags::EXTERNAL))
+    };
+    for error in [record.expect_err("not in a capture"), wait.expect_err("not in a capture")] {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+        assert!(error.to_string().contains("does not capture"), "{error}");
+    }
+    stream.record_external(&event).expect("a plain record");
+    stream.wait_external(&event).expect("a plain wait");
+    assert_eq!(event.synchronize(), Ok(()));
+}
+
+#[test]
+fn a_graph_keeps_its_events_alive() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let captured = || {
+        let (record, wait) = (event(&gpu), event(&gpu));
+        let weak = [Arc::downgrade(&record), Arc::downgrade(&wait)];
+        let capture = begin(&stream);
+        stream.record_external(&record).expect("a record");
+        stream.wait_external(&wait).expect("a wait");
+        drop((record, wait));
+        assert!(weak.iter().all(alive));
+        (capture.end().expect("a graph"), weak)
+    };
+    let made = || {
+        let (record, wait) = (event(&gpu), event(&gpu));
+        let weak = [Arc::downgrade(&record), Arc::downgrade(&wait)];
+        let mut graph = Graph::new(&gpu.context).expect("a graph");
+        let first = graph.add_event_record_node(&[], &record).expect("a node");
+        graph.add_event_wait_node(&[first], &wait).expect("a node");
+        (graph, weak)
+    };
+    for (graph, weak) in [captured(), made()] {
+        assert!(weak.iter().all(alive));
+        // On a real driver this is a crash if an event is gone.
+        let exec = graph.instantiate().expect("an executable graph");
+        drop(graph);
+        assert!(weak.iter().all(alive));
+        let latch = Latch::hold(&stream);
+        exec.launch(&stream).expect("a launch");
+        drop(exec);
+        assert!(!weak.iter().any(alive));
+        latch.release();
+        assert_eq!(stream.synchronize(), Ok(()));
+    }
+    let (graph, weak) = captured();
+    drop(graph);
+    assert!(!weak.iter().any(alive));
+}
+
+#[test]
+fn a_capture_that_comes_to_nothing_keeps_nothing() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    for harm in [false, true] {
+        let event = event(&gpu);
+        let capture = begin(&stream);
+        stream.record_external(&event).expect("a record");
+        if harm {
+            stream.query().expect_err("a query of the stream itself");
+            stream.record_external(&event).expect_err("an invalidated capture");
+        }
+        drop(capture);
+        assert_eq!(Arc::strong_count(&event), 1);
+    }
+}
+
+#[test]
+fn a_record_that_fails_keeps_nothing() {
+    let soft = SoftDriver::builder().version(11, 0).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let _capture = begin(&stream);
+    let error = stream.record_external(&event);
+    let function = Function::cuEventRecordWithFlags;
+    let (since, driver) = (Version::new(11, 1), Version::new(11, 0));
+    assert_eq!(error, Err(Error::Unsupported { function, since, driver }));
+    assert_eq!(Arc::strong_count(&event), 1);
+}
+
+#[test]
+fn events_of_a_capture_that_others_began_are_kept_for_good() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = event(&gpu);
+    let weak = Arc::downgrade(&event);
+    let symbols = gpu.driver.symbols();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    let mut graph = null_mut();
+    // SAFETY: the stream is alive; a place for the handle.
+    unsafe {
+        check(Function::cuStreamBeginCapture_v2, (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode));
+        stream.record_external(&event).expect("a record");
+        check(Function::cuStreamEndCapture, (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph));
+    }
+    drop(event);
+    assert!(alive(&weak), "nobody can tell how long it is needed");
+    // SAFETY: the graph is nobody else's, and its event is never destroyed.
+    let graph = unsafe { Graph::from_raw(&gpu.context, graph) };
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    stream.synchronize().expect("the work ends");
+    drop((graph, exec));
+    assert!(alive(&weak));
+}
+
+#[test]
+fn nodes_give_and_take_events() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let (first, second, third) = (event(&gpu), event(&gpu), event(&gpu));
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let record = graph.add_event_record_node(&[], &first).expect("a node");
+    let wait = graph.add_event_wait_node(&[record], &first).expect("a node");
+    let is = |known: Result<Option<Arc<Event>>, Error>, event: &Arc<Event>| {
+        Arc::ptr_eq(&known.expect("an answer").expect("an event of this program's"), event)
+    };
+    assert!(is(graph.record_node_event(record), &first));
+    assert!(is(graph.wait_node_event(wait), &first));
+    graph.set_record_node_event(record, &second).expect("a new event");
+    graph.set_wait_node_event(wait, &third).expect("a new event");
+    assert!(is(graph.record_node_event(record), &second));
+    assert!(is(graph.wait_node_event(wait), &third));
+    assert_eq!(Arc::strong_count(&first), 1, "what was replaced is let go");
+
+    // Each kind of node has its own calls.
+    for wrong in [graph.record_node_event(wait).err(), graph.wait_node_event(record).err()] {
+        assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    }
+    let wrong = graph.set_record_node_event(wait, &first).err();
+    assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert_eq!(Arc::strong_count(&first), 1);
+
+    // An executable graph has events of its own, and changes for itself.
+    let mut exec = graph.instantiate().expect("an executable graph");
+    graph.set_record_node_event(record, &first).expect("a new event");
+    assert!(Arc::strong_count(&second) > 1, "the executable graph still records it");
+    exec.set_wait_node_event(&graph, wait, &first).expect("a new event");
+    let latch = Latch::hold(&stream);
+    exec.launch(&stream).expect("a launch");
+    assert_eq!((first.query(), second.query()), (Ok(true), Ok(false)));
+    latch.release();
+    stream.synchronize().expect("the work ends");
+    exec.set_record_node_event(&graph, record, &third).expect("a new event");
+    assert_eq!(Arc::strong_count(&second), 1);
+    let latch = Latch::hold(&stream);
+    exec.launch(&stream).expect("a launch");
+    assert_eq!((second.query(), third.query()), (Ok(true), Ok(false)));
+    latch.release();
+    stream.synchronize().expect("the work ends");
+    assert!(is(graph.record_node_event(record), &first));
+    let wrong = exec.set_wait_node_event(&graph, record, &first).err();
+    assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+}
+
+#[test]
+fn setting_an_event_again_and_again_keeps_only_the_last() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let first = event(&gpu);
+    let capture = begin(&stream);
+    stream.record_external(&first).expect("a record");
+    // SAFETY: this thread is the only one that uses the stream.
+    let node = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0].node;
+    let mut graph = capture.end().expect("a graph");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let mut before: Option<Weak<Event>> = None;
+    for _ in 0..3 {
+        let next = event(&gpu);
+        graph.set_record_node_event(node, &next).expect("a new event");
+        exec.set_record_node_event(&graph, node, &next).expect("a new event");
+        assert!(!before.is_some_and(|before| alive(&before)));
+        before = Some(Arc::downgrade(&next));
+        drop(next);
+        assert!(before.as_ref().is_some_and(alive));
+    }
+}
+
+#[test]
+fn a_node_is_good_for_its_own_graph_only() {
+    let gpu = Gpu::new();
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let node = graph.add_event_record_node(&[], &event).expect("a node");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let mut other = Graph::new(&gpu.context).expect("a graph");
+    let foreign = other.add_event_record_node(&[], &event).expect("a node");
+    let not_called = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::NodeOfOtherGraph { function }));
+    not_called(other.record_node_event(node).map(drop), Function::cuGraphEventRecordNodeGetEvent);
+    not_called(other.set_record_node_event(node, &event), Function::cuGraphEventRecordNodeSetEvent);
+    not_called(other.add_event_wait_node(&[node], &event).map(drop), Function::cuGraphAddEventWaitNode);
+    not_called(exec.set_record_node_event(&other, node, &event), Function::cuGraphExecEventRecordNodeSetEvent);
+    let wrong = exec.set_record_node_event(&other, foreign, &event).err();
+    assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "made of another graph");
+    // SAFETY: the node is one of this graph.
+    assert_eq!(unsafe { GraphNode::from_raw(&graph, node.as_raw()) }, node);
+}
+
+#[test]
+fn events_that_the_graph_was_not_given_have_no_name() {
+    let gpu = Gpu::new();
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let mut raw = null_mut();
+    let add = gpu.driver.symbols().cuGraphAddEventRecordNode.expect("CUDA 11.1");
+    // SAFETY: a place for the handle; graph and event are alive until the end of this function.
+    let node = unsafe {
+        check(Function::cuGraphAddEventRecordNode, add(&mut raw, graph.as_raw(), null_mut(), 0, event.as_raw()));
+        GraphNode::from_raw(&graph, raw)
+    };
+    assert!(graph.record_node_event(node).expect("an answer").is_none());
+    graph.set_record_node_event(node, &event).expect("an event");
+    assert!(graph.record_node_event(node).expect("an answer").is_some());
+}
+
+#[test]
+fn launches_of_one_graph_follow_each_other_and_outlive_it() {
+    let gpu = Gpu::new();
+    let (first, second) = (gpu.stream(), gpu.stream());
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    graph.add_event_record_node(&[], &event).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    assert_eq!((exec.context(), exec.as_raw().is_null()), (&gpu.context, false));
+    let latch = Latch::hold(&first);
+    exec.launch(&first).expect("a launch");
+    exec.launch(&second).expect("a launch");
+    assert_eq!(second.query(), Ok(false), "it waits for the launch in the other stream");
+    drop((exec, graph));
+    assert_eq!(event.query(), Ok(false));
+    latch.release();
+    assert_eq!(second.synchronize(), Ok(()));
+    assert_eq!(event.query(), Ok(true));
+}
+
+#[test]
+fn graphs_make_the_calls_that_they_need_and_leave_the_context_stack() {
+    let gpu = Gpu::new();
+    let (context, calls) = observed(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    calls();
+    stream.record_external(&event).expect("a record");
+    assert_eq!(calls(), [Function::cuStreamGetCaptureInfo_v3, Function::cuEventRecord]);
+    stream.wait_external(&event).expect("a wait");
+    assert_eq!(calls(), [Function::cuStreamGetCaptureInfo_v3, Function::cuStreamWaitEvent]);
+    let capture = begin(&stream);
+    assert_eq!(calls(), [Function::cuStreamBeginCapture_v2, Function::cuStreamGetCaptureInfo_v3]);
+    stream.record_external(&event).expect("a record");
+    let info = Function::cuStreamGetCaptureInfo_v3;
+    assert_eq!(calls(), [info, Function::cuEventRecordWithFlags, info]);
+    let graph = capture.end().expect("a graph");
+    assert_eq!(calls(), [Function::cuStreamEndCapture]);
+    let exec = graph.instantiate().expect("an executable graph");
+    assert_eq!(calls(), [
+        Function::cuCtxGetCurrent,
+        Function::cuCtxPushCurrent_v2,
+        Function::cuGraphInstantiateWithFlags,
+        Function::cuCtxPopCurrent_v2
+    ]);
+    assert!(current(gpu.driver).is_null());
+    exec.launch(&stream).expect("a launch");
+    assert_eq!(calls(), [Function::cuGraphLaunch]);
+    stream.synchronize().expect("the work ends");
+    calls();
+    drop(exec);
+    assert_eq!(calls(), [Function::cuGraphExecDestroy]);
+    assert_eq!(graph.instantiate().and_then(|exec| exec.close()), Ok(()));
+    assert_eq!(calls().last(), Some(&Function::cuGraphExecDestroy));
+    assert_eq!(graph.close(), Ok(()));
+    assert_eq!(calls(), [Function::cuGraphDestroy]);
+    drop(Graph::new(&context).expect("a graph"));
+    assert_eq!(calls(), [Function::cuGraphCreate, Function::cuGraphDestroy]);
+}
+
+#[test]
+fn a_graph_can_be_sent_to_another_thread() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    std::thread::scope(|scope| {
+        let stream = &stream;
+        let launched = scope.spawn(move || {
+            let exec = graph.instantiate().and_then(|second| second.launch(stream)).map(|()| exec)?;
+            exec.launch(stream)
+        });
+        assert_eq!(launched.join().expect("no panic"), Ok(()));
+    });
+    stream.synchronize().expect("the work ends");
+}
+
+#[test]
+fn external_records_race_with_the_end_of_the_capture() {
+    // Whatever capture a record got into: the event is kept by what needs it. On a real driver, instantiation crashes
+    // if it is not.
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    std::thread::scope(|scope| {
+        let recorder = scope.spawn(|| {
+            for _ in 0..200 {
+                let event = event(&gpu);
+                // It may find the capture between two, or ended.
+                let _ = stream.record_external(&event);
+            }
+        });
+        while !recorder.is_finished() {
+            let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+            std::thread::yield_now();
+            if let Ok(graph) = capture.end() {
+                graph.instantiate().expect("all events are there");
+            }
+        }
+        recorder.join().expect("no panic");
+    });
+}
+
+#[test]
+fn older_drivers_make_graphs_too() {
+    for (minor, function) in [(3, Function::cuGraphInstantiate_v2), (4, Function::cuGraphInstantiateWithFlags)] {
+        let soft = SoftDriver::builder().version(11, minor).build();
+        let driver = soft.driver();
+        assert!(!driver.symbols().address(function).is_null());
+        let newer = driver.symbols().cuGraphInstantiateWithFlags.is_some();
+        assert_eq!(newer, function == Function::cuGraphInstantiateWithFlags);
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+        let mut graph = Graph::new(&context).expect("a graph");
+        graph.add_event_record_node(&[], &event).expect("a node");
+        let exec = graph.instantiate().expect("an executable graph");
+        exec.launch(&stream).expect("a launch");
+        event.synchronize().expect("the work ends");
+    }
+    let soft = SoftDriver::builder().version(11, 0).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let mut graph = Graph::new(&context).expect("a graph");
+    let function = Function::cuGraphAddEventRecordNode;
+    let (since, driver) = (Version::new(11, 1), Version::new(11, 0));
+    let error = graph.add_event_record_node(&[], &event);
+    assert_eq!(error, Err(Error::Unsupported { function, since, driver }));
+}
+
+#[test]
+fn an_interprocess_event_can_be_in_a_graph() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = Arc::new(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
+    let capture = begin(&stream);
+    stream.record_external(&event).expect("a record");
+    stream.wait_external(&event).expect("a wait");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    event.synchronize().expect("the work ends");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_can_drop_all_that_there_is() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn _exit(status: i32) -> !;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    }
+    if common::child::role().is_none() {
+        // In a process of its own, because a fork of this one would take the locks of other tests along.
+        Child::start("a_forked_child_can_drop_all_that_there_is", "parent").finish();
+        return;
+    }
+    let gpu = Gpu::new();
+    let (stream, capturing) = (gpu.stream(), gpu.stream());
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let node = graph.add_event_record_node(&[], &event).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    let capture = begin(&capturing);
+    let relaxed = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+    // SAFETY: this is the only thread of the tests that runs; the child ends through `_exit`.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let work = std::panic::AssertUnwindSafe(|| {
+            let refused = |function, result: Result<(), Error>| assert_eq!(result, Err(Error::ForkedChild { function }));
+            refused(Function::cuGraphLaunch, exec.launch(&stream));
+            refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
+            refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
+            refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
+            refused(Function::cuStreamBeginCapture_v2, Capture::begin(&stream, CaptureMode::Global).map(drop));
+            refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
+            refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
+            refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
+            drop((relaxed, exec, graph, event));
+            refused(Function::cuStreamEndCapture, capture.end().map(drop));
+        });
+        let status = i32::from(std::panic::catch_unwind(work).is_err());
+        // SAFETY: ends this process without running the parent's exit handlers.
+        unsafe { _exit(status) };
+    }
+    let mut status = 0;
+    // SAFETY: a place for the status; the child is ours.
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
+    drop(relaxed);
+    capture.end().expect("nothing happened to the parent's capture");
+    exec.launch(&stream).expect("nor to its graph");
+    stream.synchronize().expect("the work ends");
+}
