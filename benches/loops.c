@@ -44,7 +44,7 @@ uint64_t c_record(const struct handles *h, uint64_t n) {
     handle event = h->event, stream = h->stream;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event), HIDE(stream);
+        HIDE(calls); HIDE(event); HIDE(stream);
         failed += calls->record(event, stream) != 0;
     }
     return failed;
@@ -55,7 +55,7 @@ uint64_t c_record_timing(const struct handles *h, uint64_t n) {
     handle event = h->end, stream = h->stream;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event), HIDE(stream);
+        HIDE(calls); HIDE(event); HIDE(stream);
         failed += calls->record(event, stream) != 0;
     }
     return failed;
@@ -66,7 +66,7 @@ uint64_t c_record_default(const struct handles *h, uint64_t n) {
     handle event = h->event, stream = (handle)1;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event), HIDE(stream);
+        HIDE(calls); HIDE(event); HIDE(stream);
         failed += calls->record(event, stream) != 0;
     }
     return failed;
@@ -77,7 +77,7 @@ uint64_t c_query(const struct handles *h, uint64_t n) {
     handle event = h->event;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event);
+        HIDE(calls); HIDE(event);
         int code = calls->query(event);
         failed += code != 0 && code != NOT_READY;
     }
@@ -89,7 +89,7 @@ uint64_t c_synchronize(const struct handles *h, uint64_t n) {
     handle event = h->event;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event);
+        HIDE(calls); HIDE(event);
         failed += calls->synchronize(event) != 0;
     }
     return failed;
@@ -100,7 +100,7 @@ uint64_t c_wait(const struct handles *h, uint64_t n) {
     handle event = h->event, stream = h->other;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(event), HIDE(stream);
+        HIDE(calls); HIDE(event); HIDE(stream);
         failed += calls->wait(stream, event, 0) != 0;
     }
     return failed;
@@ -112,7 +112,7 @@ uint64_t c_elapsed(const struct handles *h, uint64_t n) {
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
         float milliseconds;
-        HIDE(calls), HIDE(start), HIDE(end);
+        HIDE(calls); HIDE(start); HIDE(end);
         int code = calls->elapsed(&milliseconds, start, end);
         failed += code != 0 || !(milliseconds >= 0);
     }
@@ -124,7 +124,7 @@ uint64_t c_stream_query(const struct handles *h, uint64_t n) {
     handle stream = h->stream;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(stream);
+        HIDE(calls); HIDE(stream);
         int code = calls->stream_query(stream);
         failed += code != 0 && code != NOT_READY;
     }
@@ -136,7 +136,7 @@ uint64_t c_stream_synchronize(const struct handles *h, uint64_t n) {
     handle stream = h->stream;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(stream);
+        HIDE(calls); HIDE(stream);
         failed += calls->stream_synchronize(stream) != 0;
     }
     return failed;
@@ -164,7 +164,7 @@ uint64_t c_record_event(const struct handles *h, uint64_t n) {
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
         handle event = NULL;
-        HIDE(calls), HIDE(stream);
+        HIDE(calls); HIDE(stream);
         if (calls->create(&event, DISABLE_TIMING) != 0) {
             failed++;
             continue;
@@ -181,7 +181,7 @@ uint64_t c_wait_stream(const struct handles *h, uint64_t n) {
     handle stream = h->stream, other = h->other, join = h->join;
     uint64_t failed = 0;
     for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls), HIDE(stream), HIDE(other), HIDE(join);
+        HIDE(calls); HIDE(stream); HIDE(other); HIDE(join);
         int code = calls->record(join, other);
         if (code == 0)
             code = calls->wait(stream, join, 0);
@@ -197,7 +197,7 @@ uint64_t c_export(const struct handles *h, uint64_t n) {
     for (uint64_t i = 0; i < n; i++) {
         struct ipc_handle out;
         const unsigned char *bytes = out.bytes;
-        HIDE(calls), HIDE(event);
+        HIDE(calls); HIDE(event);
         failed += calls->export_event(&out, event) != 0;
         HIDE(bytes);
     }

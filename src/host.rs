@@ -178,12 +178,9 @@ impl BorrowedStream {
     /// Asked beforehand, because a callback would end the capture, and a closure in a graph would run at the first launch
     /// only.
     fn refuse_capture(&self, function: Function) -> Result<()> {
-        match self.capture_status()? {
-            CaptureStatus::None => Ok(()),
-            CaptureStatus::Active => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)),
-            CaptureStatus::Invalidated => {
-                Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))
-            }
+        if self.capture_status()? == CaptureStatus::Active {
+            return Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
         }
+        Ok(())
     }
 }

@@ -189,7 +189,8 @@ impl BorrowedStream {
 
     /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling thread's
     /// [own](Self::per_thread_default), as the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL.
+    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL, so it does not compare equal to the
+    /// one that it is.
     pub fn default_stream(context: &Context) -> Self {
         Self::new(context, null_mut())
     }

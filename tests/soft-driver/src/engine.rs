@@ -118,6 +118,8 @@ pub(crate) struct Engine {
 
 const POOL_THREADS: usize = 2;
 const TICK: Duration = Duration::from_millis(1);
+/// After how many ticks without a call the program is taken to wait for work without asking the driver.
+const SILENCE: u32 = 100;
 
 impl Engine {
     pub(crate) const fn new() -> Self {
@@ -515,7 +517,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
 
 fn ticker_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    let mut calls = 0;
+    let (mut calls, mut silent) = (0, 0);
     loop {
         if state.epoch != epoch || state.stopping {
             return;
@@ -537,13 +539,14 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         state.run(machine);
         // The calls of the program drive a seeded scheduler; this thread does only when there are none.
         let now = machine.calls();
-        if !state.prompt() && now == calls {
+        silent = if now == calls { silent + 1 } else { 0 };
+        calls = now;
+        if !state.prompt() && silent > SILENCE {
             state.step_at_random(machine);
             if state.waiters > 0 {
                 machine.done.notify_all();
             }
         }
-        calls = now;
     }
 }
 

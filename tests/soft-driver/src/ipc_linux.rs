@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use crate::abi::*;
 use crate::machine::{Machine, State};
@@ -15,6 +15,7 @@ use crate::machine::{Machine, State};
 const SLOTS: usize = 4096;
 const MAGIC: u32 = 0x4543_5301;
 const FOLDER: &str = "/dev/shm";
+const PREFIX: &str = "cuda-soft-driver.";
 
 /// The shared memory: nothing but atomics, so that any bytes at all are a valid value.
 #[repr(C)]
@@ -303,7 +304,7 @@ impl Descriptor {
 
     fn name(&self) -> String {
         let nonce = u128::from_be_bytes(self.nonce);
-        format!("{FOLDER}/cuda-soft-driver.{}.{}.{nonce:032x}", self.process, self.context)
+        format!("{FOLDER}/{PREFIX}{}.{}.{nonce:032x}", self.process, self.context)
     }
 }
 
@@ -351,12 +352,38 @@ pub(crate) struct Exporter {
     free: Vec<u32>,
     slots: u32,
     process: u32,
+    /// Open, and locked, for as long as the exporter lives: the kernel undoes that however it ends.
+    _file: File,
+}
+
+/// Removes what exporters of this user left behind that ended without tidying up, minutes ago: as on the real driver a
+/// descriptor of a dead exporter can be opened for a while.
+fn sweep() {
+    const AGE: Duration = Duration::from_secs(600);
+    let Ok(files) = std::fs::read_dir(FOLDER) else { return };
+    for file in files.flatten().filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
+        let age = file.metadata().and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
+        if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
+            && let Ok(open) = File::open(file.path())
+            && lock(&open)
+        {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+/// Takes the lock that tells that an exporter lives. Whether nobody had it.
+fn lock(file: &File) -> bool {
+    // SAFETY: an open file.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
 impl Exporter {
     /// Makes the file: a name that nobody can guess, for this user only, and never one that is there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
         static CONTEXTS: AtomicU32 = AtomicU32::new(0);
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(sweep);
         let mut nonce = [0; 16];
         File::open("/dev/urandom")
             .and_then(|mut random| random.read_exact(&mut nonce))
@@ -379,11 +406,12 @@ impl Exporter {
             let _ = std::fs::remove_file(&name);
             return Err(OPERATING_SYSTEM);
         };
+        lock(&file);
         mapping.layout().magic.store(MAGIC, Ordering::SeqCst);
         let slots = slots.min(SLOTS as u32);
         // Measured: slots are given out from the top.
         let free = (SLOTS as u32 - slots..SLOTS as u32).collect();
-        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process })
+        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process, _file: file })
     }
 
     pub(crate) fn take_slot(&mut self) -> Result<Box<SharedEvent>, CUresult> {

@@ -350,3 +350,27 @@ fn the_file_goes_with_the_context() {
     peer.say("");
     peer.finish();
 }
+
+#[test]
+fn what_dead_exporters_left_is_swept_up() {
+    // Old enough, and nobody's: nobody holds its lock.
+    let left = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.left-by-a-test");
+    let file = std::fs::File::create(left).unwrap();
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    file.set_modified(then).unwrap();
+    drop(file);
+    let recent = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.recent");
+    std::fs::File::create(recent).unwrap();
+    // Each process sweeps once: this is the work of a fresh one.
+    let mut peer = Peer::start("export");
+    peer.hear();
+    assert!(!left.exists());
+    assert!(recent.exists());
+    std::fs::remove_file(recent).unwrap();
+    peer.say("");
+    let process = peer.child.id();
+    peer.finish();
+    for file in files_of(process) {
+        std::fs::remove_file(file).unwrap();
+    }
+}

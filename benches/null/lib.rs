@@ -70,7 +70,7 @@ gives! {
     cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
     cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
     cuIpcGetEventHandle(handle: *mut [u8; 64], _event: Any) { *handle = [7; 64]; }
-    cuIpcOpenEventHandle(event: *mut Handle, _handle: [u8; 64]) { *event = EVENT; }
+    cuIpcOpenEventHandle(event: *mut Handle) { *event = EVENT; }
     cuStreamCreate(stream: *mut Handle, _flags: c_uint) { *stream = STREAM; }
     cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint, _priority: c_int) { *stream = STREAM; }
     cuStreamGetPriority(_stream: Any, priority: *mut c_int) { *priority = 0; }

@@ -1,0 +1,93 @@
+//! Timing in interleaved rounds, and what is said of many samples.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::loops::{OPERATIONS, Operation};
+use crate::rig::Rig;
+
+/// What one batch of calls takes, about.
+const BATCH: Duration = Duration::from_micros(100);
+
+/// Median and tenth and ninetieth percentile.
+pub fn spread(mut samples: Vec<f64>) -> Value {
+    samples.sort_by(f64::total_cmp);
+    json!({
+        "median": rounded(percentile(&samples, 0.5)),
+        "p10": rounded(percentile(&samples, 0.1)),
+        "p90": rounded(percentile(&samples, 0.9)),
+    })
+}
+
+/// Of sorted samples, between which it interpolates.
+pub fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = share * last as f64;
+    let below = at.floor();
+    let (low, high) = (sorted[below as usize], sorted[at.ceil() as usize]);
+    low + (high - low) * (at - below)
+}
+
+/// Three decimals are more than any figure here is good for.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+/// Times every operation of every implementation, in turns.
+pub fn measure(rig: &Rig, rounds: usize, mut report: impl FnMut(Value)) {
+    let batches: Vec<u64> = OPERATIONS.iter().map(|operation| batch(rig, operation)).collect();
+    // By operation, implementation and round.
+    let mut samples: Vec<Vec<Vec<f64>>> =
+        OPERATIONS.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
+    for round in 0..rounds {
+        for (operation, (batch, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut samples)) {
+            let count = operation.loops.len();
+            for turn in 0..count {
+                // Another one is first in each round.
+                let index = (turn + round) % count;
+                let nanoseconds = time(rig, operation, index, *batch);
+                samples[index].push(nanoseconds);
+            }
+        }
+    }
+    for (operation, (batch, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&samples)) {
+        let c = &samples[0];
+        for ((implementation, _), own) in operation.loops.iter().zip(samples) {
+            let pairs = || own.iter().zip(c);
+            report(json!({
+                "kind": "time",
+                "operation": operation.name,
+                "implementation": implementation.name(),
+                "ns": spread(own.clone()),
+                "over_c": spread(pairs().map(|(own, c)| own - c).collect()),
+                "ratio": spread(pairs().map(|(own, c)| own / c).collect()),
+                "rounds": rounds,
+                "batch": batch,
+            }));
+        }
+    }
+}
+
+/// Nanoseconds for one call.
+fn time(rig: &Rig, operation: &Operation, index: usize, batch: u64) -> f64 {
+    let (_, run) = operation.loops[index];
+    let started = Instant::now();
+    let failed = run(rig, batch);
+    let elapsed = started.elapsed();
+    assert_eq!(failed, 0, "calls of {} failed", operation.name);
+    rig.settle();
+    elapsed.as_secs_f64() * 1e9 / batch as f64
+}
+
+/// How many calls make a batch.
+fn batch(rig: &Rig, operation: &Operation) -> u64 {
+    // The first calls warm up.
+    time(rig, operation, 0, 64);
+    let nanoseconds = time(rig, operation, 0, 64);
+    let calls = BATCH.as_secs_f64() * 1e9 / nanoseconds;
+    for index in 0..operation.loops.len() {
+        time(rig, operation, index, 64);
+    }
+    (calls as u64).clamp(16, 200_000)
+}
