@@ -30,7 +30,7 @@ const SHARE: u32 = 10;
 /// It resolves with an error when the context fails, and at once when the event is done or was never recorded. It needs
 /// no particular executor. One thread, started when it is first needed and asleep while nothing is pending, asks the
 /// driver for all pending completions of the process; it does not disturb stream captures of other threads. Dropping a
-/// future before it resolves makes no driver call; the event is destroyed by that thread.
+/// future before it resolves waits for nothing.
 ///
 /// `E` is what holds the event: an [`Event`], an `Arc<Event>` to go on using it, or a [`PooledEvent`].
 ///
@@ -72,13 +72,15 @@ pub struct Completion<E: AsRef<BorrowedEvent> + Send + Sync + 'static = Event> {
 
 #[derive(Debug)]
 struct Entry<E> {
-    event: E,
+    driver: Driver,
     cancelled: AtomicBool,
-    outcome: Mutex<Outcome>,
+    watch: Mutex<Watch<E>>,
 }
 
-#[derive(Debug, Default)]
-struct Outcome {
+#[derive(Debug)]
+struct Watch<E> {
+    /// None once the future was dropped.
+    event: Option<E>,
     result: Option<Result<()>>,
     waker: Option<Waker>,
 }
@@ -86,7 +88,9 @@ struct Outcome {
 impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
     /// Waits for the event's record at the time when the future is polled: record first.
     pub fn new(event: E) -> Self {
-        let entry = Entry { event, cancelled: AtomicBool::new(false), outcome: Mutex::default() };
+        let driver = event.as_ref().context().driver();
+        let watch = Watch { event: Some(event), result: None, waker: None };
+        let entry = Entry { driver, cancelled: AtomicBool::new(false), watch: Mutex::new(watch) };
         Self { entry: Arc::new(entry), registered: false }
     }
 }
@@ -139,22 +143,18 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
-        let mut outcome = lock(&self.entry.outcome);
-        if let Some(result) = &outcome.result {
+        let mut watch = lock(&self.entry.watch);
+        if let Some(result) = &watch.result {
             return Poll::Ready(result.clone());
         }
-        if !self.registered {
-            let result = relaxed(self.entry.event.as_ref(), BorrowedEvent::query);
-            if let Some(result) = settled(result) {
-                outcome.result = Some(result.clone());
-                return Poll::Ready(result);
-            }
+        if !self.registered && watch.settle(|event| relaxed(event, BorrowedEvent::query)) {
+            return watch.result.clone().map_or(Poll::Pending, Poll::Ready);
         }
-        match &mut outcome.waker {
+        match &mut watch.waker {
             Some(waker) => waker.clone_from(task.waker()),
-            None => outcome.waker = Some(task.waker().clone()),
+            None => watch.waker = Some(task.waker().clone()),
         }
-        drop(outcome);
+        drop(watch);
         if !self.registered {
             self.registered = register(Arc::clone(&self.entry) as Arc<dyn Pending>);
             if !self.registered {
@@ -168,16 +168,23 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
 
 impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Drop for Completion<E> {
     fn drop(&mut self) {
-        self.entry.cancelled.store(true, Ordering::Relaxed);
+        self.entry.cancelled.store(true, Ordering::SeqCst);
+        // Not waited for: if the poller is asking about this very event, it drops it when it has its answer.
+        let event = self.entry.watch.try_lock().ok().and_then(|mut watch| watch.event.take());
+        drop(event);
     }
 }
 
-/// What a query says of a wait: over with success or an error, or not over.
-fn settled(query: Result<bool>) -> Option<Result<()>> {
-    match query {
-        Ok(true) => Some(Ok(())),
-        Ok(false) => None,
-        Err(error) => Some(Err(error)),
+impl<E: AsRef<BorrowedEvent>> Watch<E> {
+    /// Asks `query` whether the wait is over; an error ends it too.
+    fn settle(&mut self, query: impl FnOnce(&BorrowedEvent) -> Result<bool>) -> bool {
+        let Some(event) = &self.event else { return true };
+        self.result = match query(event.as_ref()) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        };
+        self.result.is_some()
     }
 }
 
@@ -190,23 +197,22 @@ trait Pending: Send + Sync {
 
 impl<E: AsRef<BorrowedEvent> + Send + Sync> Pending for Entry<E> {
     fn driver(&self) -> Driver {
-        self.event.as_ref().context().driver()
+        self.driver
     }
 
     fn ask(&self) -> bool {
-        if self.cancelled.load(Ordering::Relaxed) {
-            return true;
-        }
-        let Some(result) = settled(self.event.as_ref().query()) else { return false };
-        let mut outcome = lock(&self.outcome);
-        outcome.result = Some(result);
-        let waker = outcome.waker.take();
-        drop(outcome);
+        let mut watch = lock(&self.watch);
+        let over = watch.settle(BorrowedEvent::query);
+        let waker = if over { watch.waker.take() } else { None };
+        let cancelled = self.cancelled.load(Ordering::SeqCst);
+        let event = if cancelled { watch.event.take() } else { None };
+        drop(watch);
+        drop(event);
         if let Some(waker) = waker {
             // A waker that panics must not take the poller with it.
             let _ = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| waker.wake()));
         }
-        true
+        over || cancelled
     }
 }
 
