@@ -1,15 +1,13 @@
 /*
- * What a C program does that has the driver's function pointers: call, and look at the result.
- *
- * HIDE makes the compiler forget what it knows of a variable, at the cost of no instruction, so that nothing is moved
- * out of the loop that a program with work between the calls could not have moved. The Rust loops have the same.
+ * What a C program does that has the driver's function pointers: call, and look at the result. The handles are in
+ * registers, the pointers in a table.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-#define HIDE(variable) __asm__ volatile("" : "+r"(variable))
 #define NOT_READY 600
 #define DISABLE_TIMING 2
+#define LEGACY_DEFAULT_STREAM ((handle)1)
 
 typedef void *handle;
 
@@ -39,183 +37,150 @@ struct handles {
     struct ipc_handle imported;
 };
 
+/* Each makes its call `n` times, stops at the first failure, and says how many were not made. */
+
 uint64_t c_record(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->event, stream = h->stream;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event); HIDE(stream);
-        failed += calls->record(event, stream) != 0;
+    for (; n != 0; n--) {
+        if (calls->record(event, stream) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_record_timing(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->end, stream = h->stream;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event); HIDE(stream);
-        failed += calls->record(event, stream) != 0;
+    for (; n != 0; n--) {
+        if (calls->record(event, stream) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_record_default(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
-    handle event = h->event, stream = (handle)1;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event); HIDE(stream);
-        failed += calls->record(event, stream) != 0;
+    handle event = h->event, stream = LEGACY_DEFAULT_STREAM;
+    for (; n != 0; n--) {
+        if (calls->record(event, stream) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_query(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->event;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event);
+    for (; n != 0; n--) {
         int code = calls->query(event);
-        failed += code != 0 && code != NOT_READY;
+        if (code != 0 && code != NOT_READY)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_synchronize(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->event;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event);
-        failed += calls->synchronize(event) != 0;
+    for (; n != 0; n--) {
+        if (calls->synchronize(event) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_wait(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->event, stream = h->other;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(event); HIDE(stream);
-        failed += calls->wait(stream, event, 0) != 0;
+    for (; n != 0; n--) {
+        if (calls->wait(stream, event, 0) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_elapsed(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle start = h->start, end = h->end;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
+    for (; n != 0; n--) {
         float milliseconds;
-        HIDE(calls); HIDE(start); HIDE(end);
-        int code = calls->elapsed(&milliseconds, start, end);
-        failed += code != 0 || !(milliseconds >= 0);
+        if (calls->elapsed(&milliseconds, start, end) != 0 || !(milliseconds >= 0))
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_stream_query(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle stream = h->stream;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(stream);
+    for (; n != 0; n--) {
         int code = calls->stream_query(stream);
-        failed += code != 0 && code != NOT_READY;
+        if (code != 0 && code != NOT_READY)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_stream_synchronize(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle stream = h->stream;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(stream);
-        failed += calls->stream_synchronize(stream) != 0;
+    for (; n != 0; n--) {
+        if (calls->stream_synchronize(stream) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_create_drop(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
+    for (; n != 0; n--) {
         handle event = NULL;
-        HIDE(calls);
-        if (calls->create(&event, DISABLE_TIMING) != 0) {
-            failed++;
-            continue;
-        }
-        HIDE(event);
-        failed += calls->destroy(event) != 0;
+        if (calls->create(&event, DISABLE_TIMING) != 0 || calls->destroy(event) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_record_event(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle stream = h->stream;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
+    for (; n != 0; n--) {
         handle event = NULL;
-        HIDE(calls); HIDE(stream);
-        if (calls->create(&event, DISABLE_TIMING) != 0) {
-            failed++;
-            continue;
-        }
-        failed += calls->record(event, stream) != 0;
-        HIDE(event);
-        failed += calls->destroy(event) != 0;
+        if (calls->create(&event, DISABLE_TIMING) != 0 || calls->record(event, stream) != 0 ||
+            calls->destroy(event) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_wait_stream(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle stream = h->stream, other = h->other, join = h->join;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        HIDE(calls); HIDE(stream); HIDE(other); HIDE(join);
-        int code = calls->record(join, other);
-        if (code == 0)
-            code = calls->wait(stream, join, 0);
-        failed += code != 0;
+    for (; n != 0; n--) {
+        if (calls->record(join, other) != 0 || calls->wait(stream, join, 0) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_export(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
     handle event = h->shared;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
+    for (; n != 0; n--) {
         struct ipc_handle out;
-        const unsigned char *bytes = out.bytes;
-        HIDE(calls); HIDE(event);
-        failed += calls->export_event(&out, event) != 0;
-        HIDE(bytes);
+        if (calls->export_event(&out, event) != 0)
+            break;
     }
-    return failed;
+    return n;
 }
 
 uint64_t c_import_close(const struct handles *h, uint64_t n) {
     const struct calls *calls = h->calls;
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
+    for (; n != 0; n--) {
         handle event = NULL;
-        HIDE(calls);
-        if (calls->import_event(&event, h->imported) != 0) {
-            failed++;
-            continue;
-        }
-        HIDE(event);
-        failed += calls->destroy(event) != 0;
+        if (calls->import_event(&event, h->imported) != 0 || calls->destroy(event) != 0)
+            break;
     }
-    return failed;
+    return n;
 }

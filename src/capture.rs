@@ -142,9 +142,8 @@ impl BorrowedStream {
         } else if let Some(info) = symbols.cuStreamGetCaptureInfo_v2 {
             const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
             // SAFETY: as above.
-            let code = self.call(FUNCTION, || unsafe {
-                info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut())
-            })?;
+            let code = self
+                .call(FUNCTION, || unsafe { info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut()) })?;
             (FUNCTION, code)
         } else {
             const FUNCTION: Function = Function::cuStreamGetCaptureInfo;
@@ -324,9 +323,8 @@ impl<'a> Capture<'a> {
             const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
             let info = stream.driver().require(FUNCTION, symbols.cuStreamGetCaptureInfo_v2)?;
             // SAFETY: as above.
-            let code = stream.call(FUNCTION, || unsafe {
-                info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut count)
-            })?;
+            let code = stream
+                .call(FUNCTION, || unsafe { info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut count) })?;
             (FUNCTION, code)
         };
         Error::check(function, code)?;

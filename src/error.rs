@@ -357,7 +357,9 @@ impl fmt::Display for DescriptorError {
                 "it is of version {found}, and this cuda-events reads version {}; use the same release in both processes",
                 crate::ipc::DESCRIPTOR_VERSION
             ),
-            Self::Text => f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them"),
+            Self::Text => {
+                f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")
+            }
             Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
             Self::SameProcess { pid } => write!(
                 f,
@@ -427,10 +429,9 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
         (Function::cuGraphLaunch, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
             "a graph cannot be launched in a capturing stream; its capture is invalidated now"
         }
-        (
-            Function::cuCtxRecordEvent | Function::cuCtxWaitEvent,
-            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        ) => "a stream of the context captures; its capture is invalidated now",
+        (Function::cuCtxRecordEvent | Function::cuCtxWaitEvent, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a stream of the context captures; its capture is invalidated now"
+        }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
             "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"
         }

@@ -269,11 +269,16 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; what the driver answers;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         let symbols = self.driver().symbols();
+        let kept = self.kept.all();
+        for (_, event) in &kept {
+            event.check_wait(Function::cuGraphInstantiateWithFlags, &self.context)?;
+        }
         self.context.with_current(|| {
             let mut raw = null_mut();
             if let Some(instantiate) = symbols.cuGraphInstantiateWithFlags {
@@ -290,7 +295,7 @@ impl Graph {
                 Error::check(FUNCTION, code)?;
             }
             // In the closure, so that it is dropped when the caller's context cannot be restored.
-            Ok(GraphExec::new(&self.context, raw, self.kept.all()))
+            Ok(GraphExec::new(&self.context, raw, kept))
         })
     }
 

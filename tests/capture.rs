@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{Gpu, current};
-use cuda_events::sys::{CUgraphEdgeData, CUresult, Function};
+use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
 use cuda_events::{
     BorrowedStream, Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Error,
     Event, EventFlags, Graph, Stream, StreamOptions, ThreadCaptureMode, Version,
@@ -210,7 +210,10 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
     };
     let ends = || {
         let calls = std::mem::take(&mut *calls.lock().expect("no panic"));
-        calls.into_iter().filter(|call| [Function::cuStreamEndCapture, Function::cuGraphDestroy].contains(call)).collect::<Vec<_>>()
+        calls
+            .into_iter()
+            .filter(|call| [Function::cuStreamEndCapture, Function::cuGraphDestroy].contains(call))
+            .collect::<Vec<_>>()
     };
     let both: Vec<Function> = vec![Function::cuStreamEndCapture, Function::cuGraphDestroy];
 
@@ -448,7 +451,8 @@ fn a_capture_can_add_to_a_graph() {
 
     let other = Graph::new(&gpu.context).expect("a graph");
     let function = Function::cuStreamBeginCaptureToGraph;
-    let error = Capture::begin_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
+    let error =
+        Capture::begin_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
     assert_eq!(error, Error::NodeOfOtherGraph { function });
     assert!(error.to_string().contains("another graph"), "{error}");
 
@@ -501,14 +505,61 @@ fn older_drivers_say_what_they_can() {
 }
 
 #[test]
+fn dependencies_that_the_query_cannot_tell_are_an_error() {
+    unsafe extern "C" fn lossy(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut u64,
+        graph: *mut CUgraph,
+        dependencies: *mut *const CUgraphNode,
+        count: *mut usize,
+    ) -> CUresult {
+        if !dependencies.is_null() {
+            return CUresult::CUDA_ERROR_LOSSY_QUERY;
+        }
+        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v2).expect("CUDA 11.3");
+        // SAFETY: the caller's arguments, passed on.
+        unsafe { real(stream, status, id, graph, dependencies, count) }
+    }
+    static REAL: std::sync::OnceLock<cuda_events::Driver> = std::sync::OnceLock::new();
+    let gpu = Gpu::new();
+    REAL.get_or_init(|| gpu.driver);
+    let older = table::replaced(gpu.driver, |function| match function {
+        Function::cuStreamGetCaptureInfo_v3 => Some(std::ptr::null_mut()),
+        Function::cuStreamGetCaptureInfo_v2 => Some(lossy as *mut c_void),
+        _ => None,
+    });
+    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    // SAFETY: this thread is the only one that uses the stream.
+    let error = unsafe { capture.dependencies(&stream) }.expect_err("it cannot be told");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LOSSY_QUERY));
+    assert!(error.to_string().contains("edge data"), "{error}");
+    capture.end().expect("which harms nothing");
+}
+
+#[test]
+fn every_code_of_captures_comes_with_advice() {
+    for code in 900..=908 {
+        let error = Error::Driver { function: Function::cuEventSynchronize, code: CUresult(code) };
+        let text = error.to_string();
+        assert!(
+            text.contains("CAPTURE") && text.split_once(": ").is_some_and(|(_, advice)| !advice.is_empty()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_capture_whose_info_fails_is_ended() {
     let gpu = Gpu::new();
     unsafe extern "C" fn fail(
-        _: cuda_events::sys::CUstream,
-        _: *mut cuda_events::sys::CUstreamCaptureStatus,
+        _: CUstream,
+        _: *mut CUstreamCaptureStatus,
         _: *mut u64,
-        _: *mut cuda_events::sys::CUgraph,
-        _: *mut *const cuda_events::sys::CUgraphNode,
+        _: *mut CUgraph,
+        _: *mut *const CUgraphNode,
         _: *mut *const CUgraphEdgeData,
         _: *mut usize,
     ) -> CUresult {

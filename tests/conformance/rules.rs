@@ -121,7 +121,7 @@ impl How {
     }
 
     /// Why it cannot run here.
-    fn unable(&self) -> Option<String> {
+    pub fn unable(&self) -> Option<String> {
         if self.soft_only && Door::chosen() == Door::Native {
             return Some("undefined on a real driver".to_owned());
         }

@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+import weakref
 
 from cuda.bindings import driver
 from cuda.core import (
@@ -88,9 +90,8 @@ def every_entry_point_is_there(device, soft):
         "absent = sorted(name for name, address in found.items() if not address)\n"
         "assert not absent, absent\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "CUDA_SOFT_DRIVER": "version=13.5"}, check=True, timeout=PATIENCE
-    )
+    newest = {**os.environ, "CUDA_SOFT_DRIVER": "version=13.5"}
+    subprocess.run([sys.executable, "-c", program], env=newest, check=True, timeout=PATIENCE)
     assert driver.cuModuleLoadData(b"")[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED
     # These go another way: cuda.core asks the CUDA runtime for the first, which wants tables that only NVIDIA knows.
     for refused in (device.sync, lambda: device.resources.sm):
@@ -99,7 +100,7 @@ def every_entry_point_is_there(device, soft):
 
 @scenario
 def devices(device, soft):
-    assert ("software driver" in device.name) == soft, f"the driver of `{device.name}` is not the one that was asked for"
+    assert ("software driver" in device.name) == soft, f"`{device.name}` is not of the driver that was asked for"
     assert device.device_id == 0 and device in Device.get_all_devices()
     assert len(device.uuid) == 36 and device.uuid.strip("0-")
     assert device.compute_capability.major >= 3
@@ -144,7 +145,9 @@ def streams(device, soft):
         stream.close()
         assert stream.is_closed
     raises(ValueError, lambda: device.create_stream(options=StreamOptions(priority=greatest - 1)))
-    for stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, device.default_stream):
+    per_thread = os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") == "1"
+    assert device.default_stream == (PER_THREAD_DEFAULT_STREAM if per_thread else LEGACY_DEFAULT_STREAM)
+    for stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM):
         assert stream.context == device.context
         event = stream.record()
         event.sync()
@@ -309,7 +312,11 @@ def captured_callbacks(device, soft):
     calls = []
     builder = device.create_graph_builder().begin_building()
     assert builder.is_building
-    builder.callback(lambda: calls.append("before"))
+
+    def callback():
+        calls.append("before")
+
+    builder.callback(callback)
     left, right = builder.split(2)
     left.callback(lambda: calls.append("left"))
     right.callback(lambda: calls.append("right"))
@@ -318,24 +325,31 @@ def captured_callbacks(device, soft):
     builder.end_building()
     graph = builder.complete()
     assert calls == [], "to capture is not to run"
+    released = threading.Event()
+    weakref.finalize(callback, released.set)
+    del callback
     graph.upload(stream)
-    for round in range(1, 4):
+    for number in range(1, 4):
         with Latch() as latch:
             latch.hold(stream)
             graph.launch(stream)
             done = stream.record()
-            assert not done.is_done and len(calls) == 4 * (round - 1)
+            assert not done.is_done and len(calls) == 4 * (number - 1)
             latch.open()
             done.sync()
         order = calls[-4:]
-        assert len(calls) == 4 * round and order[0] == "before" and order[3] == "after", calls
+        assert len(calls) == 4 * number and order[0] == "before" and order[3] == "after", calls
         assert set(order[1:3]) == {"left", "right"}
     # The graph's definition goes first; the launches of what was made of it go on.
     builder.close()
     graph.launch(stream)
     stream.sync()
-    assert len(calls) == 16
+    assert len(calls) == 16 and not released.is_set()
+    # The graphs own the callback through a user object; the last of them lets it go, on a thread of the driver's.
     graph.close()
+    deadline = time.monotonic() + PATIENCE
+    while not released.wait(0.01):
+        assert time.monotonic() < deadline, "the callback was never released"
 
 
 @scenario

@@ -141,7 +141,7 @@ impl State {
     }
 
     /// Refuses use of the legacy default stream while a stream captures that it would have to wait for.
-    fn refuse_implicit(&mut self, stream: u32) -> Answer {
+    pub(crate) fn refuse_implicit(&mut self, stream: u32) -> Answer {
         if self.captures.active.is_empty() || !self.streams[stream].is_legacy {
             return Ok(());
         }
@@ -347,6 +347,13 @@ impl State {
         capture.streams.values().flatten().any(|node| !reached.contains(node))
     }
 
+    /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's next work depends on.
+    pub(crate) fn good_capture(&self, stream: u32) -> Option<(CaptureKey, u32, Vec<u32>)> {
+        let key = self.streams[stream].capture?;
+        let capture = self.captures.active.get(&key).filter(|capture| !capture.invalid)?;
+        Some((key, capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default()))
+    }
+
     /// How many captures are under way.
     pub(crate) fn live_captures(&self) -> usize {
         self.captures.active.len()
@@ -415,90 +422,13 @@ pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CU
 }
 
 impl State {
-    fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
+    pub(crate) fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
         match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
             Some(Capture { invalid: true, .. }) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
             Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
         }
     }
-}
-
-struct Info {
-    id: u64,
-    graph: CUgraph,
-    /// Kept with the stream, as long as its next call.
-    dependencies: (*const CUgraphNode, usize),
-}
-
-fn capture_info(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Result<Option<Info>, CUresult> {
-    let mut state = call.ready()?;
-    status.required()?;
-    let stream = state.stream(call, stream)?;
-    state.refuse_implicit(stream)?;
-    let now = state.capture_status(stream);
-    status.put(now)?;
-    let Some(key) = state.streams[stream].capture else { return Ok(None) };
-    let Some(capture) = state.captures.active.get(&key).filter(|capture| !capture.invalid) else { return Ok(None) };
-    let graph = state.graph_handle(capture.graph);
-    let handles: Vec<usize> =
-        capture.streams.get(&stream).into_iter().flatten().map(|node| state.nodes.handle(*node) as usize).collect();
-    let view = &mut state.streams[stream].capture_view;
-    *view = handles;
-    let dependencies = (view.as_ptr().cast(), view.len());
-    Ok(Some(Info { id: key, graph, dependencies }))
-}
-
-pub(crate) fn stream_get_capture_info_v1(
-    call: &Call,
-    stream: StreamArg,
-    status: Ptr<CUstreamCaptureStatus>,
-    id: Ptr<cuuint64_t>,
-) -> Answer {
-    if let Some(info) = capture_info(call, stream, status)? {
-        id.put_if(info.id);
-    }
-    Ok(())
-}
-
-pub(crate) fn stream_get_capture_info_v2(
-    call: &Call,
-    stream: StreamArg,
-    status: Ptr<CUstreamCaptureStatus>,
-    id: Ptr<cuuint64_t>,
-    graph: Ptr<CUgraph>,
-    dependencies: Ptr<*const CUgraphNode>,
-    count: Ptr<usize>,
-) -> Answer {
-    if let Some(info) = capture_info(call, stream, status)? {
-        id.put_if(info.id);
-        graph.put_if(info.graph);
-        dependencies.put_if(info.dependencies.0);
-        count.put_if(info.dependencies.1);
-    }
-    Ok(())
-}
-
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn stream_get_capture_info_v3(
-    call: &Call,
-    stream: StreamArg,
-    status: Ptr<CUstreamCaptureStatus>,
-    id: Ptr<cuuint64_t>,
-    graph: Ptr<CUgraph>,
-    dependencies: Ptr<*const CUgraphNode>,
-    edges: Ptr<*const CUgraphEdgeData>,
-    count: Ptr<usize>,
-) -> Answer {
-    if let Some(info) = capture_info(call, stream, status)? {
-        id.put_if(info.id);
-        graph.put_if(info.graph);
-        dependencies.put_if(info.dependencies.0);
-        // No edge here carries data.
-        edges.put_if(core::ptr::null());
-        count.put_if(info.dependencies.1);
-    }
-    Ok(())
 }
 
 pub(crate) fn stream_update_capture_dependencies(

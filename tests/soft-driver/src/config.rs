@@ -44,6 +44,10 @@ pub enum Scheduler {
     #[default]
     Prompt,
     /// Seeded random: among the streams that could go on, which one goes on next, and how far before the call returns.
+    ///
+    /// Work is done in steps between the program's calls and while it waits. The same seed gives the same order to a
+    /// program that makes its calls from one thread, and whose host functions do not wait for it; one that does not call
+    /// the driver for a tenth of a second gets its work done all the same, in an order that then depends on time.
     Seeded(u64),
 }
 

@@ -19,19 +19,19 @@ use crate::thread;
 /// A device: the state of its primary context.
 #[derive(Default)]
 pub(crate) struct Device {
-    primary: Option<u32>,
-    retained: u32,
-    flags: u32,
+    pub(crate) primary: Option<u32>,
+    pub(crate) retained: u32,
+    pub(crate) flags: u32,
     pub(crate) used: u64,
 }
 
 /// A context. It is never forgotten: a destroyed one can still be current somewhere.
 pub(crate) struct Context {
     pub(crate) device: CUdevice,
-    flags: u32,
+    pub(crate) flags: u32,
     primary: bool,
     pub(crate) alive: bool,
-    id: u64,
+    pub(crate) id: u64,
     /// The error that everything in it answers from now on.
     pub(crate) failed: Option<CUresult>,
     pub(crate) legacy: Option<u32>,
@@ -87,7 +87,7 @@ impl State {
         })
     }
 
-    fn new_context(&mut self, device: CUdevice, flags: u32, primary: bool) -> Result<u32, CUresult> {
+    pub(crate) fn new_context(&mut self, device: CUdevice, flags: u32, primary: bool) -> Result<u32, CUresult> {
         let id = self.next_id();
         let context = Context {
             device,
@@ -106,12 +106,12 @@ impl State {
         self.contexts.insert(self.call_number, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
     }
 
-    fn context_handle(&self, context: u32) -> CUcontext {
+    pub(crate) fn context_handle(&self, context: u32) -> CUcontext {
         core::ptr::without_provenance_mut(self.contexts.handle(context) as usize)
     }
 
     /// What a context takes with it.
-    fn tear_down(&mut self, call: &Call, context: u32) {
+    pub(crate) fn tear_down(&mut self, call: &Call, context: u32) {
         let primary = self.contexts[context].primary;
         self.end_captures_of(context);
         let streams: Vec<u32> =
@@ -177,7 +177,7 @@ impl State {
 
 impl Machine {
     /// Waits until a context has no work. The thread of the host functions does not: it would wait for itself.
-    fn drain(&'static self, mut state: Locked, context: u32) -> Result<Locked, CUresult> {
+    pub(crate) fn drain(&'static self, mut state: Locked, context: u32) -> Result<Locked, CUresult> {
         if self.in_host_function(state.epoch) {
             return Ok(state);
         }
@@ -197,7 +197,7 @@ fn push(call: &Call, state: &State, context: u32) {
 /// All that are defined up to CUDA 13.
 const FLAGS: u32 = 0xFF;
 
-fn check_flags(flags: u32) -> Answer {
+pub(crate) fn check_flags(flags: u32) -> Answer {
     let schedule = flags & CU_CTX_SCHED_MASK;
     if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) { Err(INVALID_VALUE) } else { Ok(()) }
 }
@@ -419,87 +419,6 @@ pub(crate) fn ctx_disable_peer_access(call: &Call, peer: ContextArg) -> Answer {
         Some(_) => Ok(()),
         None => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
     }
-}
-
-pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
-    let mut state = call.ready()?;
-    context.required()?;
-    let ordinal = device::check(&state, device)?;
-    let primary = match state.devices[ordinal].primary {
-        Some(primary) => {
-            if let Some(code) = state.contexts[primary].failed {
-                // Measured: after a trapped kernel only a new process recovers.
-                return Err(code);
-            }
-            if !state.contexts[primary].alive {
-                let id = state.next_id();
-                let flags = state.devices[ordinal].flags;
-                let entry = &mut state.contexts[primary];
-                (entry.alive, entry.id, entry.flags) = (true, id, flags);
-            }
-            primary
-        }
-        None => {
-            let flags = state.devices[ordinal].flags;
-            let primary = state.new_context(device, flags, true)?;
-            state.devices[ordinal].primary = Some(primary);
-            primary
-        }
-    };
-    state.devices[ordinal].retained += 1;
-    context.put(state.context_handle(primary))
-}
-
-fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
-    let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
-        return Ok(());
-    };
-    let mut state = call.machine.drain(state, primary)?;
-    if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
-        state.tear_down(call, primary);
-    }
-    Ok(())
-}
-
-pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
-    let mut state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    let entry = &mut state.devices[ordinal];
-    if entry.retained == 0 {
-        return Err(INVALID_CONTEXT);
-    }
-    entry.retained -= 1;
-    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal) }
-}
-
-pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
-    let mut state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    state.devices[ordinal].retained = 0;
-    reset_primary(call, state, ordinal)
-}
-
-pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {
-    let mut state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    check_flags(flags)?;
-    state.devices[ordinal].flags = flags;
-    if let Some(primary) = state.primary_of(ordinal) {
-        state.contexts[primary].flags = flags;
-    }
-    Ok(())
-}
-
-pub(crate) fn device_primary_ctx_get_state(
-    call: &Call,
-    device: CUdevice,
-    flags: Ptr<c_uint>,
-    active: Ptr<c_int>,
-) -> Answer {
-    let state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    flags.put(state.devices[ordinal].flags)?;
-    active.put(i32::from(state.devices[ordinal].retained > 0))
 }
 
 fn context_or_current(state: &State, call: &Call, context: ContextArg) -> Result<u32, CUresult> {

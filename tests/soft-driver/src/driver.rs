@@ -1,5 +1,6 @@
 //! The handle that a Rust program has of a machine.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::time::Duration;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -20,10 +21,19 @@ use crate::report::{self, Live};
 static TAKEN: Mutex<[bool; SLOTS]> = Mutex::new([false; SLOTS]);
 static FREED: Condvar = Condvar::new();
 
+thread_local! {
+    /// How many drivers the thread has made and not dropped.
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many places are kept for threads that have a driver already.
+const RESERVE: usize = 6;
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+
 /// A software driver in this process, with nothing in common with any other one.
 ///
-/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is dropped. Dropping
-/// it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`.
+/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is dropped, and panics
+/// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
@@ -50,15 +60,24 @@ impl SoftDriver {
 
     pub(crate) fn take(config: Config) -> Self {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first slot is the shared library's, which has its own copy of all this.
+        // Threads that have a driver and make another come first: if the last places went to those that have none, tests
+        // that need two could wait for each other.
+        let kept = if HERE.get() == 0 { RESERVE } else { 0 };
+        let until = Instant::now() + LONGEST_WAIT;
         let slot = loop {
-            match taken.iter().position(|taken| !taken) {
-                Some(slot) => break slot,
-                None => taken = FREED.wait(taken).unwrap_or_else(PoisonError::into_inner),
+            let free = taken.iter().filter(|taken| !**taken).count();
+            if free > kept
+                && let Some(slot) = taken.iter().position(|taken| !taken)
+            {
+                break slot;
             }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "all {SLOTS} software drivers of this process have been taken for two minutes");
+            taken = FREED.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
         };
         taken[slot] = true;
         drop(taken);
+        HERE.set(HERE.get() + 1);
         let driver = Self { slot, owned: true };
         driver.start(config);
         driver
@@ -73,7 +92,7 @@ impl SoftDriver {
         machine.restart_calls();
         state.clock.start(config.time);
         if let Scheduler::Seeded(seed) = config.scheduler {
-            eprintln!("cuda-soft-driver: work is scheduled at random, with the seed {seed}");
+            crate::say!("work is scheduled at random, with the seed {seed}");
             state.engine.random = seed;
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
@@ -83,8 +102,11 @@ impl SoftDriver {
     }
 
     fn say_what_is_alive(&self) {
+        if self.machine().hooks.forked() {
+            return;
+        }
         if self.state().config.report_leaks && !self.live().is_empty() {
-            eprintln!("cuda-soft-driver: still alive: {}", self.leak_report());
+            crate::say!("still alive: {}", self.leak_report());
         }
     }
 
@@ -237,6 +259,11 @@ static SHARED: OnceLock<SoftDriver> = OnceLock::new();
 /// Starts the shared library's machine, once.
 #[doc(hidden)]
 pub fn start_shared_library() {
+    shared_library();
+}
+
+/// The shared library's machine.
+pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
         crate::foreign::in_shared_library();
         let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
@@ -244,16 +271,14 @@ pub fn start_shared_library() {
             Ok(builder) => builder.into_config(),
             Err(what) => {
                 // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.
-                eprintln!("cuda-soft-driver: CUDA_SOFT_DRIVER: {what}");
+                crate::say!("CUDA_SOFT_DRIVER: {what}");
                 std::process::abort();
             }
         };
-        {
-            let mut driver = SoftDriver::take(config);
-            driver.owned = false;
-            driver
-        }
-    });
+        let mut driver = SoftDriver::take(config);
+        driver.owned = false;
+        driver
+    })
 }
 
 /// What the shared library's machine does at the end of the process: every later call answers that the driver is gone.
@@ -277,7 +302,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Drop for SoftDriver {
     fn drop(&mut self) {
-        if !self.owned {
+        // In a forked child there are no threads to end, and what is alive is the parent's.
+        if !self.owned || self.machine().hooks.forked() {
             return;
         }
         let machine = self.machine();
@@ -300,7 +326,7 @@ impl Drop for SoftDriver {
         drop(state);
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's driver.
-            eprintln!("cuda-soft-driver: a host function did not return; its software driver is given up");
+            crate::say!("a host function did not return; its software driver is given up");
             return;
         }
         let this = std::thread::current().id();
@@ -308,6 +334,7 @@ impl Drop for SoftDriver {
             let _ = thread.join();
         }
         TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.slot] = false;
-        FREED.notify_one();
+        FREED.notify_all();
+        let _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
     }
 }

@@ -18,6 +18,7 @@ use crate::memory::MemoryWork;
 use crate::objects::{Deferred, Destroy};
 use crate::thread;
 use crate::values::{ValueWait, ValueWrite};
+use crate::workers::{host_thread, pool_thread, ticker_thread};
 
 /// The completion of one record: made by the record, shared by everything that then waits for it.
 #[derive(Debug)]
@@ -75,33 +76,33 @@ pub(crate) enum Task {
     Running,
 }
 
-enum Work {
+pub(crate) enum Work {
     Host(HostCall),
     Memory(MemoryWork),
     /// The end of a user object; of no stream.
     Destroy(Destroy),
 }
 
-struct Job {
-    stream: u32,
+pub(crate) struct Job {
+    pub(crate) stream: u32,
     /// The stream's own number: its place may have another one by the time the job is done.
-    id: u64,
-    work: Work,
+    pub(crate) id: u64,
+    pub(crate) work: Work,
 }
 
 pub(crate) struct Engine {
-    ready: Vec<u32>,
+    pub(crate) ready: Vec<u32>,
     /// Streams by the point that their first task waits for.
     parked: BTreeMap<u64, Vec<u32>>,
     /// Streams whose first task waits for another process.
     shared_waits: Vec<u32>,
     /// Streams whose first task waits for a value in memory.
-    value_waits: Vec<u32>,
-    host_queue: VecDeque<Job>,
-    pool_queue: VecDeque<Job>,
+    pub(crate) value_waits: Vec<u32>,
+    pub(crate) host_queue: VecDeque<Job>,
+    pub(crate) pool_queue: VecDeque<Job>,
     host_threads: usize,
     pool_threads: usize,
-    pool_idle: usize,
+    pub(crate) pool_idle: usize,
     ticker_threads: usize,
     /// Jobs that a thread is doing.
     pub(crate) running: usize,
@@ -117,9 +118,6 @@ pub(crate) struct Engine {
 }
 
 const POOL_THREADS: usize = 2;
-const TICK: Duration = Duration::from_millis(1);
-/// After how many ticks without a call the program is taken to wait for work without asking the driver.
-const SILENCE: u32 = 100;
 
 impl Engine {
     pub(crate) const fn new() -> Self {
@@ -380,12 +378,13 @@ impl State {
         }
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn has_shared_waits(&self) -> bool {
         !self.engine.shared_waits.is_empty()
     }
 
     /// Why the context of a stream failed, if it did.
-    fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
+    pub(crate) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
         let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
         self.contexts[entry.context].failed
     }
@@ -433,7 +432,7 @@ impl State {
     }
 
     /// What a thread does when it has done a job.
-    fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
+    pub(crate) fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
         self.engine.running -= 1;
         if let Some(entry) = self.streams.get_mut(stream)
             && entry.id == id
@@ -446,106 +445,6 @@ impl State {
         if !self.prompt() && self.waiters > 0 {
             // A waiter may have to do the next step itself.
             machine.done.notify_all();
-        }
-    }
-}
-
-fn host_thread(machine: &'static Machine, epoch: u64) {
-    let mut state = machine.lock();
-    loop {
-        if state.epoch != epoch || state.stopping {
-            return;
-        }
-        let job = if state.engine.hold_host_functions { None } else { state.engine.host_queue.pop_front() };
-        let Some(Job { stream, id, work }) = job else {
-            state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
-            continue;
-        };
-        state.engine.running += 1;
-        let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
-        drop(state);
-        machine.hooks.host_function(true);
-        thread::with(machine.slot, epoch, |on| on.in_host_function = true);
-        // SAFETY: the program handed these functions and pointers to the driver for exactly these calls.
-        unsafe {
-            match work {
-                // After an error host functions are left out; the old callbacks are told.
-                Work::Host(HostCall::Function(function, data)) if status == SUCCESS => function(data.0),
-                Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
-                Work::Host(HostCall::Callback(function, stream, data)) => {
-                    function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
-                }
-                Work::Destroy(Destroy(function, data)) => function(data.0),
-            }
-        }
-        thread::with(machine.slot, epoch, |on| on.in_host_function = false);
-        machine.hooks.host_function(false);
-        state = machine.lock();
-        if state.epoch != epoch {
-            return;
-        }
-        state.finish(machine, stream, id);
-    }
-}
-
-fn pool_thread(machine: &'static Machine, epoch: u64) {
-    let mut state = machine.lock();
-    loop {
-        if state.epoch != epoch || state.stopping {
-            return;
-        }
-        let Some(Job { stream, id, work: Work::Memory(work) }) = state.engine.pool_queue.pop_front() else {
-            state.engine.pool_idle += 1;
-            state = machine.pool.wait(state).unwrap_or_else(PoisonError::into_inner);
-            if state.epoch != epoch {
-                return;
-            }
-            state.engine.pool_idle -= 1;
-            continue;
-        };
-        state.engine.running += 1;
-        drop(state);
-        work.execute();
-        state = machine.lock();
-        if state.epoch != epoch {
-            return;
-        }
-        state.clock.advance(work.virtual_ns());
-        state.finish(machine, stream, id);
-    }
-}
-
-fn ticker_thread(machine: &'static Machine, epoch: u64) {
-    let mut state = machine.lock();
-    let (mut calls, mut silent) = (0, 0);
-    loop {
-        if state.epoch != epoch || state.stopping {
-            return;
-        }
-        let random = !state.prompt() && !state.engine.ready.is_empty();
-        if state.engine.value_waits.is_empty() && !random {
-            state = machine.ticker.wait(state).unwrap_or_else(PoisonError::into_inner);
-            continue;
-        }
-        // An ordinary sleep, so that nothing wakes it more often than the rate says.
-        drop(state);
-        std::thread::sleep(TICK);
-        state = machine.lock();
-        if state.epoch != epoch {
-            return;
-        }
-        let waiting = core::mem::take(&mut state.engine.value_waits);
-        state.engine.ready.extend(waiting);
-        state.run(machine);
-        // The calls of the program drive a seeded scheduler; this thread does only when there are none.
-        let now = machine.calls();
-        silent = if now == calls { silent + 1 } else { 0 };
-        calls = now;
-        if !state.prompt() && silent > SILENCE {
-            state.step_at_random(machine);
-            if state.waiters > 0 {
-                machine.done.notify_all();
-            }
         }
     }
 }

@@ -217,9 +217,13 @@ pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }
     if let Some(others) = others {
+        let epoch = state.epoch;
         drop(state);
         ipc::block(call.machine, &others)?;
         state = call.lock()?;
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
     }
     state.usable(context)
 }

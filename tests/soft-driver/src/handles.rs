@@ -1,7 +1,8 @@
 //! Handles: tagged numbers that are never dereferenced, so that a stale or foreign one is recognised.
 //!
 //! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may keep one in a signed
-//! or floating-point number. From the top: 4 bits of kind, 4 of machine, 14 of generation, 22 of index, 3 that are 0.
+//! or floating-point number. From the top: 4 bits of kind, 4 of machine, 4 of the machine's life, 11 of generation,
+//! 21 of index, 3 that are 0.
 //! The kinds are chosen so that the addresses are in a part of the address space where no system maps anything: code
 //! that mistakes a handle for a pointer faults at once.
 
@@ -40,16 +41,19 @@ impl Kind {
 }
 
 const INDEX_AT: u32 = 3;
-const INDEX_BITS: u32 = 22;
+const INDEX_BITS: u32 = 21;
 const GENERATION_AT: u32 = INDEX_AT + INDEX_BITS;
-const GENERATION_BITS: u32 = 14;
+const GENERATION_BITS: u32 = 11;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
-const SLOT_AT: u32 = GENERATION_AT + GENERATION_BITS;
+const LIFE_AT: u32 = GENERATION_AT + GENERATION_BITS;
+const LIFE_BITS: u32 = 4;
+const SLOT_AT: u32 = LIFE_AT + LIFE_BITS;
 const KIND_AT: u32 = SLOT_AT + 4;
 
-fn pack(kind: Kind, slot: usize, generation: u32, index: u32) -> u64 {
+fn pack(kind: Kind, slot: usize, life: u64, generation: u32, index: u32) -> u64 {
     (kind as u64) << KIND_AT
         | (slot as u64) << SLOT_AT
+        | (life & ((1 << LIFE_BITS) - 1)) << LIFE_AT
         | u64::from(generation) << GENERATION_AT
         | u64::from(index) << INDEX_AT
 }
@@ -72,12 +76,16 @@ pub(crate) enum Bad {
     OtherMachine(usize),
     /// It was good once.
     Stale,
+    /// It was good on a driver that had this place before.
+    EarlierLife,
 }
 
 /// Everything of one kind on one machine.
 pub(crate) struct Table<T> {
     kind: Kind,
     slot: usize,
+    /// Which owner of the machine this is.
+    life: u64,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
     generation: u32,
@@ -86,17 +94,18 @@ pub(crate) struct Table<T> {
 
 impl<T> Table<T> {
     pub(crate) const fn new(kind: Kind, slot: usize) -> Self {
-        Self { kind, slot, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
+        Self { kind, slot, life: 0, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
     }
 
-    /// Forgets everything. Generations go on, so that handles from before stay recognisable.
-    pub(crate) fn reset(&mut self) {
+    /// Forgets everything, for the next life of the machine.
+    pub(crate) fn reset(&mut self, life: u64) {
+        self.life = life;
         self.entries = Vec::new();
         self.free = Vec::new();
         self.live = 0;
     }
 
-    /// Takes a place; `None` when all 4 million are taken.
+    /// Takes a place; `None` when all 2 million are taken.
     pub(crate) fn insert(&mut self, born: u64, value: T) -> Option<(u32, u64)> {
         self.generation = (self.generation + 1) & GENERATION_MASK;
         let generation = self.generation;
@@ -113,7 +122,7 @@ impl<T> Table<T> {
             }
         };
         self.live += 1;
-        Some((index, pack(self.kind, self.slot, generation, index)))
+        Some((index, pack(self.kind, self.slot, self.life, generation, index)))
     }
 
     /// The index behind a handle.
@@ -121,7 +130,7 @@ impl<T> Table<T> {
         let index = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
         let generation = (handle >> GENERATION_AT) as u32 & GENERATION_MASK;
         if handle & 7 == 0
-            && handle >> SLOT_AT == (self.kind as u64) << 4 | self.slot as u64
+            && handle >> LIFE_AT == pack(self.kind, self.slot, self.life, 0, 0) >> LIFE_AT
             && let Some(entry) = self.entries.get(index as usize)
             && entry.generation == generation
             && entry.value.is_some()
@@ -133,6 +142,9 @@ impl<T> Table<T> {
             None => Bad::Foreign,
             Some(kind) if kind != self.kind => Bad::OtherKind(kind),
             Some(_) if slot != self.slot => Bad::OtherMachine(slot),
+            Some(_) if handle >> LIFE_AT & ((1 << LIFE_BITS) - 1) != self.life & ((1 << LIFE_BITS) - 1) => {
+                Bad::EarlierLife
+            }
             Some(_) => Bad::Stale,
         })
     }
@@ -173,7 +185,9 @@ impl<T> Table<T> {
 
     /// The handle of what lives at `index`.
     pub(crate) fn handle(&self, index: u32) -> u64 {
-        self.entries.get(index as usize).map_or(0, |entry| pack(self.kind, self.slot, entry.generation, index))
+        self.entries
+            .get(index as usize)
+            .map_or(0, |entry| pack(self.kind, self.slot, self.life, entry.generation, index))
     }
 }
 
@@ -229,8 +243,8 @@ mod tests {
         assert_eq!(again, index);
         assert_eq!(table.find(handle), Err(Bad::Stale));
         assert_eq!(table.find(other), Ok(index));
-        table.reset();
-        assert_eq!(table.find(other), Err(Bad::Stale));
+        table.reset(1);
+        assert_eq!(table.find(other), Err(Bad::EarlierLife));
         let (_, third) = table.insert(3, "c").unwrap();
         assert_ne!(third, other);
     }

@@ -75,6 +75,11 @@ impl Hooks {
         self.set(IN_HOST_FUNCTIONS, running);
     }
 
+    /// Whether this is a forked child of the process that initialised the driver.
+    pub(crate) fn forked(&self) -> bool {
+        self.has(FORKED)
+    }
+
     pub(crate) fn in_host_functions(&self) -> bool {
         self.has(IN_HOST_FUNCTIONS)
     }

@@ -356,10 +356,10 @@ pub(crate) struct Exporter {
     _file: File,
 }
 
-/// Removes what exporters of this user left behind that ended without tidying up, minutes ago: as on the real driver a
+/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or more: as on the real driver a
 /// descriptor of a dead exporter can be opened for a while.
 fn sweep() {
-    const AGE: Duration = Duration::from_secs(600);
+    const AGE: Duration = Duration::from_secs(60);
     let Ok(files) = std::fs::read_dir(FOLDER) else { return };
     for file in files.flatten().filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
         let age = file.metadata().and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
@@ -506,8 +506,9 @@ pub(crate) fn watch(machine: &'static Machine, state: &mut State, wait: &Wait) {
             state.threads.retain(|thread| !thread.is_finished());
             state.threads.push(thread);
         }
-        // Then the ticker looks, at its slower pace.
-        Err(_) => machine.ticker.notify_one(),
+        Err(error) => {
+            crate::say!("no thread to wait for another process's event, so that a stream waits for ever: {error}")
+        }
     }
 }
 

@@ -199,13 +199,13 @@ impl State {
         self.config = Config::DEFAULT;
         self.clock = Clock::new();
         self.devices = Vec::new();
-        self.contexts.reset();
-        self.streams.reset();
-        self.events.reset();
-        self.graphs.reset();
-        self.nodes.reset();
-        self.execs.reset();
-        self.objects.reset();
+        self.contexts.reset(self.epoch);
+        self.streams.reset(self.epoch);
+        self.events.reset(self.epoch);
+        self.graphs.reset(self.epoch);
+        self.nodes.reset(self.epoch);
+        self.execs.reset(self.epoch);
+        self.objects.reset(self.epoch);
         self.captures = Captures::new();
         self.engine = Engine::new();
         self.memory = Allocations::new();
@@ -262,6 +262,8 @@ impl State {
                 (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
             }
             Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
+            // That driver was dropped, which is its shutdown: who comes late, as from another thread, is told so.
+            Bad::EarlierLife => return DEINITIALIZED,
         };
         self.misuse(call, &what, code)
     }

@@ -224,7 +224,8 @@ pub(crate) fn stream_synchronize(call: &Call, stream: StreamArg) -> Answer {
 
 /// Waits for what a stream has to do now.
 pub(crate) fn wait_idle(call: &Call, mut state: Locked, index: u32) -> Answer {
-    let context = state.streams[index].context;
+    // Another thread may have destroyed it since the caller looked.
+    let Some(context) = state.streams.get(index).map(|stream| stream.context) else { return Ok(()) };
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()

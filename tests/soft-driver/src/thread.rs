@@ -78,7 +78,7 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
 /// Ends the process because the program did what is undefined on a real driver.
 #[cold]
 pub(crate) fn abort(call: &str, what: &str) -> ! {
-    eprintln!("cuda-soft-driver: {call}: {what} (thread \"{}\")", name(number()));
-    eprintln!("cuda-soft-driver: undefined on a real driver, so the process ends here; on_misuse can make it an error");
+    crate::say!("{call}: {what} (thread \"{}\")", name(number()));
+    crate::say!("undefined on a real driver, so the process ends here; on_misuse can make it an error");
     std::process::abort();
 }

@@ -196,6 +196,31 @@ fn a_context_that_failed_stays_so() {
 }
 
 #[test]
+fn a_failure_wakes_whoever_waits_for_what_may_never_come() {
+    // Often, for the failure may come before the thread waits.
+    for _ in 0..50 {
+        let raw = Raw::new();
+        let (held, stream) = (raw.stream(1), raw.stream(1));
+        let event = raw.event(NO_TIMING);
+        let latch = raw.latch(held);
+        latch.reached();
+        raw.record(event, held);
+        raw.wait(stream, event);
+        std::thread::scope(|scope| {
+            let (raw, stream, before) = (&raw, stream.expose_provenance(), raw.soft.calls());
+            let stream = move || std::ptr::with_exposed_provenance_mut(stream);
+            let waiting = scope.spawn(move || unsafe { (raw.cuStreamSynchronize)(stream()) }.0);
+            while raw.soft.calls() == before {
+                std::thread::yield_now();
+            }
+            raw.soft.fail_contexts(CUresult(719));
+            assert_eq!(waiting.join().unwrap(), 719);
+        });
+        latch.release();
+    }
+}
+
+#[test]
 fn lookups_can_lie() {
     let raw = Raw::bare(SoftDriver::builder().without("cuStreamGetId").null_lookup("cuStreamGetDevice"));
     assert!(raw.soft.resolve(c"cuStreamGetId").is_null());
@@ -226,8 +251,11 @@ fn after_the_shutdown_and_after_the_drop() {
     let query: unsafe extern "C" fn(CUevent) -> CUresult = raw.cuEventQuery;
     drop(raw);
     let code = unsafe { query(event) }.0;
-    // Another test may have the slot by now: then the handle is a foreign one there.
-    assert!(matches!(code, DEINITIALIZED | NOT_INITIALIZED | INVALID_HANDLE), "{code}");
+    // Another test may have the slot by now, and not be initialised yet.
+    assert!(matches!(code, DEINITIALIZED | NOT_INITIALIZED), "{code}");
+    let next: Vec<Raw> = (0..8).map(|_| Raw::new()).collect();
+    assert_eq!(unsafe { query(event) }.0, DEINITIALIZED, "and whoever has it now");
+    assert!(next.iter().all(|raw| raw.soft.misuses().is_empty()));
 }
 
 #[test]
@@ -265,6 +293,14 @@ fn host_functions_can_be_held_back() {
     let stream = raw.stream(0);
     raw.soft.hold_host_functions(true);
     raw.host(stream, || {});
+    // Whatever else is done meanwhile: it is not called.
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+    let other = raw.stream(1);
+    for _ in 0..500 {
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 64, other) }.0, OK);
+        raw.sync(other);
+    }
     assert!(raw.busy(stream));
     raw.soft.hold_host_functions(false);
     raw.sync(stream);

@@ -36,6 +36,15 @@ fn the_answers_in_a_forked_child() {
     let raw = Raw::new();
     let (event, stream) = (raw.event(0), raw.stream(0));
     raw.record(event, stream);
+    raw.host(stream, || {});
+    raw.sync(stream);
+    // Dropping the driver there does nothing, and does not wait for threads that the child does not have.
+    let dropped = in_child(|| {
+        // SAFETY: the child ends with `_exit`, so that nothing else drops it there.
+        drop(unsafe { std::ptr::read(&raw) });
+        0
+    });
+    assert_eq!(dropped, Ok(0));
     let latch = raw.latch(stream);
     let failed = in_child(|| unsafe {
         let (mut count, mut out, mut context) = (0, null_mut(), null_mut());

@@ -53,7 +53,12 @@ struct Peer {
 
 impl Peer {
     fn start(role: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::start_with(role, |command| command)
+    }
+
+    fn start_with(role: &str, more: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut child = more(&mut command)
             .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
             .env("SOFT_ROLE", role)
             .stdin(Stdio::piped())
@@ -103,7 +108,8 @@ fn hear() -> String {
 #[ignore = "only started by the other tests"]
 fn child() {
     let Ok(role) = std::env::var("SOFT_ROLE") else { return };
-    let raw = Raw::new();
+    let rules = if std::env::var_os("SOFT_STRICT").is_some() { Rules::Strict } else { Rules::Faithful };
+    let raw = Raw::with(SoftDriver::builder().rules(rules));
     let stream = raw.stream(1);
     match role.as_str() {
         // Imports an event, has a stream wait for it, then records it.
@@ -264,13 +270,27 @@ fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
     peer.say("");
     peer.finish();
 
-    // With strict rules the two are told apart.
+    // With strict rules the two are told apart: in the descriptors, and in an import that went stale.
     let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
     let first = raw.event(IPC);
     let handle = export(&raw, first);
+    let mut strict = Peer::start_with("keep", |command| command.env("SOFT_STRICT", "1"));
+    strict.say(&to_text(&handle));
+    assert_eq!(strict.hear(), "0");
     assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
     let second = raw.event(IPC);
     assert_ne!(export(&raw, second).reserved, handle.reserved);
+    strict.say("?");
+    assert_eq!(strict.hear(), INVALID_HANDLE.to_string());
+    strict.say("");
+    strict.finish();
+    let mut late = Peer::start_with("open", |command| command.env("SOFT_STRICT", "1"));
+    late.say(&to_text(&handle));
+    assert_eq!(late.hear(), INVALID_HANDLE.to_string());
+    late.say(&to_text(&export(&raw, second)));
+    assert_eq!(late.hear(), "open 0");
+    late.say("");
+    late.finish();
 }
 
 #[test]

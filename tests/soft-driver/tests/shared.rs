@@ -21,19 +21,23 @@ fn load() -> cuda_events::Result<Driver> {
 }
 
 /// Runs one of the ignored tests below in its own process, configured by `text`.
-fn run(test: &str, text: &str) {
+fn run(test: &str, text: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])
         .env("CUDA_SOFT_DRIVER", text)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    errors
 }
 
 #[test]
 fn it_is_a_driver() {
     run("inner_use", "");
     run("inner_use", "version=13.0,devices=2");
+    let errors = run("inner_use", "leaks=report");
+    assert!(errors.contains("still alive: 1 retain of a primary context, 1 stream"), "{errors}");
 }
 
 #[test]
@@ -91,6 +95,39 @@ fn inner_exit() {
     assert_eq!(unsafe { (driver.symbols().cuInit)(0) }.0, 0);
     assert_eq!(unsafe { libc::atexit(first) }, 0);
     std::process::exit(1);
+}
+
+#[test]
+fn it_is_controlled_by_words() {
+    run("inner_control", "log=10");
+}
+
+#[test]
+#[ignore = "only started by another test"]
+fn inner_control() {
+    type Control = unsafe extern "C" fn(*const libc::c_char, *mut libc::c_char, usize) -> i32;
+    let driver = load().unwrap();
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let control: Control = unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        std::mem::transmute(libc::dlsym(handle, c"cuda_soft_driver_control".as_ptr()))
+    };
+    let say = |command: &str| {
+        let command = std::ffi::CString::new(command).unwrap();
+        let mut answer = [0_u8; 4096];
+        let code = unsafe { control(command.as_ptr(), answer.as_mut_ptr().cast(), 4096) };
+        (code, std::ffi::CStr::from_bytes_until_nul(&answer).unwrap().to_str().unwrap().to_owned())
+    };
+    assert_eq!(say("dance").0, 1);
+    assert_eq!(say("fault=cuInit:once:code=46"), (0, String::new()));
+    let codes = [0, 0].map(|_| unsafe { (driver.symbols().cuInit)(0) }.0);
+    assert_eq!(codes, [46, 0]);
+    assert_eq!(say("injected").1, "1");
+    assert_eq!(say("live").1, "nothing");
+    assert!(say("log").1.contains("cuInit(0) = 46 (injected)"));
+    assert_eq!(unsafe { control(c"log".as_ptr(), std::ptr::null_mut(), 0) }, 0);
+    say("shutdown");
+    assert_eq!(unsafe { (driver.symbols().cuInit)(0) }.0, 4);
 }
 
 #[test]

@@ -12,6 +12,8 @@ use cudarc::driver::sys::{self, CUevent_flags, CUgraphInstantiate_flags, CUresul
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
 type Checked = Result<(), DriverError>;
+/// Is told whether the driver must be the software one.
+type Scenario = fn(bool) -> Checked;
 
 fn main() {
     let soft = match env::var("FOREIGN_DRIVER").as_deref() {
@@ -19,7 +21,7 @@ fn main() {
         Ok("native") => false,
         other => panic!("FOREIGN_DRIVER is {other:?}: say soft or native"),
     };
-    let scenarios: &[(&str, fn(bool) -> Checked)] = &[
+    let scenarios: &[(&str, Scenario)] = &[
         ("device queries", device_queries),
         ("contexts", contexts),
         ("streams", streams),
@@ -149,7 +151,7 @@ fn timing(_soft: bool) -> Checked {
     let end = stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT))?;
     let forward = start.elapsed_ms(&end)?;
     let backward = end.elapsed_ms(&start)?;
-    assert!(forward >= 0.0 && forward < 60_000.0, "{forward} ms");
+    assert!((0.0..60_000.0).contains(&forward), "{forward} ms");
     assert_eq!(forward, -backward);
     assert_eq!(start.elapsed_ms(&start)?, 0.0);
 

@@ -6,7 +6,7 @@
 
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)]
 
-use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
@@ -58,10 +58,21 @@ macro_rules! export_foreign {
     };
 }
 
+/// Does what a command says; see `SoftDriver::control`.
+///
+/// # Safety
+///
+/// `command` is a C string, and `answer` NULL or a place for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_control(command: *const c_char, answer: *mut c_char, room: usize) -> c_int {
+    // SAFETY: the caller's promise is the same.
+    unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
+}
+
 for_each_export!(export);
 for_each_foreign!(export_foreign);
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod load {
     //! What happens when the library is loaded, and when the process ends.
 
@@ -84,5 +95,5 @@ mod load {
     static AT_LOAD: extern "C" fn() = at_load;
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod hide;

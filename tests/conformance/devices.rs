@@ -1,0 +1,210 @@
+//! Two devices.
+
+use std::ptr::null_mut;
+
+use cuda_events::sys::*;
+
+use crate::capture::{GLOBAL, begin, fate};
+use crate::raw::{BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
+use crate::rules;
+
+/// The primary context of the second device, which is current nowhere.
+struct Second<'a> {
+    rig: &'a Rig,
+    device: CUdevice,
+    context: CUcontext,
+}
+
+impl<'a> Second<'a> {
+    fn new(rig: &'a Rig) -> Self {
+        let (mut device, mut context) = (0, null_mut());
+        must("cuDeviceGet", rig.cuDeviceGet(&mut device, 1));
+        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, device));
+        Self { rig, device, context }
+    }
+}
+
+impl Drop for Second<'_> {
+    fn drop(&mut self) {
+        let _ = self.rig.cuDevicePrimaryCtxRelease_v2(self.device);
+    }
+}
+
+rules! {
+    /// Each device has a primary context of its own, and tells itself.
+    [two_devices]
+    fn primary_contexts(rig, saw) = "different contexts; the second one's device 1" {
+        let second = Second::new(rig);
+        saw.holds("different contexts", second.context != rig.context);
+        let mut device = 77;
+        must("cuCtxGetDevice", rig.within(second.context, || rig.cuCtxGetDevice(&mut device)));
+        saw.text(format_args!("the second one's device {device}"));
+    }
+
+    /// An event cannot be recorded in a stream of another device.
+    [two_devices]
+    fn recording_across_devices(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from event of the first, event of the second" {
+        let second = Second::new(rig);
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        let (others, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
+        saw.codes(&[
+            ("event of the first", rig.cuEventRecord(event, theirs)),
+            ("event of the second", rig.cuEventRecord(others, stream)),
+        ]);
+    }
+
+    /// A stream can wait for an event of another device.
+    [two_devices]
+    fn waiting_across_devices(rig, saw) =
+        "second for first: CUDA_ERROR_NOT_READY (600), then success; first for second: CUDA_ERROR_NOT_READY (600), then success"
+    {
+        let second = Second::new(rig);
+        let (here, there) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        let ways = [("second for first", rig.context, here, there), ("first for second", second.context, there, here)];
+        for (name, context, held, waiting) in ways {
+            let event = rig.within(context, || rig.event(NO_TIMING));
+            let latch = rig.hold(held);
+            rig.record(event, held);
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
+            let before = said(rig.cuStreamQuery(waiting));
+            latch.release();
+            saw.text(format_args!("{name}: {before}, then {}", said(rig.cuStreamSynchronize(waiting))));
+        }
+    }
+
+    /// There is no time between events of different devices.
+    [two_devices]
+    fn elapsed_across_devices(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
+        let second = Second::new(rig);
+        let recorded = || {
+            let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
+            rig.record(event, stream);
+            rig.synchronize(stream);
+            event
+        };
+        let events = (recorded(), rig.within(second.context, recorded));
+        saw.text(said(rig.elapsed_code(events.0, events.1)));
+    }
+
+    /// An event of one device can be asked and waited for while another device is current.
+    [two_devices]
+    fn asking_with_another_device_current(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; destroy success" {
+        let second = Second::new(rig);
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        let event = rig.recorded(stream);
+        rig.within(second.context, || {
+            saw.code("query", rig.cuEventQuery(event));
+            latch.release();
+            saw.code("synchronize", rig.cuEventSynchronize(event));
+            saw.code("destroy", rig.cuEventDestroy_v2(event));
+        });
+    }
+
+    /// The legacy streams of two devices have nothing to do with each other.
+    [two_devices]
+    fn legacy_streams(rig, saw) = "here CUDA_ERROR_NOT_READY (600); there success" {
+        let second = Second::new(rig);
+        let stream = rig.stream(BLOCKING);
+        let latch = rig.hold(stream);
+        saw.code("here", rig.cuStreamQuery(NULL_STREAM));
+        saw.code("there", rig.within(second.context, || rig.cuStreamSynchronize(NULL_STREAM)));
+        latch.release();
+        rig.synchronize(stream);
+    }
+
+    /// A stream tells its device.
+    [two_devices, since(12, 8)]
+    fn the_device_of_a_stream(rig, saw) = "1; 0" {
+        let second = Second::new(rig);
+        let (here, there) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        for stream in [there, here] {
+            let mut device = 77;
+            must("cuStreamGetDevice", rig.cuStreamGetDevice(stream, &mut device));
+            saw.text(device);
+        }
+    }
+
+    /// Ids of streams are unique across devices.
+    [two_devices, since(12, 0)]
+    fn ids(rig, saw) = "all different" {
+        let second = Second::new(rig);
+        let mut ids = Vec::new();
+        for context in [rig.context, second.context] {
+            rig.within(context, || {
+                ids.push(rig.id(NULL_STREAM));
+                ids.push(rig.id(rig.stream(NON_BLOCKING)));
+            });
+        }
+        let unique: std::collections::BTreeSet<u64> = ids.iter().copied().collect();
+        saw.holds("all different", unique.len() == ids.len());
+    }
+
+    /// A capture forbids nothing about another device, and waiting for that device's context does not spoil it.
+    [two_devices]
+    fn a_capture_is_of_one_device(rig, saw) = "success from event query, stream query, context synchronize; unharmed" {
+        let second = Second::new(rig);
+        let (event, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
+        rig.record(event, theirs);
+        rig.synchronize(theirs);
+        let stream = rig.stream(NON_BLOCKING);
+        begin(rig, stream, GLOBAL);
+        saw.codes(&[
+            ("event query", rig.cuEventQuery(event)),
+            ("stream query", rig.cuStreamQuery(theirs)),
+            ("context synchronize", rig.within(second.context, || rig.cuCtxSynchronize())),
+        ]);
+        saw.text(fate(rig, stream));
+    }
+
+    /// A stream of another device joins a capture by waiting for its event.
+    [two_devices]
+    fn joining_a_capture_across_devices(rig, saw) = "wait success; status 1; joined again success; unharmed" {
+        let second = Second::new(rig);
+        let (stream, theirs) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        begin(rig, stream, GLOBAL);
+        let fork = rig.recorded(stream);
+        saw.code("wait", rig.cuStreamWaitEvent(theirs, fork, 0));
+        saw.text(crate::capture::status(rig, theirs).map_or_else(said, |status| format!("status {status}")));
+        let join = rig.within(second.context, || rig.event(NO_TIMING));
+        rig.record(join, theirs);
+        saw.code("joined again", rig.cuStreamWaitEvent(stream, join, 0));
+        saw.text(fate(rig, stream));
+    }
+
+    /// Whole-context calls are of one device.
+    [two_devices, since(12, 5)]
+    fn whole_contexts(rig, saw) = "of the other device success; of this one CUDA_ERROR_NOT_READY (600)" {
+        let second = Second::new(rig);
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        let (here, there) = (rig.event(NO_TIMING), rig.within(second.context, || rig.event(NO_TIMING)));
+        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, here));
+        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(second.context, there));
+        saw.code("of the other device", rig.cuEventSynchronize(there));
+        saw.code("of this one", rig.cuEventQuery(here));
+        latch.release();
+        rig.synchronize(stream);
+    }
+
+    /// Releasing one device's primary context leaves the other's.
+    [two_devices]
+    fn releasing_one(rig, saw) = "still there success" {
+        let event = rig.event(NO_TIMING);
+        drop(Second::new(rig));
+        saw.code("still there", rig.cuEventRecord(event, rig.stream(NON_BLOCKING)));
+    }
+
+    /// Each context of each device can export its own events.
+    [two_devices]
+    fn exporting(rig, saw) = "success from the first, the second; different descriptors" {
+        let second = Second::new(rig);
+        let mut handles = [CUipcEventHandle { reserved: [0; 64] }; 2];
+        let (here, there) = (rig.event(INTERPROCESS), rig.within(second.context, || rig.event(INTERPROCESS)));
+        saw.codes(&[
+            ("the first", rig.cuIpcGetEventHandle(&mut handles[0], here)),
+            ("the second", rig.within(second.context, || rig.cuIpcGetEventHandle(&mut handles[1], there))),
+        ]);
+        saw.holds("different descriptors", handles[0].reserved != handles[1].reserved);
+    }
+}

@@ -1,0 +1,211 @@
+//! A context that failed: after a kernel that trapped, nothing in it works any more, in this process.
+//!
+//! A real context is broken by such a kernel, the software one by the driver's own switch.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+use std::sync::mpsc::channel;
+
+use cuda_events::sys::*;
+
+use crate::common::Door;
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, TIMING, elsewhere, must, said};
+use crate::rules;
+
+const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+
+/// A kernel that traps, for the driver's own compiler.
+const TRAP: &std::ffi::CStr =
+    c".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry broken()\n{\n    trap;\n}\n";
+
+fn entry<F: Copy>(rig: &Rig, name: &std::ffi::CStr) -> F {
+    let address = rig.export(name);
+    assert!(!address.is_null() && size_of::<F>() == size_of_val(&address), "{name:?} is not there");
+    // SAFETY: the callers give a function pointer type that is the driver's declaration of that name.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+/// The kernel that traps, on a real driver.
+fn load_trap(rig: &Rig) -> *mut c_void {
+    type ModuleLoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> CUresult;
+    type ModuleGetFunction = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
+    let load: ModuleLoadData = entry(rig, c"cuModuleLoadData");
+    let find: ModuleGetFunction = entry(rig, c"cuModuleGetFunction");
+    let (mut module, mut function) = (null_mut(), null_mut());
+    // SAFETY: places for the handles, and texts that end in NUL.
+    unsafe {
+        must("cuModuleLoadData", load(&mut module, TRAP.as_ptr().cast()));
+        must("cuModuleGetFunction", find(&mut function, module, c"broken".as_ptr()));
+    }
+    function
+}
+
+fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
+    #[rustfmt::skip]
+    type LaunchKernel = unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void) -> CUresult;
+    let launch: LaunchKernel = entry(rig, c"cuLaunchKernel");
+    // SAFETY: a live function that takes no arguments, and a live stream.
+    let code = unsafe { launch(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut()) };
+    must("cuLaunchKernel", code);
+}
+
+/// Has the software driver's contexts fail.
+fn fail_software(rig: &Rig) {
+    if let Some(soft) = rig.soft() {
+        return soft.fail_contexts(FAILED);
+    }
+    type Control = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> c_int;
+    let control: Control = entry(rig, c"cuda_soft_driver_control");
+    let command = CString::new(format!("fail={}", FAILED.0)).expect("no NUL");
+    // SAFETY: a C string, and no place for an answer.
+    assert_eq!(unsafe { control(command.as_ptr(), null_mut(), 0) }, 0, "the driver does not know how to fail");
+}
+
+/// Breaks the context by something in a stream, behind which `queued` is queued before it strikes.
+fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
+    let stream = rig.stream(NON_BLOCKING);
+    // Before the stream is held: loading may wait for the context.
+    let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig));
+    let latch = rig.hold(stream);
+    if let Some(trap) = trap {
+        launch(rig, trap, stream);
+    }
+    queued(stream);
+    if trap.is_none() {
+        fail_software(rig);
+    }
+    latch.release();
+    assert_eq!(rig.cuStreamSynchronize(stream), FAILED, "the context did not fail");
+}
+
+rules! {
+    /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn events_and_streams(rig, saw) =
+        "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, \
+         event synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, \
+         NULL query, event destroy, stream destroy"
+    {
+        let (stream, done, never) = (rig.stream(NON_BLOCKING), rig.event(TIMING), rig.event(NO_TIMING));
+        rig.record(done, stream);
+        rig.synchronize(stream);
+        break_context(rig, |_| {});
+        let (mut flags, mut priority) = (0, 0);
+        saw.codes(&[
+            ("query of a done event", rig.cuEventQuery(done)),
+            ("query of a never recorded event", rig.cuEventQuery(never)),
+            ("event synchronize", rig.cuEventSynchronize(done)),
+            ("stream query", rig.cuStreamQuery(stream)),
+            ("stream synchronize", rig.cuStreamSynchronize(stream)),
+            ("wait", rig.cuStreamWaitEvent(stream, done, 0)),
+            ("record", rig.cuEventRecord(done, stream)),
+            ("elapsed", rig.elapsed_code(done, done)),
+            ("flags", rig.cuStreamGetFlags(stream, &mut flags)),
+            ("priority", rig.cuStreamGetPriority(stream, &mut priority)),
+            ("host function", rig.host(stream, || {})),
+            ("NULL query", rig.cuStreamQuery(null_mut())),
+            ("event destroy", rig.cuEventDestroy_v2(done)),
+            ("stream destroy", rig.cuStreamDestroy_v2(stream)),
+        ]);
+    }
+
+    /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the error.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn making_things(rig, saw) =
+        "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, export"
+    {
+        let shared = rig.event(INTERPROCESS);
+        break_context(rig, |_| {});
+        saw.codes(&[
+            ("event create", rig.cuEventCreate(&mut null_mut(), NO_TIMING)),
+            ("stream create", rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
+            ("context synchronize", rig.cuCtxSynchronize()),
+            ("export", rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)),
+        ]);
+    }
+
+    /// The id of a stream is not told either.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), since(12, 0)]
+    fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
+        let stream = rig.stream(NON_BLOCKING);
+        break_context(rig, |_| {});
+        saw.text(said(rig.cuStreamGetId(stream, &mut 0)));
+    }
+
+    /// Both versions of the elapsed time answer the error.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), since(12, 8)]
+    fn the_second_version_of_elapsed_time(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
+        let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        break_context(rig, |_| {});
+        saw.text(said(rig.cuEventElapsedTime_v2(&mut 0.0, event, event)));
+    }
+
+    /// What is about contexts and devices works on.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn contexts_and_devices(rig, saw) =
+        "success from current, set current, push, pop, device count, device of the context, primary release"
+    {
+        break_context(rig, |_| {});
+        let (mut current, mut count, mut device) = (null_mut(), 0, 0);
+        saw.codes(&[
+            ("current", rig.cuCtxGetCurrent(&mut current)),
+            ("set current", rig.cuCtxSetCurrent(rig.context)),
+            ("push", rig.cuCtxPushCurrent_v2(rig.context)),
+            ("pop", rig.cuCtxPopCurrent_v2(&mut current)),
+            ("device count", rig.cuDeviceGetCount(&mut count)),
+            ("device of the context", rig.cuCtxGetDevice(&mut device)),
+            ("primary release", rig.cuDevicePrimaryCtxRelease_v2(rig.device)),
+        ]);
+        std::process::exit(0);
+    }
+
+    /// Released and retained again, the primary context does not recover: only another process can use the device.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn no_recovery(rig, saw) = "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
+        break_context(rig, |_| {});
+        saw.code("release", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
+        saw.code("retain", rig.cuDevicePrimaryCtxRetain(&mut null_mut(), rig.device));
+        saw.code("then event create", rig.cuEventCreate(&mut null_mut(), NO_TIMING));
+        std::process::exit(0);
+    }
+
+    /// A host function behind the failure is not called; a callback of the old form is, with the error.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host function was not called" {
+        unsafe extern "C" fn called(_stream: CUstream, status: CUresult, sender: *mut c_void) {
+            // SAFETY: the pointer is the box that was leaked below for this one call.
+            let sender = unsafe { Box::from_raw(sender.cast::<std::sync::mpsc::Sender<CUresult>>()) };
+            let _ = sender.send(status);
+        }
+        let ((sender, statuses), (call, calls)) = (channel(), channel::<()>());
+        break_context(rig, |stream| {
+            must("cuLaunchHostFunc", rig.host(stream, move || {
+                let _ = call.send(());
+            }));
+            let sender = Box::into_raw(Box::new(sender)).cast();
+            must("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(called), sender, 0));
+        });
+        // The callback drops its sender; a callback that is never called keeps the rule from going on for ever.
+        let status = statuses.recv().expect("the callback is called");
+        saw.text(format_args!("the callback got {}", said(status)));
+        saw.holds("the host function was not called", calls.try_recv().is_err());
+    }
+
+    /// An event that was pending when the context failed answers the error, and so does waiting for it.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, synchronize" {
+        let event = rig.event(NO_TIMING);
+        break_context(rig, |stream| rig.record(event, stream));
+        saw.codes(&[("query", rig.cuEventQuery(event)), ("synchronize", rig.cuEventSynchronize(event))]);
+    }
+
+    /// The error is the context's, whichever thread asks and whatever is current there.
+    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn in_another_thread(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
+        let event = rig.event(NO_TIMING);
+        break_context(rig, |_| {});
+        saw.text(said(elsewhere(|| rig.cuEventQuery(event))));
+    }
+}

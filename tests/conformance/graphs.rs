@@ -1,0 +1,540 @@
+//! What a capture tells of itself, captures into graphs, and event nodes.
+
+use std::ptr::{null, null_mut};
+
+use cuda_events::sys::*;
+
+use crate::capture::{GLOBAL, RELAXED, begin, capturing, end, fate, status};
+use crate::raw::{NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, TIMING, elsewhere, must, said};
+use crate::rules;
+
+const EXTERNAL: u32 = CU_EVENT_RECORD_EXTERNAL;
+const ADD: u32 = CU_STREAM_ADD_CAPTURE_DEPENDENCIES;
+const SET: u32 = CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+
+fn graph(raw: &Raw) -> CUgraph {
+    let mut graph = null_mut();
+    must("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0));
+    graph
+}
+
+fn record_node(raw: &Raw, graph: CUgraph, event: CUevent) -> CUgraphNode {
+    let mut node = null_mut();
+    must("cuGraphAddEventRecordNode", raw.cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event));
+    node
+}
+
+fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
+    let mut exec = null_mut();
+    must("cuGraphInstantiate", raw.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+    exec
+}
+
+/// The graph that a capture of these operations makes.
+fn captured(raw: &Raw, work: impl FnOnce(CUstream)) -> CUgraph {
+    let stream = capturing(raw, RELAXED);
+    work(stream);
+    let (code, graph) = end(raw, stream);
+    must("cuStreamEndCapture", code);
+    graph
+}
+
+/// What a capture tells, written over numbers that show what was not written.
+struct Info {
+    code: CUresult,
+    status: u32,
+    id: u64,
+    graph: CUgraph,
+    nodes: *const CUgraphNode,
+    count: usize,
+}
+
+fn info(raw: &Raw, stream: CUstream) -> Info {
+    let mut status = CUstreamCaptureStatus(77);
+    let (mut id, mut graph, mut nodes, mut count) = (77, std::ptr::without_provenance_mut(77), std::ptr::without_provenance(77), 77);
+    let code = raw.cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count);
+    Info { code, status: status.0, id, graph, nodes, count }
+}
+
+impl Info {
+    fn others_untouched(&self) -> bool {
+        self.id == 77 && self.graph.addr() == 77 && self.nodes.addr() == 77 && self.count == 77
+    }
+}
+
+/// The nodes that a capture's next work depends on.
+fn dependencies(raw: &Raw, stream: CUstream) -> Vec<CUgraphNode> {
+    let info = info(raw, stream);
+    must("cuStreamGetCaptureInfo", info.code);
+    if info.count == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the driver's array of so many nodes, which lasts until the next call on the stream.
+    unsafe { std::slice::from_raw_parts(info.nodes, info.count) }.to_vec()
+}
+
+rules! {
+    /// A stream that does not capture says so, and nothing else is written.
+    [since(11, 3)]
+    fn info_without_a_capture(rig, saw) = "success, status 0, nothing else written; NULL stream success, status 0" {
+        let one = info(rig, rig.stream(NON_BLOCKING));
+        let others = if one.others_untouched() { "nothing else written" } else { "something else written" };
+        saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
+        let null = info(rig, NULL_STREAM);
+        saw.text(format_args!("NULL stream {}, status {}", said(null.code), null.status));
+    }
+
+    /// Of a capture that was invalidated nothing but that is told.
+    [since(11, 3)]
+    fn info_of_an_invalidated_capture(rig, saw) = "success, status 2, nothing else written" {
+        let stream = capturing(rig, GLOBAL);
+        let _ = rig.cuStreamQuery(stream);
+        let one = info(rig, stream);
+        let others = if one.others_untouched() { "nothing else written" } else { "something else written" };
+        saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
+        let _ = end(rig, stream);
+    }
+
+    /// The first capture has id 1, the next one id 2; all streams of a capture have its id.
+    [since(11, 3), alone]
+    fn ids(rig, saw) = "first 1; joined 1; next 2" {
+        let (stream, joined) = (capturing(rig, GLOBAL), rig.stream(NON_BLOCKING));
+        let event = rig.recorded(stream);
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joined, event, 0));
+        saw.text(format_args!("first {}", info(rig, stream).id));
+        saw.text(format_args!("joined {}", info(rig, joined).id));
+        let _ = fate(rig, stream);
+        begin(rig, stream, GLOBAL);
+        saw.text(format_args!("next {}", info(rig, stream).id));
+        let _ = fate(rig, stream);
+    }
+
+    /// The first version tells status and id alike.
+    [since(11, 3)]
+    fn the_first_version(rig, saw) = "success; the same status and id" {
+        let stream = capturing(rig, GLOBAL);
+        let (mut status, mut id) = (CUstreamCaptureStatus(77), 77);
+        saw.text(said(rig.cuStreamGetCaptureInfo(stream, &mut status, &mut id)));
+        let second = info(rig, stream);
+        saw.holds("the same status and id", (status.0, id) == (second.status, second.id));
+        let _ = fate(rig, stream);
+    }
+
+    /// The third version, which tells of edges, tells the rest alike; nobody has to ask for the edges.
+    [since(12, 3)]
+    fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph and count" {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        let mut status = CUstreamCaptureStatus(77);
+        let (mut id, mut graph, mut nodes, mut count, mut edges) = (77, null_mut(), null(), 77, null());
+        let mut ask = |edges| rig.cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, &mut nodes, edges, &mut count);
+        saw.text(said(ask(&mut edges)));
+        saw.code("without edges", ask(null_mut()));
+        let second = info(rig, stream);
+        let same = (status.0, id, graph, count) == (second.status, second.id, second.graph, second.count);
+        saw.holds("the same status, id, graph and count", same);
+        let _ = fate(rig, stream);
+    }
+
+    /// The graph that is being captured is told, and it is the one that the end gives.
+    [since(11, 3)]
+    fn the_graph_being_captured(rig, saw) = "the same graph" {
+        let stream = capturing(rig, GLOBAL);
+        let told = info(rig, stream).graph;
+        let (_, graph) = end(rig, stream);
+        saw.holds("the same graph", told == graph);
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// An external record becomes a node of the event; a plain record becomes none.
+    [since(11, 3)]
+    fn nodes_of_records(rig, saw) = "at first 0; after a plain record 0; after an external one 1; it is of the event" {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        saw.text(format_args!("at first {}", dependencies(rig, stream).len()));
+        let _ = rig.recorded(stream);
+        saw.text(format_args!("after a plain record {}", dependencies(rig, stream).len()));
+        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        let nodes = dependencies(rig, stream);
+        saw.text(format_args!("after an external one {}", nodes.len()));
+        let mut found = null_mut();
+        let code = nodes.first().map(|node| rig.cuGraphEventRecordNodeGetEvent(*node, &mut found));
+        saw.holds("it is of the event", code == Some(CUresult::CUDA_SUCCESS) && found == event);
+        let _ = fate(rig, stream);
+    }
+
+    /// An external wait becomes a node of the event.
+    [since(11, 3)]
+    fn nodes_of_waits(rig, saw) = "1; it is of the event" {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL));
+        let nodes = dependencies(rig, stream);
+        saw.text(nodes.len());
+        let mut found = null_mut();
+        let code = nodes.first().map(|node| rig.cuGraphEventWaitNodeGetEvent(*node, &mut found));
+        saw.holds("it is of the event", code == Some(CUresult::CUDA_SUCCESS) && found == event);
+        let _ = fate(rig, stream);
+    }
+
+    /// What the next work depends on can be added to, replaced and emptied.
+    [since(11, 3)]
+    fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; unharmed" {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        let one = dependencies(rig, stream);
+        saw.text(format_args!("captured {}", one.len()));
+        let mut two = record_node(rig, info(rig, stream).graph, event);
+        must("add", rig.cuStreamUpdateCaptureDependencies(stream, &mut two, 1, ADD));
+        saw.text(format_args!("added {}", dependencies(rig, stream).len()));
+        must("set", rig.cuStreamUpdateCaptureDependencies(stream, &mut two, 1, SET));
+        saw.text(format_args!("replaced {}", dependencies(rig, stream).len()));
+        must("set", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, SET));
+        saw.text(format_args!("emptied {}", dependencies(rig, stream).len()));
+        must("set", rig.cuStreamUpdateCaptureDependencies(stream, one.clone().as_mut_ptr(), 1, SET));
+        must("add", rig.cuStreamUpdateCaptureDependencies(stream, &mut two, 1, ADD));
+        saw.text(fate(rig, stream));
+    }
+
+    /// Changes that make no sense are refused, and the capture is unharmed.
+    [since(11, 3)]
+    fn dependencies_that_make_no_sense(rig, saw) =
+        "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a node of another graph \
+         CUDA_ERROR_INVALID_VALUE (1); unharmed"
+    {
+        let (stream, event, other) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
+        let mut node = record_node(rig, other, event);
+        saw.code("no capture", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, SET));
+        begin(rig, stream, GLOBAL);
+        saw.code("unknown flags", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, 7));
+        saw.code("a node of another graph", rig.cuStreamUpdateCaptureDependencies(stream, &mut node, 1, SET));
+        saw.text(fate(rig, stream));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+    }
+
+    /// The second version of the change takes no edges for default ones.
+    [since(12, 3)]
+    fn dependencies_without_edges(rig, saw) = "success; 1" {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        let mut node = record_node(rig, info(rig, stream).graph, event);
+        saw.text(said(rig.cuStreamUpdateCaptureDependencies_v2(stream, &mut node, null(), 1, SET)));
+        saw.text(dependencies(rig, stream).len());
+        let _ = fate(rig, stream);
+    }
+
+    /// A capture can go on with an existing graph, which the end gives back.
+    [since(12, 3)]
+    fn capturing_into_a_graph(rig, saw) = "success; depends on 1; the same graph" {
+        let (stream, event, into) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
+        let node = record_node(rig, into, event);
+        saw.text(said(rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED)));
+        saw.text(format_args!("depends on {}", dependencies(rig, stream).len()));
+        let (code, ended) = end(rig, stream);
+        must("cuStreamEndCapture", code);
+        saw.holds("the same graph", ended == into);
+        must("cuGraphDestroy", rig.cuGraphDestroy(into));
+    }
+
+    /// What a capture into a graph refuses to begin with.
+    [since(12, 3)]
+    fn capturing_into_a_graph_refused(rig, saw) =
+        "no graph CUDA_ERROR_INVALID_VALUE (1); a node of another graph CUDA_ERROR_INVALID_VALUE (1); no nodes \
+         CUDA_ERROR_INVALID_VALUE (1); status 0"
+    {
+        let (stream, event, into, other) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig), graph(rig));
+        let node = record_node(rig, other, event);
+        saw.code("no graph", rig.cuStreamBeginCaptureToGraph(stream, null_mut(), null(), null(), 0, GLOBAL));
+        saw.code("a node of another graph", rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, GLOBAL));
+        saw.code("no nodes", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 1, GLOBAL));
+        saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
+        must("cuGraphDestroy", rig.cuGraphDestroy(into));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+    }
+
+    /// One capture at a time goes into a graph, and the graph cannot be destroyed meanwhile; neither try does harm.
+    [since(12, 3)]
+    fn capturing_into_a_graph_twice(rig, saw) =
+        "a second capture CUDA_ERROR_ILLEGAL_STATE (401); destroy CUDA_ERROR_ILLEGAL_STATE (401); unharmed"
+    {
+        let (one, two, into) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
+        must("begin", rig.cuStreamBeginCaptureToGraph(one, into, null(), null(), 0, GLOBAL));
+        saw.code("a second capture", rig.cuStreamBeginCaptureToGraph(two, into, null(), null(), 0, GLOBAL));
+        saw.code("destroy", rig.cuGraphDestroy(into));
+        saw.text(fate(rig, one));
+    }
+
+    /// A capture into a graph that fails destroys the graph; what is called with it is an invalid value.
+    [since(12, 3)]
+    fn a_failed_capture_into_a_graph(rig, saw) =
+        "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: CUDA_ERROR_INVALID_VALUE (1) from \
+         instantiate, destroy"
+    {
+        let after = |into| {
+            let one = rules::Saw::default();
+            one.codes(&[
+                ("instantiate", rig.cuGraphInstantiateWithFlags(&mut null_mut(), into, 0)),
+                ("destroy", rig.cuGraphDestroy(into)),
+            ]);
+            one.all()
+        };
+        let (stream, into) = (rig.stream(NON_BLOCKING), graph(rig));
+        must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
+        let _ = rig.cuStreamQuery(stream);
+        let _ = end(rig, stream);
+        saw.text(format_args!("invalidated: {}", after(into)));
+
+        let (into, forked) = (graph(rig), rig.stream(NON_BLOCKING));
+        must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
+        let event = rig.recorded(stream);
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+        must("cuLaunchHostFunc", rig.host(forked, || {}));
+        let _ = end(rig, stream);
+        saw.text(format_args!("unjoined: {}", after(into)));
+    }
+
+    /// Destroying the stream of a capture into a graph destroys the graph, too.
+    [since(12, 3)]
+    fn destroying_the_stream_of_a_capture_into_a_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let (stream, into) = (rig.stream(NON_BLOCKING), graph(rig));
+        must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        saw.text(said(rig.cuGraphDestroy(into)));
+    }
+
+    /// Handles of graphs, executable graphs and nodes are checked, destroyed ones too.
+    [since(11, 4)]
+    fn handles_are_checked(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from graph destroyed twice, exec destroyed twice, launch of a destroyed exec, \
+         node of a destroyed graph, record node as wait node, wait node as record node, a node of another graph in exec, \
+         dependency of another graph, record node of NULL"
+    {
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        let (gone, first, second) = (graph(rig), graph(rig), graph(rig));
+        let lost = record_node(rig, gone, event);
+        must("cuGraphDestroy", rig.cuGraphDestroy(gone));
+        let (record, other) = (record_node(rig, first, event), record_node(rig, second, event));
+        let (mut wait, mut node, mut found) = (null_mut(), null_mut(), null_mut());
+        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut wait, second, null(), 0, event));
+        let (exec, dead) = (instantiate(rig, first), instantiate(rig, first));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(dead));
+        saw.codes(&[
+            ("graph destroyed twice", rig.cuGraphDestroy(gone)),
+            ("exec destroyed twice", rig.cuGraphExecDestroy(dead)),
+            ("launch of a destroyed exec", rig.cuGraphLaunch(dead, stream)),
+            ("node of a destroyed graph", rig.cuGraphEventRecordNodeGetEvent(lost, &mut found)),
+            ("record node as wait node", rig.cuGraphEventWaitNodeGetEvent(record, &mut found)),
+            ("wait node as record node", rig.cuGraphEventRecordNodeSetEvent(wait, event)),
+            ("a node of another graph in exec", rig.cuGraphExecEventRecordNodeSetEvent(exec, other, event)),
+            ("dependency of another graph", rig.cuGraphAddEventRecordNode(&mut node, first, &other, 1, event)),
+            ("record node of NULL", rig.cuGraphAddEventRecordNode(&mut node, first, null(), 0, null_mut())),
+        ]);
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+    }
+
+    /// After its graph was destroyed, an executable graph's nodes cannot be named any more; it can be launched.
+    [since(11, 4)]
+    fn an_exec_outlives_its_graph(rig, saw) = "set CUDA_ERROR_INVALID_VALUE (1); launch success" {
+        let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let node = record_node(rig, of, event);
+        let exec = instantiate(rig, of);
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        saw.code("set", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
+        saw.code("launch", rig.cuGraphLaunch(exec, stream));
+        rig.synchronize(stream);
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+    }
+
+    /// Instantiating needs a current context, and launching in a default stream does; nothing else about graphs does.
+    [since(11, 4)]
+    fn what_needs_a_context(rig, saw) =
+        "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, add, get, set, exec set, \
+         launch, exec destroy, destroy"
+    {
+        let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let node = record_node(rig, of, event);
+        let exec = instantiate(rig, of);
+        elsewhere(|| {
+            let (mut made, mut added, mut found) = (null_mut(), null_mut(), null_mut());
+            saw.codes(&[
+                ("instantiate", rig.cuGraphInstantiateWithFlags(&mut null_mut(), of, 0)),
+                ("launch in NULL", rig.cuGraphLaunch(exec, NULL_STREAM)),
+                ("create", rig.cuGraphCreate(&mut made, 0)),
+                ("add", rig.cuGraphAddEventRecordNode(&mut added, made, null(), 0, event)),
+                ("get", rig.cuGraphEventRecordNodeGetEvent(added, &mut found)),
+                ("set", rig.cuGraphEventRecordNodeSetEvent(added, event)),
+                ("exec set", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event)),
+                ("launch", rig.cuGraphLaunch(exec, stream)),
+                ("exec destroy", {
+                    rig.synchronize(stream);
+                    rig.cuGraphExecDestroy(exec)
+                }),
+                ("destroy", rig.cuGraphDestroy(made)),
+            ]);
+        });
+    }
+
+    /// A launch into a capturing stream invalidates the capture.
+    [since(11, 4)]
+    fn launching_into_a_capture(rig, saw) = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900); invalidated" {
+        let (event, of) = (rig.event(NO_TIMING), graph(rig));
+        record_node(rig, of, event);
+        let exec = instantiate(rig, of);
+        let stream = capturing(rig, RELAXED);
+        saw.text(said(rig.cuGraphLaunch(exec, stream)));
+        saw.text(fate(rig, stream));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+    }
+
+    /// A launch does what was captured: its host function is called, once for each launch.
+    [since(11, 4)]
+    fn launching(rig, saw) = "before 0; after two launches 2" {
+        let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        unsafe extern "C" fn add(count: *mut std::ffi::c_void) {
+            // SAFETY: the rule keeps the counter until the launches are done.
+            let count = unsafe { &*count.cast::<std::sync::atomic::AtomicUsize>() };
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+        let of = captured(rig, |stream| {
+            let data = std::sync::Arc::as_ptr(&count).cast_mut().cast();
+            must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(add), data));
+        });
+        let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
+        let called = || count.load(std::sync::atomic::Ordering::SeqCst);
+        saw.text(format_args!("before {}", called()));
+        for _ in 0..2 {
+            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        }
+        rig.synchronize(stream);
+        saw.text(format_args!("after two launches {}", called()));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+
+    /// Externally recorded events are recorded by the launch: pending until it is done, with times, and others can wait.
+    [since(11, 4)]
+    fn a_launch_records_events(rig, saw) =
+        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), \
+         a stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
+    {
+        let (first, last) = (rig.event(TIMING), rig.event(TIMING));
+        let of = captured(rig, |stream| {
+            must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(first, stream, EXTERNAL));
+            must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
+        });
+        let (exec, stream, waiting) = (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        saw.text(format_args!("before: query {}, elapsed {}", said(rig.cuEventQuery(last)), said(rig.elapsed_code(first, last))));
+        let latch = rig.hold(stream);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, last, 0));
+        saw.text(format_args!("launched: query {}, a stream that waits {}", said(rig.cuEventQuery(last)), said(rig.cuStreamQuery(waiting))));
+        latch.release();
+        rig.synchronize(stream);
+        rig.synchronize(waiting);
+        saw.text(format_args!(
+            "done: query {}, the stream {}, elapsed {}",
+            said(rig.cuEventQuery(last)),
+            said(rig.cuStreamQuery(waiting)),
+            said(rig.elapsed_code(first, last))
+        ));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+
+    /// Graph and executable graph can be destroyed while a launch is under way: it is done, and its event with it.
+    [since(11, 4)]
+    fn destroyed_while_launched(rig, saw) = "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success" {
+        let event = rig.event(NO_TIMING);
+        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
+        let latch = rig.hold(stream);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        saw.code("exec", rig.cuGraphExecDestroy(exec));
+        saw.code("graph", rig.cuGraphDestroy(of));
+        saw.code("event", rig.cuEventQuery(event));
+        latch.release();
+        saw.code("then", rig.cuEventSynchronize(event));
+    }
+
+    /// An event that is destroyed after instantiation, or while a launch is under way, is no trouble to launches.
+    [since(11, 4)]
+    fn events_destroyed_after_instantiation(rig, saw) =
+        "event success; launch success; stream success; again success, success; destroyed while launched success, success"
+    {
+        let launch = |exec, stream| (rig.cuGraphLaunch(exec, stream), rig.cuStreamSynchronize(stream));
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let exec = instantiate(rig, of);
+        saw.code("event", rig.cuEventDestroy_v2(event));
+        let (launched, synchronized) = launch(exec, stream);
+        saw.code("launch", launched);
+        saw.code("stream", synchronized);
+        let (launched, synchronized) = launch(exec, stream);
+        saw.text(format_args!("again {}, {}", said(launched), said(synchronized)));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+
+        let event = rig.event(NO_TIMING);
+        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let exec = instantiate(rig, of);
+        let latch = rig.hold(stream);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        let destroyed = rig.cuEventDestroy_v2(event);
+        latch.release();
+        saw.text(format_args!("destroyed while launched {}, {}", said(destroyed), said(rig.cuStreamSynchronize(stream))));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+    }
+
+    /// A node's event can be replaced in the graph, and in an executable graph for later launches.
+    [since(11, 4)]
+    fn replacing_a_nodes_event(rig, saw) = "the graph tells the new one; launched: first not recorded, second recorded" {
+        let (first, second, stream, of) = (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let node = record_node(rig, of, first);
+        let exec = instantiate(rig, of);
+        must("cuGraphExecEventRecordNodeSetEvent", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second));
+        must("cuGraphEventRecordNodeSetEvent", rig.cuGraphEventRecordNodeSetEvent(node, second));
+        let mut told = null_mut();
+        must("cuGraphEventRecordNodeGetEvent", rig.cuGraphEventRecordNodeGetEvent(node, &mut told));
+        saw.holds("the graph tells the new one", told == second);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        rig.synchronize(stream);
+        // Only what was recorded has a time.
+        let recorded = |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
+        saw.text(format_args!("launched: first {}, second {}", recorded(first), recorded(second)));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+
+    /// A wait node's event can be replaced in the same ways.
+    [since(11, 4)]
+    fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
+        let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
+        let latch = rig.hold(held);
+        let (pending, never, mut node, mut told) = (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
+        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, pending));
+        let exec = instantiate(rig, of);
+        must("cuGraphExecEventWaitNodeSetEvent", rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never));
+        must("cuGraphEventWaitNodeSetEvent", rig.cuGraphEventWaitNodeSetEvent(node, never));
+        must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut told));
+        saw.holds("the graph tells the new one", told == never);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        // While the first event is still pending.
+        saw.code("launched", rig.cuStreamSynchronize(stream));
+        latch.release();
+        rig.synchronize(held);
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+
+    /// A wait node holds the launch until its event is done.
+    [since(11, 4)]
+    fn a_wait_node_holds_the_launch(rig, saw) = "launched CUDA_ERROR_NOT_READY (600); then success" {
+        let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
+        let latch = rig.hold(held);
+        let (event, mut node) = (rig.recorded(held), null_mut());
+        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, event));
+        let exec = instantiate(rig, of);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        saw.code("launched", rig.cuStreamQuery(stream));
+        latch.release();
+        saw.code("then", rig.cuStreamSynchronize(stream));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+}

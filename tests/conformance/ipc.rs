@@ -1,0 +1,546 @@
+//! Interprocess events.
+//!
+//! The rules tell another process, their peer, what to do with its side; see `peer`.
+
+use std::ptr::null_mut;
+
+use cuda_events::sys::*;
+
+use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
+use crate::raw::{
+    INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings,
+};
+use crate::rules;
+use crate::rules::{Saw, do_not_hang};
+
+const PEER: &str = "peer";
+
+unsafe extern "C" {
+    fn setuid(user: u32) -> i32;
+    fn geteuid() -> u32;
+}
+
+/// Not a rule: the other process. Each line that it hears is one step, which it answers.
+#[test]
+#[ignore = "the rules start it as the other process"]
+fn peer() {
+    assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
+    do_not_hang();
+    if std::env::var_os("CONFORMANCE_OTHER_USER").is_some() {
+        // SAFETY: this process gives up its rights before it does anything.
+        assert_eq!(unsafe { setuid(65534) }, 0, "only root can become somebody else");
+    }
+    let rig = Rig::new("");
+    let stream = rig.stream(NON_BLOCKING);
+    let mut events: Vec<CUevent> = Vec::new();
+    let mut latch = None;
+    loop {
+        let line = hear();
+        let mut words = line.split(' ');
+        let (step, word) = (words.next().expect("a step"), words.next().unwrap_or_default());
+        // Most steps are about the event that came last, or the one of this number.
+        let at = word.parse().unwrap_or(events.len().wrapping_sub(1));
+        let event = || events[at];
+        match step {
+            "create" => {
+                events.push(rig.event(word.parse().expect("flags")));
+                say("created");
+            }
+            "export" => say(&to_hex(&rig.descriptor(event()))),
+            "import" => {
+                let (code, imported) = rig.open(from_hex(word).try_into().expect("64 bytes"));
+                say(&said(code));
+                events.extend((code == CUresult::CUDA_SUCCESS).then_some(imported));
+            }
+            "import-many" => say(&import_many(&rig, from_hex(word).try_into().expect("64 bytes"))),
+            "hold" => {
+                latch = Some(rig.hold(stream));
+                say("held");
+            }
+            "release" => {
+                drop(latch.take());
+                say("released");
+            }
+            "record" => say(&said(rig.cuEventRecord(event(), stream))),
+            "record-idle" => say(&said(rig.cuEventRecord(event(), rig.stream(NON_BLOCKING)))),
+            "query" => say(&said(rig.cuEventQuery(event()))),
+            "synchronize" => say(&said(rig.cuEventSynchronize(event()))),
+            "wait" => say(&said(rig.cuStreamWaitEvent(stream, event(), 0))),
+            "stream-query" => say(&said(rig.cuStreamQuery(stream))),
+            "stream-synchronize" => say(&said(rig.cuStreamSynchronize(stream))),
+            "destroy" => say(&said(rig.cuEventDestroy_v2(events.remove(at)))),
+            "end" => break,
+            "exit" => std::process::exit(0),
+            other => panic!("{other:?} is no step"),
+        }
+    }
+}
+
+/// The other process.
+struct Peer(Child);
+
+impl Peer {
+    fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(environment: &[(&str, &str)]) -> Self {
+        Self(Child::start_with("ipc::peer", PEER, |command| {
+            command.arg("--ignored").env("CUDA_SOFT_DRIVER", soft_settings("")).envs(environment.iter().copied());
+        }))
+    }
+
+    /// Lets it take a step, and gives its answer.
+    #[track_caller]
+    fn step(&mut self, step: &str) -> String {
+        self.0.send(step);
+        self.0.receive()
+    }
+
+    #[track_caller]
+    fn import(&mut self, descriptor: &[u8; 64]) -> String {
+        self.step(&format!("import {}", to_hex(descriptor)))
+    }
+
+    /// Lets it create an interprocess event, and gives the descriptor.
+    #[track_caller]
+    fn export(&mut self) -> [u8; 64] {
+        self.step(&format!("create {INTERPROCESS}"));
+        from_hex(&self.step("export")).try_into().expect("64 bytes")
+    }
+
+    #[track_caller]
+    fn end(mut self) {
+        self.0.send("end");
+        self.0.finish();
+    }
+
+    /// Ends it as a program that has no time to clean up.
+    #[track_caller]
+    fn exit(mut self) {
+        self.0.send("exit");
+        self.0.finish();
+    }
+}
+
+/// Opens 3000 damaged and made-up descriptors: which codes there were.
+fn import_many(rig: &Rig, good: [u8; 64]) -> String {
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = move || {
+        // A xorshift: the same descriptors each time.
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    let mut codes: Vec<CUresult> = Vec::new();
+    for number in 0..3000 {
+        let mut bytes = good;
+        if number % 3 == 0 {
+            bytes.fill_with(|| random() as u8);
+        } else {
+            for _ in 0..=number % 3 {
+                bytes[random() as usize % 64] = random() as u8;
+            }
+        }
+        let (code, event) = rig.open(bytes);
+        if code == CUresult::CUDA_SUCCESS {
+            let _ = rig.cuEventQuery(event);
+            must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        }
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    codes.sort_by_key(|code| code.0);
+    codes.into_iter().map(said).collect::<Vec<_>>().join(", ")
+}
+
+/// An event of the peer's, opened here.
+fn imported(rig: &Rig, peer: &mut Peer) -> CUevent {
+    let (code, event) = rig.open(peer.export());
+    must("cuIpcOpenEventHandle", code);
+    event
+}
+
+/// The files in shared memory that are named after a process.
+fn files_of(process: u32) -> Vec<std::path::PathBuf> {
+    let names = [format!("{process}"), format!("{process:x}")];
+    let files = std::fs::read_dir("/dev/shm").map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
+    let of = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("cuda") && name.split('.').any(|part| names.iter().any(|name| name == part))
+    };
+    files.unwrap_or_default().into_iter().filter(of).collect()
+}
+
+/// What an event answers to being asked, said before and after something.
+fn query(saw: &Saw, when: &str, rig: &Rig, event: CUevent) {
+    saw.code(when, rig.cuEventQuery(event));
+}
+
+rules! {
+    /// The device says that it has interprocess events.
+    fn the_attribute(rig, saw) = "success, 1" {
+        let mut value = 77;
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED;
+        let code = rig.cuDeviceGetAttribute(&mut value, attribute, rig.device);
+        saw.text(format_args!("{}, {value}", said(code)));
+    }
+
+    /// Only an interprocess event can be exported.
+    fn exporting_an_ordinary_event(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from timing, no timing, blocking" {
+        let export = |flags| rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, rig.event(flags));
+        saw.codes(&[("timing", export(TIMING)), ("no timing", export(NO_TIMING)), ("blocking", export(3))]);
+    }
+
+    /// An export needs an event and a place.
+    fn exporting_nothing(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from no place, NULL event" {
+        saw.codes(&[
+            ("no place", rig.cuIpcGetEventHandle(null_mut(), rig.event(INTERPROCESS))),
+            ("NULL event", rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, null_mut())),
+        ]);
+    }
+
+    /// An event has the same descriptor each time, and no other event has it.
+    fn descriptors(rig, saw) = "the same each time; another event's is another" {
+        let (event, other) = (rig.event(INTERPROCESS), rig.event(INTERPROCESS));
+        saw.holds("the same each time", rig.descriptor(event) == rig.descriptor(event));
+        saw.holds("another event's is another", rig.descriptor(event) != rig.descriptor(other));
+    }
+
+    /// The blocking flag changes nothing about an export.
+    fn exporting_a_blocking_event(rig, saw) = "success" {
+        let event = rig.event(INTERPROCESS | CU_EVENT_BLOCKING_SYNC);
+        saw.text(said(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
+    }
+
+    /// The exporting process cannot open its own descriptor.
+    fn opening_ones_own(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
+        saw.text(said(rig.open(rig.descriptor(rig.event(INTERPROCESS))).0));
+    }
+
+    /// Bytes that name nothing cannot be mapped.
+    fn opening_zeroes(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
+        saw.text(said(rig.open([0; 64]).0));
+    }
+
+    /// A descriptor whose process is another one cannot be mapped.
+    fn opening_the_wrong_process(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
+        let mut peer = Peer::start();
+        let mut descriptor = peer.export();
+        // No process has this number.
+        descriptor[..4].copy_from_slice(&0x7FFF_FFF1_u32.to_le_bytes());
+        saw.text(said(rig.open(descriptor).0));
+        peer.end();
+    }
+
+    /// An import needs a place.
+    fn opening_without_a_place(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let mut peer = Peer::start();
+        let handle = CUipcEventHandle { reserved: peer.export() };
+        saw.text(said(rig.cuIpcOpenEventHandle(null_mut(), handle)));
+        peer.end();
+    }
+
+    /// Opened twice, a descriptor gives two events, and each is destroyed on its own.
+    fn opening_twice(rig, saw) = "success, success; two handles; destroy success; the other query success, destroy success" {
+        let mut peer = Peer::start();
+        let descriptor = peer.export();
+        let [(first, one), (second, two)] = [rig.open(descriptor), rig.open(descriptor)];
+        saw.text(format_args!("{}, {}", said(first), said(second)));
+        saw.holds("two handles", one != two);
+        saw.code("destroy", rig.cuEventDestroy_v2(one));
+        saw.text(format_args!("the other query {}, destroy {}", said(rig.cuEventQuery(two)), said(rig.cuEventDestroy_v2(two))));
+        peer.end();
+    }
+
+    /// An importer sees the exporter's record: pending until its work is done.
+    fn an_importer_sees_the_exporters_record(rig, saw) =
+        "never recorded success; recorded CUDA_ERROR_NOT_READY (600); released success"
+    {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        query(saw, "never recorded", rig, event);
+        peer.step("hold");
+        peer.step("record");
+        query(saw, "recorded", rig, event);
+        peer.step("release");
+        saw.code("released", rig.cuEventSynchronize(event));
+        peer.end();
+    }
+
+    /// An importer's stream waits for the exporter's record.
+    fn an_importers_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        let stream = rig.stream(NON_BLOCKING);
+        peer.step("hold");
+        peer.step("record");
+        saw.code("wait", rig.cuStreamWaitEvent(stream, event, 0));
+        saw.text(said(rig.cuStreamQuery(stream)));
+        peer.step("release");
+        saw.code("then", rig.cuStreamSynchronize(stream));
+        peer.end();
+    }
+
+    /// The exporter sees an importer's record, and so does another importer.
+    fn an_importer_records(rig, saw) =
+        "record success; the exporter CUDA_ERROR_NOT_READY (600), another importer CUDA_ERROR_NOT_READY (600); \
+         released: the exporter success, another importer success"
+    {
+        let (mut peer, mut third) = (Peer::start(), Peer::start());
+        let descriptor = peer.export();
+        let (code, event) = rig.open(descriptor);
+        must("cuIpcOpenEventHandle", code);
+        third.import(&descriptor);
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        saw.code("record", rig.cuEventRecord(event, stream));
+        saw.text(format_args!("the exporter {}, another importer {}", peer.step("query"), third.step("query")));
+        latch.release();
+        rig.synchronize(stream);
+        saw.text(format_args!("released: the exporter {}, another importer {}", peer.step("synchronize"), third.step("synchronize")));
+        third.end();
+        peer.end();
+    }
+
+    /// The exporter's stream waits for an importer's record.
+    fn the_exporters_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        rig.record(event, stream);
+        saw.text(format_args!("wait {}", peer.step("wait")));
+        saw.text(peer.step("stream-query"));
+        latch.release();
+        saw.text(format_args!("then {}", peer.step("stream-synchronize")));
+        peer.end();
+    }
+
+    /// An import is of the context in which it was opened: it is recorded in that one's streams only.
+    fn an_import_is_of_a_context(rig, saw) = "in its context's stream success; in another's CUDA_ERROR_INVALID_HANDLE (400)" {
+        let mut peer = Peer::start();
+        let (event, other) = (imported(rig, &mut peer), rig.new_context());
+        let theirs = rig.within(other, || rig.stream(NON_BLOCKING));
+        saw.code("in its context's stream", rig.cuEventRecord(event, rig.stream(NON_BLOCKING)));
+        saw.code("in another's", rig.cuEventRecord(event, theirs));
+        peer.end();
+    }
+
+    /// An import can be recorded in the NULL stream.
+    fn an_import_in_the_null_stream(rig, saw) = "record success; synchronize success" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        saw.code("record", rig.cuEventRecord(event, NULL_STREAM));
+        saw.code("synchronize", rig.cuEventSynchronize(event));
+        peer.end();
+    }
+
+    /// An import has no time.
+    fn timing_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from twice, from, to" {
+        let mut peer = Peer::start();
+        let (event, own, stream) = (imported(rig, &mut peer), rig.event(TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.record(own, stream);
+        rig.synchronize(stream);
+        saw.codes(&[
+            ("twice", rig.elapsed_code(event, event)),
+            ("from", rig.elapsed_code(event, own)),
+            ("to", rig.elapsed_code(own, event)),
+        ]);
+        peer.end();
+    }
+
+    /// An import cannot be exported again.
+    fn exporting_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        saw.text(said(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
+        peer.end();
+    }
+
+    /// Destroying an import leaves the exporter's event as it is.
+    fn destroying_an_import(rig, saw) = "destroy success; the exporter CUDA_ERROR_NOT_READY (600), then success" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        peer.step("hold");
+        peer.step("record");
+        saw.code("destroy", rig.cuEventDestroy_v2(event));
+        let pending = peer.step("query");
+        peer.step("release");
+        saw.text(format_args!("the exporter {pending}, then {}", peer.step("synchronize")));
+        peer.end();
+    }
+
+    /// A context has room for 4096 interprocess events; one more is out of memory.
+    fn the_limit(rig, saw) = "4096, then CUDA_ERROR_OUT_OF_MEMORY (2); after one was destroyed success" {
+        let mut events = Vec::new();
+        let code = loop {
+            let mut event = null_mut();
+            match rig.cuEventCreate(&mut event, INTERPROCESS) {
+                CUresult::CUDA_SUCCESS => events.push(event),
+                code => break code,
+            }
+            assert!(events.len() < 100_000, "there is no limit");
+        };
+        saw.text(format_args!("{}, then {}", events.len(), said(code)));
+        must("cuEventDestroy", rig.cuEventDestroy_v2(events[0]));
+        saw.code("after one was destroyed", rig.cuEventCreate(&mut events[0], INTERPROCESS));
+        events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
+    }
+
+    /// Another context has room of its own.
+    fn the_limit_is_of_a_context(rig, saw) = "in another context success" {
+        let mut events = Vec::new();
+        loop {
+            let mut event = null_mut();
+            if rig.cuEventCreate(&mut event, INTERPROCESS) != CUresult::CUDA_SUCCESS || events.len() > 100_000 {
+                break;
+            }
+            events.push(event);
+        }
+        let other = rig.new_context();
+        saw.code("in another context", rig.within(other, || rig.cuEventCreate(&mut null_mut(), INTERPROCESS)));
+        events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
+    }
+
+    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old import means the new event.
+    fn a_place_is_used_again(rig, saw) =
+        "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY (600); then success"
+    {
+        let mut peer = Peer::start();
+        let descriptor = peer.export();
+        let (code, event) = rig.open(descriptor);
+        must("cuIpcOpenEventHandle", code);
+        peer.step("destroy");
+        saw.holds("the same descriptor", peer.export() == descriptor);
+        peer.step("hold");
+        peer.step("record");
+        query(saw, "the old import, while the new event is pending", rig, event);
+        peer.step("release");
+        peer.step("synchronize");
+        query(saw, "then", rig, event);
+        peer.end();
+    }
+
+    /// Damaged and made-up descriptors open or cannot be mapped; none does harm.
+    fn damaged_descriptors(rig, saw) = "success, CUDA_ERROR_MAP_FAILED (205); afterwards success" {
+        let mut peer = Peer::start();
+        let event = rig.event(INTERPROCESS);
+        saw.text(peer.step(&format!("import-many {}", to_hex(&rig.descriptor(event)))));
+        let imported = peer.import(&rig.descriptor(event));
+        saw.text(format_args!("afterwards {imported}"));
+        peer.end();
+    }
+
+    /// What a killed exporter had recorded stays pending for ever, and its descriptor can still be opened.
+    fn a_killed_exporter(rig, saw) =
+        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); opened again success, \
+         CUDA_ERROR_NOT_READY (600)"
+    {
+        let mut peer = Peer::start();
+        let descriptor = peer.export();
+        // An importer of its own, because its stream will never end.
+        let mut importer = Peer::start();
+        importer.import(&descriptor);
+        peer.step("hold");
+        peer.step("record");
+        importer.step("wait");
+        peer.0.kill();
+        saw.text(format_args!("query {}", importer.step("query")));
+        saw.text(format_args!("the stream that waits {}", importer.step("stream-query")));
+        let (code, again) = rig.open(descriptor);
+        saw.text(format_args!("opened again {}, {}", said(code), said(rig.cuEventQuery(again))));
+        importer.0.kill();
+        // What the dead left.
+        for process in [peer.0.id(), importer.0.id()] {
+            files_of(process).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
+        }
+    }
+
+    /// A record by an importer does not replace the unfinished record of a killed exporter.
+    fn recording_after_a_killed_exporter(rig, saw) = "record success; stream success; query CUDA_ERROR_NOT_READY (600)" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        peer.step("hold");
+        peer.step("record");
+        peer.0.kill();
+        let stream = rig.stream(NON_BLOCKING);
+        saw.code("record", rig.cuEventRecord(event, stream));
+        saw.code("stream", rig.cuStreamSynchronize(stream));
+        query(saw, "query", rig, event);
+        files_of(peer.0.id()).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
+    }
+
+    /// A record by an importer does not replace the unfinished record of a living exporter either.
+    fn recording_beside_the_exporter(rig, saw) = "query CUDA_ERROR_NOT_READY (600); released success" {
+        let mut peer = Peer::start();
+        let event = imported(rig, &mut peer);
+        peer.step("hold");
+        peer.step("record");
+        let stream = rig.stream(NON_BLOCKING);
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        query(saw, "query", rig, event);
+        peer.step("release");
+        saw.code("released", rig.cuEventSynchronize(event));
+        peer.end();
+    }
+
+    /// The shared memory is a file that only its user can open; it is there from the first interprocess event on, stays
+    /// after a normal exit, and goes with the last release of the primary context.
+    fn the_file(rig, saw) = "one file, mode 600; after exit one file; after the last release no file" {
+        use std::os::unix::fs::PermissionsExt;
+        let _ = rig;
+        let said = |files: &[std::path::PathBuf]| match files.len() {
+            0 => "no file".to_owned(),
+            1 => "one file".to_owned(),
+            count => format!("{count} files"),
+        };
+        let mut peer = Peer::start();
+        let process = peer.0.id();
+        peer.export();
+        let files = files_of(process);
+        let mode = files.first().and_then(|file| file.metadata().ok()).map_or(0, |file| file.permissions().mode() & 0o777);
+        saw.text(format_args!("{}, mode {mode:o}", said(&files)));
+        peer.exit();
+        let left = files_of(process);
+        saw.text(format_args!("after exit {}", said(&left)));
+        left.into_iter().for_each(|file| drop(std::fs::remove_file(file)));
+
+        let mut peer = Peer::start();
+        let process = peer.0.id();
+        peer.export();
+        // The peer's end is the end of its rig, which releases the primary context.
+        peer.end();
+        saw.text(format_args!("after the last release {}", said(&files_of(process))));
+    }
+
+    /// A process of another user cannot map an event.
+    fn another_user(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
+        // SAFETY: only asks.
+        if unsafe { geteuid() } != 0 {
+            saw.text("not run: only root can become another user");
+            return;
+        }
+        let event = rig.event(INTERPROCESS);
+        let mut peer = Peer::start_with(&[("CONFORMANCE_OTHER_USER", "1")]);
+        saw.text(peer.import(&rig.descriptor(event)));
+        peer.end();
+    }
+
+    /// The exporter can go on with its event after all importers have ended, in whatever way.
+    fn importers_that_are_gone(rig, saw) = "record success; synchronize success" {
+        let (event, stream) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING));
+        let descriptor = rig.descriptor(event);
+        let (mut ended, mut killed) = (Peer::start(), Peer::start());
+        ended.import(&descriptor);
+        ended.end();
+        killed.import(&descriptor);
+        killed.0.kill();
+        saw.code("record", rig.cuEventRecord(event, stream));
+        saw.code("synchronize", rig.cuEventSynchronize(event));
+    }
+}

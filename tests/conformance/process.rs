@@ -1,0 +1,279 @@
+//! A process that forks or ends.
+
+use std::ffi::c_void;
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use cuda_events::sys::*;
+
+use crate::common::child::say;
+use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, must, said};
+use crate::rules;
+use crate::rules::Saw;
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn _exit(status: i32) -> !;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn pipe(ends: *mut i32) -> i32;
+    fn atexit(handler: extern "C" fn()) -> i32;
+}
+
+/// Runs `work` in a forked child, and gives what it returned, or how the child ended.
+fn in_forked_child(work: impl FnOnce() -> String) -> String {
+    let mut ends = [0; 2];
+    // SAFETY: a place for the two descriptors.
+    assert_eq!(unsafe { pipe(ends.as_mut_ptr()) }, 0);
+    // SAFETY: both descriptors are new and owned here.
+    let (mut reader, mut writer) =
+        unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) };
+    // SAFETY: no other thread holds a lock that the child needs; the child ends through `_exit`.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let status = match said {
+            Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
+            Err(_) => 101,
+        };
+        // SAFETY: ends this process without running the parent's exit handlers.
+        unsafe { _exit(status) };
+    }
+    drop(writer);
+    let mut said = String::new();
+    reader.read_to_string(&mut said).expect("the child writes text");
+    let mut status = 0;
+    // SAFETY: a place for the status; the child is ours.
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    if status == 0 { said } else { format!("{said} (the child ended with wait status {status})") }
+}
+
+/// Makes a call in a forked child, and gives its answer; ends this process as the child ended if that was by a signal.
+pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
+    let said = in_forked_child(|| call().0.to_string());
+    match said.parse() {
+        Ok(code) => CUresult(code),
+        Err(_) => std::process::abort(),
+    }
+}
+
+/// What an exit handler asks: the table, an event and a stream.
+struct Asked {
+    raw: Raw,
+    event: Sent,
+    stream: Sent,
+}
+
+static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
+
+/// Calls of several kinds, as a handler at exit makes them.
+extern "C" fn ask() {
+    let asked = ASKED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(Asked { raw, event, stream }) = &*asked else { return };
+    let (mut version, mut count, mut created) = (0, 0, null_mut());
+    let one = Saw::default();
+    one.codes(&[
+        ("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version)),
+        ("cuDeviceGetCount", raw.cuDeviceGetCount(&mut count)),
+        ("cuEventQuery", raw.cuEventQuery(event.get())),
+        ("cuEventRecord", raw.cuEventRecord(event.get(), stream.get())),
+        ("cuStreamQuery", raw.cuStreamQuery(stream.get())),
+        ("cuEventCreate", raw.cuEventCreate(&mut created, 0)),
+        ("cuEventDestroy", raw.cuEventDestroy_v2(event.get())),
+        ("cuStreamDestroy", raw.cuStreamDestroy_v2(stream.get())),
+    ]);
+    say(&one.all());
+}
+
+fn ask_at_exit() {
+    // SAFETY: the handler is a function of this program and does not unwind.
+    assert_eq!(unsafe { atexit(ask) }, 0);
+}
+
+/// Gives the handlers what they ask about, and ends the process.
+fn exit(raw: &Raw) -> ! {
+    let (event, stream) = (raw.event(NO_TIMING), raw.stream(NON_BLOCKING));
+    raw.record(event, stream);
+    raw.synchronize(stream);
+    let asked = Asked { raw: *raw, event: Sent::new(event), stream: Sent::new(stream) };
+    *ASKED.lock().expect("no panic") = Some(asked);
+    std::process::exit(0);
+}
+
+/// Whether the destructor below is to ask: it is part of every process of this binary.
+static ASK_IN_DESTRUCTOR: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn destructor() {
+    if ASK_IN_DESTRUCTOR.load(Ordering::SeqCst) {
+        ask();
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+rules! {
+    /// In a process that was forked after `cuInit`, the driver answers as if it had never been initialised, and cannot
+    /// be.
+    [alone]
+    fn a_forked_child_is_not_initialised(rig, saw) =
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, cuEventCreate, cuStreamCreate; \
+         success from cuDriverGetVersion"
+    {
+        saw.text(in_forked_child(|| {
+            let (mut count, mut version, mut context, mut event, mut stream) = (0, 0, null_mut(), null_mut(), null_mut());
+            let one = Saw::default();
+            one.codes(&[
+                ("cuInit", rig.cuInit(0)),
+                ("cuDeviceGetCount", rig.cuDeviceGetCount(&mut count)),
+                ("cuCtxGetCurrent", rig.cuCtxGetCurrent(&mut context)),
+                ("cuEventCreate", rig.cuEventCreate(&mut event, 0)),
+                ("cuStreamCreate", rig.cuStreamCreate(&mut stream, 0)),
+                ("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version)),
+            ]);
+            one.all()
+        }));
+    }
+
+    /// Asking and destroying inherited handles is success in a forked child, which means nothing.
+    [alone]
+    fn inherited_handles_in_a_forked_child(rig, saw) = "success from cuEventQuery, cuStreamQuery, cuEventDestroy" {
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        saw.text(in_forked_child(|| {
+            let one = Saw::default();
+            one.codes(&[
+                ("cuEventQuery", rig.cuEventQuery(event)),
+                ("cuStreamQuery", rig.cuStreamQuery(stream)),
+                ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
+            ]);
+            one.all()
+        }));
+    }
+
+    /// The parent is unharmed by what a forked child does and by its exit.
+    [alone]
+    fn the_parent_of_a_fork(rig, saw) = "record success; synchronize success; stream success; destroy success" {
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        let _ = in_forked_child(|| {
+            let _ = (rig.cuEventQuery(event), rig.cuEventDestroy_v2(event));
+            String::new()
+        });
+        saw.code("record", rig.cuEventRecord(event, stream));
+        saw.code("synchronize", rig.cuEventSynchronize(event));
+        saw.code("stream", rig.cuStreamQuery(stream));
+        saw.code("destroy", rig.cuEventDestroy_v2(event));
+    }
+
+    /// A forked child may end by `exit`, with the handlers that it inherited.
+    [alone]
+    fn a_forked_child_exits(rig, saw) = "ended well; the parent success" {
+        let stream = rig.stream(NON_BLOCKING);
+        // SAFETY: no other thread holds a lock that the child needs.
+        let child = unsafe { fork() };
+        if child == 0 {
+            std::process::exit(0);
+        }
+        let mut status = 0;
+        // SAFETY: a place for the status; the child is ours.
+        assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+        if status == 0 { saw.text("ended well") } else { saw.text(format_args!("wait status {status}")) }
+        saw.code("the parent", rig.cuStreamQuery(stream));
+    }
+
+    /// A process that is forked before `cuInit` can use the driver.
+    [bare]
+    fn forked_before_init(rig, saw) = "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's cuInit success" {
+        saw.text(in_forked_child(|| {
+            let (mut context, mut event) = (null_mut(), null_mut());
+            let one = Saw::default();
+            one.code("cuInit", rig.cuInit(0));
+            one.code("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, 0));
+            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+            one.code("cuEventCreate", rig.cuEventCreate(&mut event, 0));
+            one.all()
+        }));
+        saw.code("the parent's cuInit", rig.cuInit(0));
+    }
+
+    /// An exit handler that was registered after the driver was loaded and initialised runs while it still works.
+    [alone]
+    fn a_handler_registered_after_init(rig, saw) =
+        "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, cuStreamQuery, cuEventCreate, \
+         cuEventDestroy, cuStreamDestroy"
+    {
+        let _ = saw;
+        ask_at_exit();
+        exit(rig);
+    }
+
+    /// An exit handler that was registered before the driver was loaded runs when it is gone: every call says so.
+    [before_loading(ask_at_exit)]
+    fn a_handler_registered_before_loading(rig, saw) =
+        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
+         cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
+    {
+        let _ = saw;
+        exit(rig);
+    }
+
+    /// A destructor of the program runs when the driver is gone.
+    [alone]
+    fn a_destructor_of_the_program(rig, saw) =
+        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
+         cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
+    {
+        let _ = saw;
+        ASK_IN_DESTRUCTOR.store(true, Ordering::SeqCst);
+        exit(rig);
+    }
+
+    /// A thread that goes on calling while the process ends gets answers, and no crash.
+    [alone]
+    fn a_thread_that_calls_during_exit(rig, saw) = "ended well" {
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        let (raw, event) = (Raw { driver: rig.driver }, Sent::new(event));
+        let (begin, begun) = channel();
+        std::thread::spawn(move || {
+            begin.send(()).expect("the rule waits");
+            loop {
+                let code = raw.cuEventQuery(event.get());
+                if code != CUresult::CUDA_SUCCESS && code != CUresult::CUDA_ERROR_DEINITIALIZED {
+                    say(&format!("the thread saw {code}"));
+                    return;
+                }
+            }
+        });
+        begun.recv().expect("the thread began");
+        saw.text("ended well");
+        std::process::exit(0);
+    }
+
+    /// A process may end with work under way.
+    [alone]
+    fn exit_with_work_under_way(rig, saw) = "ended well" {
+        let stream = rig.stream(NON_BLOCKING);
+        unsafe extern "C" fn nothing(_data: *mut c_void) {}
+        must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
+        let _ = rig.recorded(stream);
+        saw.text("ended well");
+        std::process::exit(0);
+    }
+
+    /// A process may end without having released anything.
+    [alone]
+    fn exit_without_release(rig, saw) = "ended well" {
+        let _ = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.new_context());
+        saw.text(if said(rig.cuCtxSynchronize()) == "success" { "ended well" } else { "not ready to end" });
+        std::process::exit(0);
+    }
+}

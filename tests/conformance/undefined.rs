@@ -1,0 +1,326 @@
+//! What is undefined on a real driver, where most of it is a crash: the software driver says what was done and ends the
+//! process, or answers an error if it is told to.
+
+use std::ptr::null_mut;
+
+use cuda_events::sys::*;
+
+use crate::common::child::{role, say};
+use crate::process::forked_call;
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, elsewhere, must, said, soft_settings};
+use crate::rules::{How, Rule, do_not_hang, in_child, report};
+
+const ROLE: &str = "misuse";
+
+/// Defines rules about misuse: for each the names that the message has to hold, and the whole answer. The body tells
+/// which handle it is about, and gives what the call answers where errors are asked for.
+macro_rules! misuses {
+    ($(
+        $(#[doc = $statement:literal])+
+        fn $name:ident($rig:ident, $about:ident) names [$($named:literal),*] = $expected:literal $body:block
+    )*) => {$(
+        #[test]
+        fn $name() {
+            fn body($rig: &Rig, $about: &dyn Fn(*const ())) -> CUresult $body
+            let rule = Rule {
+                module: module_path!(),
+                name: stringify!($name),
+                statement: &[$($statement),+],
+                expected: $expected,
+                how: How::new().soft_only(),
+                body: |_, _| {},
+            };
+            judge(&rule, &[$($named),*], body);
+        }
+    )*};
+}
+
+const HANDLE: &str = "handle ";
+const ANSWER: &str = "answer ";
+
+fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUresult) {
+    if role().as_deref() == Some(ROLE) {
+        do_not_hang();
+        let rig = Rig::new("");
+        let code = body(&rig, &|handle| say(&format!("{HANDLE}{:#x}", handle.addr())));
+        say(&format!("{ANSWER}{}", said(code)));
+        // What is left is not worth cleaning up, and may not be possible to.
+        std::process::exit(0);
+    }
+    if let Some(reason) = rule.how.unable() {
+        return report(rule, &format!("not run: {reason}"));
+    }
+    let run = |settings: &str| in_child(&rule.test(), ROLE, &[("CUDA_SOFT_DRIVER", &soft_settings(settings))]);
+    let find = |said: &[String], what: &str| said.iter().find_map(|line| line.strip_prefix(what).map(str::to_owned));
+
+    let aborted = run("misuse=abort");
+    let end = aborted.badly.unwrap_or_else(|| "did not end".to_owned());
+    let handle = find(&aborted.said, HANDLE);
+    let message = aborted.errors.lines().find(|line| line.starts_with("cuda-soft-driver")).unwrap_or_default();
+    let has = |text: &str| message.contains(text);
+    let mut named: Vec<String> = names.iter().filter(|name| has(name)).map(|name| (*name).to_owned()).collect();
+    if handle.as_deref().is_some_and(has) {
+        named.push("the handle".to_owned());
+    }
+    let all = named.len() == names.len() + usize::from(handle.is_some());
+    let more = if all { String::new() } else { format!(" in \"{message}\"") };
+
+    let refused = run("misuse=error");
+    let answer = find(&refused.said, ANSWER).unwrap_or_else(|| refused.badly.unwrap_or_default());
+    report(rule, &format!("{end}, naming {}{more}; as an error {answer}", named.join(", ")));
+}
+
+fn about<T>(about: &dyn Fn(*const ()), handle: *mut T) {
+    about(handle.cast_const().cast());
+}
+
+/// Something that no driver gave out.
+fn made_up<T>() -> *mut T {
+    std::ptr::without_provenance_mut(0x7f12_3456_7890)
+}
+
+misuses! {
+    /// Asking an event that never was.
+    fn query_of_a_made_up_event(rig, tell) names ["cuEventQuery"] =
+        "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = made_up();
+        about(tell, event);
+        rig.cuEventQuery(event)
+    }
+
+    /// Asking an event that was destroyed.
+    fn query_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        rig.cuEventQuery(event)
+    }
+
+    /// Asking a destroyed event after another one was created in its place.
+    fn query_of_a_replaced_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        let _ = rig.event(NO_TIMING);
+        rig.cuEventQuery(event)
+    }
+
+    /// Recording a destroyed event.
+    fn record_of_a_destroyed_event(rig, tell) names ["cuEventRecord", "cuEventDestroy_v2"] =
+        "aborted, naming cuEventRecord, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        rig.cuEventRecord(event, rig.stream(NON_BLOCKING))
+    }
+
+    /// Destroying an event twice.
+    fn an_event_destroyed_twice(rig, tell) names ["cuEventDestroy_v2", "thread"] =
+        "aborted, naming cuEventDestroy_v2, thread, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        rig.cuEventDestroy_v2(event)
+    }
+
+    /// An event that was destroyed in another thread: the message says in which.
+    fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2", "the-destroyer"] =
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        let (raw, sent) = (crate::raw::Raw { driver: rig.driver }, crate::raw::Sent::new(event));
+        let destroy = move || must("cuEventDestroy", raw.cuEventDestroy_v2(sent.get()));
+        let thread = std::thread::Builder::new().name("the-destroyer".to_owned()).spawn(destroy).expect("a thread");
+        thread.join().expect("no panic");
+        rig.cuEventQuery(event)
+    }
+
+    /// Asking a stream that was destroyed.
+    fn query_of_a_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
+        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        about(tell, stream);
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        rig.cuStreamQuery(stream)
+    }
+
+    /// Asking a stream that was destroyed while it had work.
+    fn query_of_a_busy_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
+        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        about(tell, stream);
+        let _latch = rig.hold(stream);
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        rig.cuStreamQuery(stream)
+    }
+
+    /// Destroying a stream twice.
+    fn a_stream_destroyed_twice(rig, tell) names ["cuStreamDestroy_v2", "thread"] =
+        "aborted, naming cuStreamDestroy_v2, thread, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        about(tell, stream);
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        rig.cuStreamDestroy_v2(stream)
+    }
+
+    /// Asking a stream whose handle is a small number.
+    fn query_of_a_small_number(rig, tell) names ["cuStreamQuery"] =
+        "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let stream = std::ptr::without_provenance_mut(3);
+        about(tell, stream);
+        rig.cuStreamQuery(stream)
+    }
+
+    /// Asking a stream whose handle is a larger number.
+    fn query_of_a_larger_number(rig, tell) names ["cuStreamQuery"] =
+        "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let stream = std::ptr::without_provenance_mut(0xFFFF);
+        about(tell, stream);
+        rig.cuStreamQuery(stream)
+    }
+
+    /// An event where a stream is wanted. The real driver survived that, and answered that the context is destroyed.
+    fn an_event_as_a_stream(rig, tell) names ["cuStreamQuery", "event"] =
+        "aborted, naming cuStreamQuery, event, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        rig.cuStreamQuery(event.cast())
+    }
+
+    /// A stream where an event is wanted.
+    fn a_stream_as_an_event(rig, tell) names ["cuEventQuery", "stream"] =
+        "aborted, naming cuEventQuery, stream, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        about(tell, stream);
+        rig.cuEventQuery(stream.cast())
+    }
+
+    /// Zeroed memory of the program's as an event. The real driver survived that, and answered an invalid context.
+    fn zeroed_memory_as_an_event(rig, tell) names ["cuEventQuery"] =
+        "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let mut memory = [0_u64; 512];
+        about(tell, memory.as_mut_ptr());
+        rig.cuEventQuery(memory.as_mut_ptr().cast())
+    }
+
+    /// Making something current that is no context.
+    fn a_made_up_context(rig, tell) names ["cuCtxSetCurrent"] =
+        "aborted, naming cuCtxSetCurrent, the handle; as an error CUDA_ERROR_INVALID_CONTEXT (201)"
+    {
+        let context = made_up();
+        about(tell, context);
+        rig.cuCtxSetCurrent(context)
+    }
+
+    /// Destroying a context twice.
+    fn a_context_destroyed_twice(rig, tell) names ["cuCtxDestroy_v2"] =
+        "aborted, naming cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
+        let context = rig.new_context();
+        about(tell, context);
+        must("cuCtxDestroy", rig.destroy_context(context));
+        rig.cuCtxDestroy_v2(context)
+    }
+
+    /// Destroying a stream after its context.
+    fn a_stream_destroyed_after_its_context(rig, tell) names ["cuStreamDestroy_v2", "cuCtxDestroy_v2"] =
+        "aborted, naming cuStreamDestroy_v2, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let context = rig.new_context();
+        let stream = rig.within(context, || rig.stream(NON_BLOCKING));
+        about(tell, stream);
+        must("cuCtxDestroy", rig.destroy_context(context));
+        rig.cuStreamDestroy_v2(stream)
+    }
+
+    /// Asking an event from before the last release of the primary context.
+    fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery", "cuDevicePrimaryCtxRelease_v2"] =
+        "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let event = rig.event(NO_TIMING);
+        about(tell, event);
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
+        let mut again = null_mut();
+        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut again, rig.device));
+        rig.cuEventQuery(event)
+    }
+
+    /// Exchanging the capture mode without a place.
+    fn no_place_for_the_capture_mode(rig, _tell) names ["cuThreadExchangeStreamCaptureMode", "NULL"] =
+        "aborted, naming cuThreadExchangeStreamCaptureMode, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        rig.cuThreadExchangeStreamCaptureMode(null_mut())
+    }
+
+    /// Looking up an entry point without a place for it.
+    fn no_place_for_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
+        "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        rig.cuGetProcAddress_v2(c"cuInit".as_ptr().cast(), null_mut(), 2000, 0, null_mut())
+    }
+
+    /// Looking up an entry point without a name.
+    fn no_name_of_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
+        "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        rig.cuGetProcAddress_v2(std::ptr::null(), &mut null_mut(), 2000, 0, null_mut())
+    }
+
+    /// Destroying a stream in a forked child.
+    fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
+        "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error CUDA_ERROR_NOT_INITIALIZED (3)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        about(tell, stream);
+        forked_call(|| rig.cuStreamDestroy_v2(stream))
+    }
+
+    /// Instantiating a graph that has a destroyed event in a node.
+    fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags", "cuEventDestroy_v2"] =
+        "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let (event, mut graph, mut node) = (rig.event(NO_TIMING), null_mut(), null_mut());
+        about(tell, event);
+        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph, 0)
+    }
+
+    /// Waiting for an interprocess event in a stream of another context.
+    fn an_interprocess_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
+        "aborted, naming cuStreamWaitEvent, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let (event, other) = (rig.event(INTERPROCESS), rig.new_context());
+        about(tell, event);
+        let stream = rig.within(other, || rig.stream(NON_BLOCKING));
+        rig.cuStreamWaitEvent(stream, event, 0)
+    }
+
+    /// Asking an event of a destroyed context.
+    fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
+        "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
+        let context = rig.new_context();
+        let event = rig.within(context, || rig.event(NO_TIMING));
+        about(tell, event);
+        must("cuCtxDestroy", rig.destroy_context(context));
+        elsewhere(|| rig.cuEventQuery(event))
+    }
+}

@@ -1,0 +1,86 @@
+//! What can be done with a driver in words: for programs in other languages, through the shared library.
+
+use core::ffi::{c_char, c_int};
+use core::fmt::Display;
+use core::time::Duration;
+
+use crate::abi::CUresult;
+use crate::driver::{SoftDriver, shared_library};
+use crate::faults::Fault;
+
+fn lines<T: Display>(items: &[T]) -> String {
+    items.iter().map(|item| format!("{item}\n")).collect()
+}
+
+impl SoftDriver {
+    /// Does what a command says, and answers in text. The shared library exports this as
+    /// `int cuda_soft_driver_control(const char *command, char *answer, size_t room)`: 0 for a command that was
+    /// understood; the answer is cut to the room there is.
+    ///
+    /// | command | does, or answers |
+    /// |---|---|
+    /// | `fault=...` | [`inject`](Self::inject), as [`Fault::from_text`] reads it |
+    /// | `clear` | [`clear_faults`](Self::clear_faults) |
+    /// | `injected` | [`injected`](Self::injected) |
+    /// | `release` | [`release`](Self::release) |
+    /// | `fail=719` | [`fail_contexts`](Self::fail_contexts) with that code |
+    /// | `hold`, `run` | [`hold_host_functions`](Self::hold_host_functions) |
+    /// | `advance=1000` | [`advance`](Self::advance) by so many nanoseconds |
+    /// | `shutdown` | [`shut_down`](Self::shut_down) |
+    /// | `calls` | [`calls`](Self::calls) |
+    /// | `live`, `leaks` | [`live`](Self::live) in words, the [`leak_report`](Self::leak_report) |
+    /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one a line |
+    ///
+    /// # Errors
+    ///
+    /// A sentence about a command that is not understood.
+    pub fn control(&self, command: &str) -> Result<String, String> {
+        let (name, value) = command.split_once('=').unwrap_or((command, ""));
+        let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is no number"));
+        match name {
+            "fault" => self.inject(Fault::from_text(value)?),
+            "clear" => self.clear_faults(),
+            "injected" => return Ok(self.injected().to_string()),
+            "release" => return Ok(self.release().to_string()),
+            "fail" => self.fail_contexts(CUresult(number()?)),
+            "hold" => self.hold_host_functions(true),
+            "run" => self.hold_host_functions(false),
+            "advance" => self.advance(Duration::from_nanos(u64::from(number()?))),
+            "shutdown" => self.shut_down(),
+            "calls" => return Ok(self.calls().to_string()),
+            "live" => return Ok(self.live().to_string()),
+            "leaks" => return Ok(self.leak_report()),
+            "log" => return Ok(lines(&self.log())),
+            "misuses" => return Ok(lines(&self.misuses())),
+            _ => return Err(format!("there is no command `{name}`")),
+        }
+        Ok(String::new())
+    }
+}
+
+/// The exported form.
+///
+/// # Safety
+///
+/// `command` is a C string, and `answer` NULL or a place for `room` bytes.
+#[doc(hidden)]
+pub unsafe fn control_shared_library(command: *const c_char, answer: *mut c_char, room: usize) -> c_int {
+    if command.is_null() {
+        return 1;
+    }
+    // SAFETY: a C string, as the caller promises.
+    let command = unsafe { core::ffi::CStr::from_ptr(command) }.to_string_lossy();
+    let (code, text) = match shared_library().control(&command) {
+        Ok(text) => (0, text),
+        Err(text) => (1, text),
+    };
+    if !answer.is_null() && room > 0 {
+        let kept = text.len().min(room - 1);
+        // SAFETY: a place for `room` bytes, as the caller promises; `kept + 1` is no more.
+        unsafe {
+            core::ptr::copy_nonoverlapping(text.as_ptr(), answer.cast(), kept);
+            answer.add(kept).write(0);
+        }
+    }
+    code
+}

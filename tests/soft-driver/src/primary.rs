@@ -1,0 +1,91 @@
+//! The primary contexts of the devices.
+
+use core::ffi::{c_int, c_uint};
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::context::check_flags;
+use crate::device;
+use crate::entry::Call;
+use crate::machine::Locked;
+
+pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    let ordinal = device::check(&state, device)?;
+    let primary = match state.devices[ordinal].primary {
+        Some(primary) => {
+            if let Some(code) = state.contexts[primary].failed {
+                // Measured: after a trapped kernel only a new process recovers.
+                return Err(code);
+            }
+            if !state.contexts[primary].alive {
+                let id = state.next_id();
+                let flags = state.devices[ordinal].flags;
+                let entry = &mut state.contexts[primary];
+                (entry.alive, entry.id, entry.flags) = (true, id, flags);
+            }
+            primary
+        }
+        None => {
+            let flags = state.devices[ordinal].flags;
+            let primary = state.new_context(device, flags, true)?;
+            state.devices[ordinal].primary = Some(primary);
+            primary
+        }
+    };
+    state.devices[ordinal].retained += 1;
+    context.put(state.context_handle(primary))
+}
+
+fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
+    let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
+        return Ok(());
+    };
+    let mut state = call.machine.drain(state, primary)?;
+    if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
+        state.tear_down(call, primary);
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    let entry = &mut state.devices[ordinal];
+    if entry.retained == 0 {
+        return Err(INVALID_CONTEXT);
+    }
+    entry.retained -= 1;
+    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal) }
+}
+
+pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    state.devices[ordinal].retained = 0;
+    reset_primary(call, state, ordinal)
+}
+
+pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    check_flags(flags)?;
+    state.devices[ordinal].flags = flags;
+    if let Some(primary) = state.primary_of(ordinal) {
+        state.contexts[primary].flags = flags;
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_get_state(
+    call: &Call,
+    device: CUdevice,
+    flags: Ptr<c_uint>,
+    active: Ptr<c_int>,
+) -> Answer {
+    let state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    flags.put(state.devices[ordinal].flags)?;
+    active.put(i32::from(state.devices[ordinal].retained > 0))
+}

@@ -1,0 +1,34 @@
+//! Drivers side by side.
+
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
+mod common;
+
+use common::*;
+use cuda_soft_driver::{SLOTS, SoftDriver};
+
+#[test]
+fn drivers_have_nothing_in_common_and_wait_for_each_other() {
+    let all: Vec<Raw> = (0..SLOTS).map(|_| Raw::new()).collect();
+    let events: Vec<_> = all.iter().map(|raw| raw.event(0)).collect();
+    for (at, raw) in all.iter().enumerate() {
+        assert_eq!(raw.soft.live().events, 1);
+        assert_eq!(raw.query(events[at]), OK);
+        assert_eq!(raw.query(events[(at + 1) % SLOTS]), INVALID_HANDLE, "another driver's");
+    }
+    // A thread that has none waits until there is room; the last places are for threads that have one.
+    std::thread::scope(|scope| {
+        let (started, waits) = std::sync::mpsc::channel();
+        let other = scope.spawn(move || {
+            started.send(()).unwrap();
+            SoftDriver::new().live().is_empty()
+        });
+        waits.recv().unwrap();
+        assert!(!other.is_finished());
+        drop(all);
+        assert!(other.join().unwrap());
+    });
+}
