@@ -187,7 +187,8 @@ impl BorrowedStream {
 /// let start = Arc::new(Event::new(&context, EventFlags::TIMING)?);
 /// let end = Arc::new(Event::new(&context, EventFlags::TIMING)?);
 ///
-/// let capture = Capture::begin(&stream, CaptureMode::ThreadLocal)?;
+/// // SAFETY: no other thread has this stream or these events.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
 /// stream.record_external(&start)?;
 /// // ... work ...
 /// stream.record_external(&end)?;
@@ -215,11 +216,17 @@ impl<'a> Capture<'a> {
     /// `CUDA_ERROR_ILLEGAL_STATE` for a stream that captures already, which goes on unharmed;
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for the legacy default stream; what else the driver answers;
     /// [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// From this call until the capture has ended, nothing may be done in one thread with this stream, with a stream that
+    /// joins the capture, or with an event that is recorded in it, while another thread does something with any of them,
+    /// ending the capture included: the driver does not guard what it builds, and crashes.
     #[doc(alias = "cuStreamBeginCapture")]
-    pub fn begin(stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Self> {
+    pub unsafe fn begin(stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
         let begin = stream.driver().symbols().cuStreamBeginCapture_v2;
-        // SAFETY: the stream is alive as long as its reference is.
+        // SAFETY: the stream is alive as long as its reference is; the caller vouches that no other thread uses it now.
         let code = stream.call(FUNCTION, || unsafe { begin(stream.as_raw(), mode.to_driver()) })?;
         Error::check(FUNCTION, code)?;
         Self::begun(stream, Kept::new())
@@ -233,8 +240,12 @@ impl<'a> Capture<'a> {
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; else as [`begin`](Self::begin).
+    ///
+    /// # Safety
+    ///
+    /// As for [`begin`](Self::begin).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
-    pub fn begin_to_graph(
+    pub unsafe fn begin_to_graph(
         stream: &'a BorrowedStream,
         graph: Graph,
         after: &[GraphNode],
@@ -245,7 +256,7 @@ impl<'a> Capture<'a> {
         let kept = graph.kept().clone();
         let after = kept.handles(FUNCTION, after.iter().copied())?;
         // SAFETY: the stream is alive as long as its reference is; the graph is ours alone, and the nodes are of it; NULL
-        // says that all edges are plain.
+        // says that all edges are plain; the caller vouches that no other thread uses the stream now.
         let code = stream.call(FUNCTION, || unsafe {
             begin(stream.as_raw(), graph.as_raw(), after.as_ptr(), null(), after.len(), mode.to_driver())
         })?;
@@ -281,7 +292,8 @@ impl<'a> Capture<'a> {
         const FUNCTION: Function = Function::cuStreamEndCapture;
         let end = self.stream.driver().symbols().cuStreamEndCapture;
         let mut graph = null_mut();
-        // SAFETY: the stream is alive as long as its reference is; a place for the handle.
+        // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture vouched
+        // that no other thread uses it now.
         let code = self.stream.call(FUNCTION, || unsafe { end(self.stream.as_raw(), &mut graph) })?;
         Error::check(FUNCTION, code)?;
         Ok(Graph::with(self.stream.context(), graph, self.kept.clone()))
@@ -429,7 +441,8 @@ impl fmt::Debug for Capture<'_> {
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 /// # let event = Event::new(&context, EventFlags::empty())?;
-/// # let capture = Capture::begin(&stream, CaptureMode::Global)?;
+/// # // SAFETY: no other thread has this stream.
+/// # let capture = unsafe { Capture::begin(&stream, CaptureMode::Global) }?;
 ///
 /// let relaxed = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?;
 /// event.query()?; // harms no capture

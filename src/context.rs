@@ -205,10 +205,20 @@ fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>
     }
     push(driver, raw)?;
     let made = f();
-    let restored = pop(driver);
-    // The operation's own error comes first; what was made is dropped when the stack could not be restored.
+    let restored = restore(driver, raw);
+    // The operation's own error comes first; what was made is dropped when the driver refused to restore the stack.
     let made = made?;
     restored.map(|()| made)
+}
+
+/// Pops `raw`, which was pushed. A refusal is returned, but not left at that: a context that is still current afterwards
+/// is popped once more, or the thread would go on with it.
+fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
+    let popped = pop(driver);
+    if popped.is_err() && current(driver) == Ok(raw) {
+        let _ = pop(driver);
+    }
+    popped
 }
 
 impl Drop for Inner {
@@ -255,7 +265,7 @@ impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
         if !fork::forked() {
             // What it answers cannot be acted on here.
-            let _ = pop(self.context.driver());
+            let _ = restore(self.context.driver(), self.context.as_raw());
         }
     }
 }

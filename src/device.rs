@@ -38,7 +38,9 @@ impl Device {
             Err(_) => CUresult::CUDA_ERROR_INVALID_DEVICE,
         };
         if code == CUresult::CUDA_ERROR_INVALID_DEVICE {
-            return Err(Error::NoSuchDevice { ordinal, count: Self::count(driver)? });
+            // The count is for the message alone: if it cannot be had, the first refusal is still the one to tell.
+            let count = Self::count(driver).map_err(|_| Error::driver(Function::cuDeviceGet, code))?;
+            return Err(Error::NoSuchDevice { ordinal, count });
         }
         Error::check(Function::cuDeviceGet, code)?;
         Ok(Self { driver, raw })

@@ -35,6 +35,22 @@ pub use order::{RecordFlags, WaitFlags};
 ///
 /// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
 /// driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use std::time::Duration;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let first = Stream::new(&context, StreamOptions::new())?;
+/// let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-3))?;
+/// assert!(context.stream_priority_range()?.contains(urgent.priority()?));
+/// // What is put into `urgent` from now on comes after what is in `first`.
+/// urgent.wait_stream(&first)?;
+/// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Stream(BorrowedStream);
 

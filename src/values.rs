@@ -187,6 +187,30 @@ impl BorrowedStream {
     /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of mapped pinned host
     /// memory, not of managed memory, which stay allocated until the wait is over. The host may change them only with
     /// atomic or volatile writes meanwhile.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions, WaitCondition, WaitValueFlags, WriteValueFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let symbols = driver.symbols();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let _current = context.make_current()?;
+    /// # let mut flag = 0;
+    /// # // SAFETY: a place for the address.
+    /// # unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 4) };
+    /// let producer = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// // SAFETY: `flag` is the address of 4 bytes of device memory, which are freed when both streams are done.
+    /// unsafe {
+    ///     producer.write_value32(flag, 1, WriteValueFlags::empty())?;
+    ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
+    /// }
+    /// consumer.synchronize()?;
+    /// # // SAFETY: nobody uses it any more.
+    /// # unsafe { (symbols.cuMemFree_v2)(flag) };
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuStreamWaitValue32")]
     pub unsafe fn wait_value32(
         &self,

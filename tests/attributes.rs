@@ -91,7 +91,7 @@ fn a_stream_can_be_given_another_priority() {
     let stream = gpu.stream();
     let range = gpu.context.stream_priority_range().expect("a range");
     if !has_newer_attributes(&gpu) {
-        let error = stream.set_priority(range.least).err().expect("an error");
+        let error = stream.set_priority(range.least).expect_err("an error");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         return;
     }
@@ -114,7 +114,7 @@ fn a_stream_can_be_moved_to_another_memory_domain() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     if !has_newer_attributes(&gpu) {
-        let error = stream.memory_sync_domain().err().expect("an error");
+        let error = stream.memory_sync_domain().expect_err("an error");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         return;
     }
@@ -163,7 +163,7 @@ fn attributes_are_not_copied_between_contexts() {
         for ours in [&*stream, &defaults[0], &defaults[1]] {
             for theirs in streams {
                 for copied in [ours.copy_attributes_from(theirs), theirs.copy_attributes_from(ours)] {
-                    let error = copied.err().expect("an error");
+                    let error = copied.expect_err("an error");
                     assert_eq!(error.function(), Some(Function::cuStreamCopyAttributes));
                     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
                 }
@@ -204,7 +204,7 @@ fn an_attribute_that_no_stream_has_is_an_error() {
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     let value = stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY).expect("an attribute");
     // SAFETY: a driver that does not know the attribute does not read the value.
-    let error = unsafe { stream.set_attribute(unknown, &value) }.err().expect("an error");
+    let error = unsafe { stream.set_attribute(unknown, &value) }.expect_err("an error");
     assert_eq!(error.function(), Some(Function::cuStreamSetAttribute));
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
 }
@@ -212,8 +212,7 @@ fn an_attribute_that_no_stream_has_is_an_error() {
 #[test]
 fn a_driver_without_attributes_says_so() {
     let gpu = Gpu::new();
-    let hidden =
-        [Function::cuStreamGetAttribute, Function::cuStreamSetAttribute, Function::cuStreamCopyAttributes];
+    let hidden = [Function::cuStreamGetAttribute, Function::cuStreamSetAttribute, Function::cuStreamCopyAttributes];
     let context = Device::new(table::hiding(gpu.driver, &hidden), 0).and_then(Context::primary).expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let errors = [

@@ -63,7 +63,7 @@ fn what_is_captured_is_done_at_each_launch_and_not_before() {
     for mode in MODES {
         let stream = gpu.stream();
         CALLED.store(0, Ordering::Relaxed);
-        let capture = Capture::begin(&stream, mode).expect("a capture");
+        let capture = common::begin_capture(&stream, mode).expect("a capture");
         assert_eq!(capture.stream(), &*stream);
         count(&stream, &CALLED);
         let graph = capture.end().expect("a graph");
@@ -84,7 +84,7 @@ fn a_capture_spreads_to_the_streams_that_wait_for_it() {
     static CALLED: AtomicU32 = AtomicU32::new(0);
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
-    let capture = Capture::begin(&first, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&first, CaptureMode::ThreadLocal).expect("a capture");
     assert_eq!(second.capture_status(), Ok(CaptureStatus::None));
     second.wait_stream(&first).expect("the fork");
     assert_eq!(second.capture_status(), Ok(CaptureStatus::Active));
@@ -108,7 +108,7 @@ fn work_that_is_not_joined_ends_the_capture_with_an_error() {
     static CALLED: AtomicU32 = AtomicU32::new(0);
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
-    let capture = Capture::begin(&first, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&first, CaptureMode::ThreadLocal).expect("a capture");
     second.wait_stream(&first).expect("the fork");
     count(&second, &CALLED);
     let error = capture.end().expect_err("work that nobody waits for");
@@ -145,7 +145,7 @@ fn the_mode_says_which_queries_invalidate_a_capture() {
             }
             assert_eq!(stream.query(), Ok(true), "{mode:?}");
         };
-        let begin = || Capture::begin(&stream, mode).expect("a capture");
+        let begin = || common::begin_capture(&stream, mode).expect("a capture");
         let capture = begin();
         works(capture, event.query(), mode == CaptureMode::Relaxed);
         let capture = begin();
@@ -174,7 +174,7 @@ fn the_threads_mode_is_restored() {
     let (stream, event) = (gpu.stream(), event(&gpu));
     // What the thread's mode is shows in whether a query breaks a global capture of its own.
     let relaxed = || {
-        let capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+        let capture = common::begin_capture(&stream, CaptureMode::Global).expect("a capture");
         let relaxed = event.query().is_ok();
         assert_eq!(capture.end().is_ok(), relaxed);
         relaxed
@@ -217,18 +217,18 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
     };
     let both: Vec<Function> = vec![Function::cuStreamEndCapture, Function::cuGraphDestroy];
 
-    drop(Capture::begin(&stream, CaptureMode::Global).expect("a capture"));
+    drop(common::begin_capture(&stream, CaptureMode::Global).expect("a capture"));
     assert_eq!(ends(), both);
     usable();
 
-    let capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Global).expect("a capture");
     assert_eq!(code(stream.query()), UNSUPPORTED);
     drop(capture);
     assert_eq!(ends(), [Function::cuStreamEndCapture], "an invalidated capture has no graph");
     usable();
 
     let unwound = catch_unwind(AssertUnwindSafe(|| {
-        let _capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+        let _capture = common::begin_capture(&stream, CaptureMode::Global).expect("a capture");
         resume_unwind(Box::new(()));
     }));
     assert!(unwound.is_err());
@@ -236,11 +236,11 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
     usable();
 
     let graph = Graph::new(&context).expect("a graph");
-    drop(Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Global).expect("a capture"));
+    drop(common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::Global).expect("a capture"));
     assert_eq!(ends(), both);
     usable();
 
-    let graph = Capture::begin(&stream, CaptureMode::Global).and_then(Capture::end).expect("a graph");
+    let graph = common::begin_capture(&stream, CaptureMode::Global).and_then(Capture::end).expect("a graph");
     assert_eq!(ends(), [Function::cuStreamEndCapture], "it is ended once");
     drop(graph);
     assert_eq!(ends(), [Function::cuGraphDestroy]);
@@ -251,13 +251,13 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
 fn what_cannot_be_captured_is_said() {
     let gpu = Gpu::new();
     let legacy = BorrowedStream::legacy_default(&gpu.context);
-    let error = Capture::begin(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
+    let error = common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
     assert_eq!(error.code(), Some(UNSUPPORTED));
     assert!(error.to_string().contains("legacy default stream"), "{error}");
 
     let stream = gpu.stream();
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
-    let error = Capture::begin(&stream, CaptureMode::Relaxed).expect_err("it captures already");
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    let error = common::begin_capture(&stream, CaptureMode::Relaxed).expect_err("it captures already");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     assert!(error.to_string().contains("captures already"), "{error}");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "the first goes on");
@@ -266,7 +266,7 @@ fn what_cannot_be_captured_is_said() {
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
     let exec = graph.instantiate().expect("an executable graph");
-    let capture = Capture::begin(&stream, CaptureMode::Global).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Global).expect("a capture");
     let error = exec.launch(&stream).expect_err("graphs do not nest so");
     assert_eq!(error.code(), Some(UNSUPPORTED));
     assert!(error.to_string().contains("cannot be launched in a capturing stream"), "{error}");
@@ -277,13 +277,13 @@ fn what_cannot_be_captured_is_said() {
 fn a_per_thread_default_stream_can_be_captured() {
     let gpu = Gpu::new();
     let stream = BorrowedStream::per_thread_default(&gpu.context);
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
     let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
     exec.launch(&stream).expect("a launch");
     exec.launch(&BorrowedStream::legacy_default(&gpu.context)).expect("a launch");
     stream.synchronize().expect("the work ends");
-    drop(Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture"));
+    drop(common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture"));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
     assert!(current(gpu.driver).is_null());
 }
@@ -293,7 +293,7 @@ fn a_blocking_stream_that_captures_shuts_the_legacy_default_stream() {
     let gpu = Gpu::new();
     let legacy = BorrowedStream::legacy_default(&gpu.context);
     let stream = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     let error = legacy.capture_status().expect_err("it would be captured implicitly");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
     assert!(error.to_string().contains("legacy default stream"), "{error}");
@@ -306,7 +306,7 @@ fn waits_do_not_cross_the_bounds_of_a_capture() {
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
     let outside = first.record_event(EventFlags::empty()).expect("an event");
-    let capture = Capture::begin(&first, CaptureMode::Relaxed).expect("a capture");
+    let capture = common::begin_capture(&first, CaptureMode::Relaxed).expect("a capture");
     first.wait_event(&event(&gpu)).expect("nothing is waited for");
     assert_eq!(first.capture_status(), Ok(CaptureStatus::Active));
     let error = first.wait_event(&outside).expect_err("it was recorded outside");
@@ -314,8 +314,8 @@ fn waits_do_not_cross_the_bounds_of_a_capture() {
     assert!(error.to_string().contains("unless the wait is external"), "{error}");
     assert_eq!(code(capture.end()), INVALIDATED);
 
-    let one = Capture::begin(&first, CaptureMode::Relaxed).expect("a capture");
-    let two = Capture::begin(&second, CaptureMode::Relaxed).expect("a capture");
+    let one = common::begin_capture(&first, CaptureMode::Relaxed).expect("a capture");
+    let two = common::begin_capture(&second, CaptureMode::Relaxed).expect("a capture");
     let inside = first.record_event(EventFlags::empty()).expect("an event");
     let error = second.wait_event(&inside).expect_err("it was recorded in another capture");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE));
@@ -329,7 +329,7 @@ fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     event.record(&stream).expect("a record");
     assert_eq!(code(event.elapsed_ms(&event)), CUresult::CUDA_ERROR_CAPTURED_EVENT);
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "which harms nothing");
@@ -337,7 +337,7 @@ fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT));
     assert!(error.to_string().contains("until it is recorded outside"), "{error}");
     assert_eq!(code(capture.end()), INVALIDATED);
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     event.record(&stream).expect("a record");
     capture.end().expect("a graph");
     assert_eq!(code(event.query()), CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -355,7 +355,7 @@ fn each_capture_has_an_id_of_its_own() {
     assert_eq!((before.status, before.id, before.graph.is_null()), (CaptureStatus::None, None, true));
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+        let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
         let info = stream.capture_info().expect("an answer");
         assert_eq!((info.status, info.graph.is_null()), (CaptureStatus::Active, false));
         ids.extend(info.id);
@@ -363,7 +363,7 @@ fn each_capture_has_an_id_of_its_own() {
     }
     ids.dedup();
     assert_eq!(ids.len(), 3, "{ids:?}");
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     let info = stream.capture_info().expect("an answer");
     assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
@@ -375,7 +375,7 @@ fn dependencies_are_told_and_can_be_changed() {
     let gpu = Gpu::new();
     let (stream, other) = (gpu.stream(), gpu.stream());
     let events = [shared(&gpu), shared(&gpu)];
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     let nodes = || {
         // SAFETY: this thread is the only one that uses the streams.
         let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
@@ -420,7 +420,7 @@ fn dependencies_are_told_and_can_be_changed() {
 fn the_dependencies_of_an_invalidated_capture_are_not_there() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     // SAFETY: this thread is the only one that uses the stream.
     assert_eq!(code(unsafe { capture.dependencies(&stream) }), INVALIDATED);
@@ -435,7 +435,7 @@ fn a_capture_can_add_to_a_graph() {
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let first = graph.add_event_record_node(&[], &events[0]).expect("a node");
     let raw = graph.as_raw();
-    let capture = Capture::begin_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
     // SAFETY: this thread is the only one that uses the stream.
     let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
     assert_eq!(dependencies, [CaptureDependency::from(first)]);
@@ -452,12 +452,12 @@ fn a_capture_can_add_to_a_graph() {
     let other = Graph::new(&gpu.context).expect("a graph");
     let function = Function::cuStreamBeginCaptureToGraph;
     let error =
-        Capture::begin_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
+        common::begin_capture_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
     assert_eq!(error, Error::NodeOfOtherGraph { function });
     assert!(error.to_string().contains("another graph"), "{error}");
 
     // Which destroys the graph, in the driver; the wrapper must not do it again.
-    let capture = Capture::begin_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     assert_eq!(code(capture.end()), INVALIDATED);
     assert_eq!(stream.query(), Ok(true));
@@ -470,7 +470,7 @@ fn older_drivers_say_what_they_can() {
         let version = Version::new(major, minor);
         let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-        let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+        let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
         let info = stream.capture_info().expect("an answer");
         assert_eq!(info.status, CaptureStatus::Active);
         assert!(info.id.is_some());
@@ -499,7 +499,7 @@ fn older_drivers_say_what_they_can() {
             assert_eq!(error, Err(Error::Unsupported { function, since: Version::new(12, 3), driver: version }));
         }
         let graph = capture.end().expect("a graph");
-        let into = Capture::begin_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
+        let into = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
         assert_eq!(into.is_ok(), version >= Version::new(12, 3), "{into:?}");
     }
 }
@@ -531,7 +531,7 @@ fn dependencies_that_the_query_cannot_tell_are_an_error() {
     });
     let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     // SAFETY: this thread is the only one that uses the stream.
     let error = unsafe { capture.dependencies(&stream) }.expect_err("it cannot be told");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LOSSY_QUERY));
@@ -570,7 +570,7 @@ fn a_capture_whose_info_fails_is_ended() {
     });
     let context = Device::new(failing, 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    assert_eq!(code(Capture::begin(&stream, CaptureMode::Global)), CUresult(4242));
+    assert_eq!(code(common::begin_capture(&stream, CaptureMode::Global)), CUresult(4242));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
     assert_eq!(stream.query(), Ok(true));
 }

@@ -7,8 +7,8 @@ use std::ptr::null_mut;
 use common::{Gpu, Latch, check, current};
 use cuda_events::sys::{CUcontext, CUresult, Function};
 use cuda_events::{
-    BorrowedStream, Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Stream,
-    StreamOptions, Version,
+    BorrowedStream, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Stream, StreamOptions,
+    Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -134,7 +134,7 @@ fn a_capture_does_not_survive_it() {
     let calls: [&dyn Fn() -> Result<(), Error>; 2] =
         [&|| event.record_context(&gpu.context), &|| gpu.context.wait_event(&event)];
     for call in calls {
-        let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+        let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
         let error = call().expect_err("a stream captures");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
         assert!(error.to_string().contains("a stream of the context captures"), "{error}");

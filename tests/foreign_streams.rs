@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::counting::{calls, counting};
 use common::{Door, Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
-use cuda_events::{
-    BorrowedStream, Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions,
-};
+use cuda_events::{BorrowedStream, Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 /// What an older driver lacks of the calls that tell a stream's context or device.
@@ -126,7 +124,7 @@ fn a_default_streams_handle_means_the_context_that_is_current_at_that_call() {
     ];
     for known in handles {
         // SAFETY: a default stream's handle.
-        let refused = unsafe { BorrowedStream::from_foreign(gpu.driver, known.as_raw()) }.err().expect("an error");
+        let refused = unsafe { BorrowedStream::from_foreign(gpu.driver, known.as_raw()) }.expect_err("an error");
         assert_eq!(refused.function(), Some(Function::cuStreamGetCtx));
         assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
 

@@ -66,7 +66,12 @@ fn functions_and_callbacks_run_in_the_order_of_the_stream() {
     let latch = Latch::hold(&stream);
     stream.launch_host_function(note(1)).expect("a host function");
     let callback = note(2);
-    stream.add_callback(move |status| { assert_eq!(status, Ok(())); callback() }).expect("a callback");
+    stream
+        .add_callback(move |status| {
+            assert_eq!(status, Ok(()));
+            callback()
+        })
+        .expect("a callback");
     let between = stream.record_event(EventFlags::empty()).expect("an event");
     stream.launch_host_function(note(3)).expect("a host function");
     assert_eq!(between.query(), Ok(false));
@@ -84,7 +89,7 @@ fn work_behind_a_function_waits_for_it() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (release, released) = channel::<()>();
-    stream.launch_host_function(move || drop(released.recv())).expect("a host function");
+    stream.launch_host_function(move || released.recv().expect("the test sends")).expect("a host function");
     let event = stream.record_event(EventFlags::empty()).expect("an event");
     assert_eq!(event.query(), Ok(false));
     release.send(()).expect("the function listens");
@@ -101,7 +106,12 @@ fn a_closure_is_dropped_when_it_has_run() {
     let latch = Latch::hold(&stream);
     for _ in 0..3 {
         let (held, ran) = (held.clone(), ran.clone());
-        stream.launch_host_function(move || { let _held = held; ran.fetch_add(1, Ordering::Relaxed); }).expect("ok");
+        stream
+            .launch_host_function(move || {
+                let _held = held;
+                ran.fetch_add(1, Ordering::Relaxed);
+            })
+            .expect("ok");
     }
     drop(held);
     assert!(is_there());
@@ -126,8 +136,18 @@ fn a_panic_ends_in_the_function() {
     let stream = gpu.stream();
     let (held, is_there) = token();
     let other = held.clone();
-    stream.launch_host_function(move || { let _held = held; panic!("a host function panics") }).expect("ok");
-    stream.add_callback(move |_| { let _held = other; panic!("a callback panics") }).expect("ok");
+    stream
+        .launch_host_function(move || {
+            let _held = held;
+            panic!("a host function panics")
+        })
+        .expect("ok");
+    stream
+        .add_callback(move |_| {
+            let _held = other;
+            panic!("a callback panics")
+        })
+        .expect("ok");
     stream.launch_host_function(|| std::panic::panic_any(Worse)).expect("a host function");
     let (sender, receiver) = channel();
     stream.launch_host_function(move || sender.send(()).expect("the test listens")).expect("a host function");
@@ -187,7 +207,12 @@ fn a_function_that_the_driver_never_calls_is_counted_and_one_that_it_calls_twice
     let (held, is_there) = token();
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = ran.clone();
-    stream.launch_host_function(move || { let _held = held; counted.fetch_add(1, Ordering::Relaxed); }).expect("ok");
+    stream
+        .launch_host_function(move || {
+            let _held = held;
+            counted.fetch_add(1, Ordering::Relaxed);
+        })
+        .expect("ok");
     stream.synchronize().expect("nothing is in it");
     assert_eq!(turn.pending(), 1, "as on a context that has failed");
     assert!(is_there());
@@ -222,7 +247,7 @@ fn a_callback_is_told_of_an_error() {
     let stream = stream(&context(failed));
     let (sender, receiver) = channel();
     stream.add_callback(move |status| sender.send(status).expect("the test listens")).expect("a callback");
-    let status = receiver.try_recv().expect("it was called").err().expect("an error");
+    let status = receiver.try_recv().expect("it was called").expect_err("an error");
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(status.function(), Some(Function::cuStreamAddCallback));
     assert_eq!(turn.pending(), 0);
@@ -244,7 +269,7 @@ fn a_failed_context_skips_functions_and_tells_callbacks() {
     stream.add_callback(move |status| sender.send(status).expect("the test listens")).expect("a callback");
     soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
     latch.release();
-    let status = receiver.recv().expect("the callback is called").err().expect("an error");
+    let status = receiver.recv().expect("the callback is called").expect_err("an error");
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(stream.synchronize().err().and_then(|error| error.code()), status.code());
     assert!(is_there(), "nothing tells that the driver will not call the function yet");
@@ -364,7 +389,12 @@ fn a_closure_that_slips_into_a_graph_runs_once() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = ran.clone();
     begin_capture(&stream);
-    stream.launch_host_function(move || { let _held = held; counted.fetch_add(1, Ordering::Relaxed); }).expect("ok");
+    stream
+        .launch_host_function(move || {
+            let _held = held;
+            counted.fetch_add(1, Ordering::Relaxed);
+        })
+        .expect("ok");
     let graph = end_capture(&stream);
     assert!(is_there());
     launch(graph, &stream, 3);
@@ -424,7 +454,11 @@ fn many_threads_launch_at_once() {
                 for _ in 0..50 {
                     for stream in [&*own, &*shared] {
                         let ran = ran.clone();
-                        stream.launch_host_function(move || { ran.fetch_add(1, Ordering::Relaxed); }).expect("ok");
+                        stream
+                            .launch_host_function(move || {
+                                ran.fetch_add(1, Ordering::Relaxed);
+                            })
+                            .expect("ok");
                     }
                 }
                 own.synchronize().expect("the work ends");

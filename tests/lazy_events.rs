@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Door, Gpu, Latch, check};
 use cuda_events::sys::Function;
 use cuda_events::{
-    Capture, CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Stream,
+    CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Stream,
     StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
@@ -157,7 +157,7 @@ fn a_record_in_a_capture_is_no_first_record() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (start, end) = (lazy(EventFlags::TIMING), lazy(EventFlags::TIMING));
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     start.record_external(&stream).expect("a record");
     end.record_external(&stream).expect("a record");
     let graph = capture.end().expect("a graph");
@@ -173,7 +173,7 @@ fn a_record_in_a_capture_is_no_first_record() {
     start.elapsed(&end).expect("a time");
 
     let fork = lazy(EventFlags::empty());
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     let other = gpu.stream();
     fork.record(&stream).expect("a record");
     fork.wait(&other).expect("the fork");
@@ -195,7 +195,7 @@ fn an_external_wait_needs_an_event_only_in_a_capture() {
     let event = lazy(EventFlags::empty());
     event.wait_external(&stream).expect("nothing to wait for");
     assert_eq!(event.state(), LazyState::NotCreated);
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     event.wait_external(&stream).expect("a wait");
     let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
     assert_eq!(event.state(), LazyState::Created);
@@ -240,7 +240,7 @@ fn a_record_that_fails_is_none() {
     let stream = gpu.stream();
     let event = lazy(EventFlags::INTERPROCESS);
     event.create(&gpu.context).expect("an event");
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     // The driver does not capture interprocess events.
     event.record(&stream).expect_err("an interprocess event");
     drop(capture);

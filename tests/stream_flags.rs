@@ -129,11 +129,11 @@ fn external_is_for_capturing_streams_only() {
     let gpu = Gpu::new();
     let (stream, event) = (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     // SAFETY: the stream does not capture.
-    let refused = unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }.err().expect("an error");
+    let refused = unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }.expect_err("an error");
     assert_eq!(refused.function(), Some(Function::cuEventRecordWithFlags));
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     // SAFETY: the stream does not capture.
-    let refused = unsafe { stream.wait_event_with(&event, WaitFlags::EXTERNAL) }.err().expect("an error");
+    let refused = unsafe { stream.wait_event_with(&event, WaitFlags::EXTERNAL) }.expect_err("an error");
     assert_eq!(refused.function(), Some(Function::cuStreamWaitEvent));
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     assert_eq!(stream.query(), Ok(true), "nothing was put into the stream");

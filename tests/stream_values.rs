@@ -268,8 +268,7 @@ fn a_batch_has_at_most_255_operations() {
     let (stream, words) = (gpu.stream(), Words::new(&gpu));
     let mut operations = vec![MemOp::write_value32(words.address(0), 1, NO_WRITE); 256];
     // SAFETY: the word is there until the stream is done.
-    let (fits, too_many) =
-        unsafe { (stream.batch_mem_op(&mut operations[1..]), stream.batch_mem_op(&mut operations)) };
+    let (fits, too_many) = unsafe { (stream.batch_mem_op(&mut operations[1..]), stream.batch_mem_op(&mut operations)) };
     assert_eq!(fits, Ok(()));
     assert_eq!(too_many.err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     is_done(&stream);

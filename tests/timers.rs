@@ -5,7 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Gpu, Latch};
-use cuda_events::{Capture, CaptureMode, Error, Event, EventFlags, Timer};
+use cuda_events::{CaptureMode, Error, Event, EventFlags, Timer};
 
 #[test]
 fn a_timer_has_the_time_once_the_work_is_done() {
@@ -69,7 +69,7 @@ fn a_timer_that_is_not_stopped_does_no_harm() {
 fn a_timer_in_a_capture_has_the_time_of_each_launch() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     let timing = Timer::start(&stream).and_then(Timer::stop).expect("a timing");
     let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
     assert_eq!(timing.query(), Ok(true));

@@ -1,6 +1,7 @@
 //! Measures this crate beside a C loop and beside cudarc: one driver, one process, in turns.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
+//!                          [--only operations,threads,scale,loading,completions]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE --driver NAME --out FILE.svg
@@ -155,23 +156,35 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     let context = rig::first_context(driver);
     let peer = CudaContext::new(0).expect("cudarc finds the driver");
     report(about(&context));
-    let section = |text: &str| eprintln!("{name}: {text}");
+    let only = options.value("--only");
+    let wanted = |part: &str| {
+        let wanted = only.is_none_or(|only| only.split(',').any(|word| word == part));
+        if wanted {
+            eprintln!("{name}: {part}");
+        }
+        wanted
+    };
+    rig::make_current(driver.symbols(), context.as_raw());
 
-    section("operations");
-    let exporter = processes::Exporter::start();
-    let rig = rig::Rig::new(&context, &peer, exporter.descriptor);
-    rounds::measure(&rig, rounds, &mut report);
-    drop(rig);
-    drop(exporter);
-    section("threads");
-    threads::measure(&context, &peer, if quick { 3 } else { 15 }, &mut report);
-    section("many events");
-    scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);
-    section("loading");
-    processes::measure_loading(if quick { 5 } else { 31 }, &mut report);
-    if name != "null" {
-        // Nothing of the null driver's is ever pending.
-        section("completions");
+    if wanted("operations") {
+        let exporter = processes::Exporter::start();
+        let rig = rig::Rig::new(&context, &peer, exporter.descriptor);
+        rounds::measure(&rig, rounds, &mut report);
+        // Its event is open here until now.
+        drop(rig);
+        drop(exporter);
+    }
+    if wanted("threads") {
+        threads::measure(&context, &peer, if quick { 3 } else { 15 }, &mut report);
+    }
+    if wanted("scale") {
+        scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);
+    }
+    if wanted("loading") {
+        processes::measure_loading(if quick { 5 } else { 31 }, &mut report);
+    }
+    // Nothing of the null driver's is ever pending.
+    if name != "null" && wanted("completions") {
         completions::measure(&context, if quick { 50 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS

@@ -37,7 +37,7 @@ impl BorrowedStream {
     /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
     /// says done.
     ///
-    /// It is two driver calls, in a capture three; the others ask for the capture. In a capture it takes CUDA 11.1.
+    /// It is two driver calls; the first asks for the capture. In a capture it takes CUDA 11.1.
     ///
     /// # Errors
     ///
@@ -74,22 +74,17 @@ impl BorrowedStream {
     ) -> Result<()> {
         let info = self.capture_info()?;
         let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else { return plain() };
-        let kept = kept(self.driver(), id);
-        // Before the node is made: from then on another thread can end the capture and drop the graph.
-        if let Some(kept) = &kept {
-            kept.keep(event);
-        }
-        if let Err(error) = external() {
-            if let Some(kept) = &kept {
-                kept.forget(event);
+        match kept(self.driver(), id) {
+            Some(kept) => {
+                kept.keep(event);
+                external().inspect_err(|_| kept.forget(event))
             }
-            return Err(error);
+            None => {
+                external()?;
+                // Others began this capture, and nobody says when its graph is gone.
+                forget(event.clone());
+                Ok(())
+            }
         }
-        // Another thread may also have ended that capture before the node was made and begun a new one in this stream.
-        let same = self.capture_info().is_ok_and(|info| info.id == Some(id));
-        if kept.is_none() || !same {
-            forget(event.clone());
-        }
-        Ok(())
     }
 }

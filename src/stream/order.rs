@@ -37,7 +37,8 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`; [`Error::ForkedChild`].
+    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
@@ -70,9 +71,8 @@ impl BorrowedStream {
         const FUNCTION: Function = Function::cuStreamWaitEvent;
         event.check_wait(FUNCTION, self.context())?;
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        let code = self.call(FUNCTION, || unsafe {
-            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
-        })?;
+        let code = self
+            .call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags) })?;
         Error::check(FUNCTION, code)
     }
 

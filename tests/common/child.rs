@@ -101,5 +101,8 @@ pub fn to_hex(bytes: &[u8]) -> String {
 
 pub fn from_hex(text: &str) -> Vec<u8> {
     assert!(text.len().is_multiple_of(2), "hexadecimal digits come in pairs");
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit")).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit"))
+        .collect()
 }

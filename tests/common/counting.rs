@@ -51,7 +51,6 @@ fn enter(function: Function) -> Result<&'static Symbols, CUresult> {
     Ok(REAL.with_borrow(|real| real.expect("a counting driver was made on this thread")).symbols())
 }
 
-
 /// The entry points that the safe layer calls, required ones plain and optional ones by their typedef.
 macro_rules! counted {
     ($($name:ident($($argument:ident: $type:ty),*) $([$optional:ident])?;)*) => {

@@ -5,16 +5,18 @@
 
 #![allow(dead_code)]
 
-pub mod counting;
 pub mod child;
+pub mod counting;
 
 use std::ffi::c_void;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{BorrowedStream, Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+use cuda_events::{
+    BorrowedStream, Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream, StreamOptions,
+};
 use cuda_soft_driver::SoftDriver;
 
 /// Which driver the tests run on.
@@ -139,4 +141,21 @@ pub fn current(driver: Driver) -> cuda_events::sys::CUcontext {
     // SAFETY: a place for the handle.
     check(Function::cuCtxGetCurrent, unsafe { (driver.symbols().cuCtxGetCurrent)(&mut current) });
     current
+}
+
+/// Begins a capture: no test uses a capturing stream from two threads at a time.
+pub fn begin_capture(stream: &BorrowedStream, mode: CaptureMode) -> cuda_events::Result<Capture<'_>> {
+    // SAFETY: as this function says of its callers.
+    unsafe { Capture::begin(stream, mode) }
+}
+
+/// As `begin_capture`, into a graph.
+pub fn begin_capture_to_graph<'a>(
+    stream: &'a BorrowedStream,
+    graph: Graph,
+    after: &[GraphNode],
+    mode: CaptureMode,
+) -> cuda_events::Result<Capture<'a>> {
+    // SAFETY: as `begin_capture` says of its callers.
+    unsafe { Capture::begin_to_graph(stream, graph, after, mode) }
 }

@@ -258,17 +258,36 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, THREAD_LOCAL, call));
     }
 
-    /// A capture forbids nothing about another context of the device.
+    /// What a capture forbids in its own context, it forbids in the other contexts of the device too; waiting for another
+    /// context as a whole is allowed.
     fn another_context(rig, saw) =
-        "each mode: success, unharmed (event query, stream query, stream synchronize, context synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
+         stream synchronize), success, unharmed (context synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
+         (900), invalidated (event query, event synchronize, stream query, stream synchronize), success, unharmed \
+         (context synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, \
+         stream synchronize, context synchronize)"
     {
         let other = rig.new_context();
         let (event, stream) = rig.within(other, || unsafe_calls(rig));
         calls_in_each_mode(rig, saw, &[
             ("event query", &|_| rig.cuEventQuery(event)),
+            ("event synchronize", &|_| rig.cuEventSynchronize(event)),
             ("stream query", &|_| rig.cuStreamQuery(stream)),
             ("stream synchronize", &|_| rig.cuStreamSynchronize(stream)),
             ("context synchronize", &|_| rig.within(other, || rig.cuCtxSynchronize())),
+        ]);
+    }
+
+    /// So it is for another thread: a global capture forbids it to ask about what is in other contexts.
+    fn another_context_in_another_thread(rig, saw) =
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream query); \
+         thread-local: success, unharmed (event query, stream query); relaxed: success, unharmed (event query, stream query)"
+    {
+        let other = rig.new_context();
+        let (event, stream) = rig.within(other, || unsafe_calls(rig));
+        calls_in_each_mode(rig, saw, &[
+            ("event query", &|_| elsewhere(|| rig.cuEventQuery(event))),
+            ("stream query", &|_| elsewhere(|| rig.cuStreamQuery(stream))),
         ]);
     }
 
@@ -542,8 +561,8 @@ rules! {
         saw.text(format_args!("NULL stream {}", answer(NULL_STREAM)));
     }
 
-    /// The graph needs a place.
-    fn no_place_for_the_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1); unharmed" {
+    /// Nobody has to ask for the graph.
+    fn no_place_for_the_graph(rig, saw) = "success; over" {
         let stream = capturing(rig, GLOBAL);
         saw.text(said(rig.cuStreamEndCapture(stream, null_mut())));
         saw.text(fate(rig, stream));
@@ -621,7 +640,7 @@ rules! {
     }
 
     /// The legacy stream cannot join a capture.
-    fn the_legacy_stream_cannot_join(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
+    fn the_legacy_stream_cannot_join(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated" {
         call_in_each_mode(rig, saw, |stream| {
             let event = rig.recorded(stream);
             rig.cuStreamWaitEvent(NULL_STREAM, event, 0)

@@ -15,8 +15,9 @@ use crate::rules;
 const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
 /// A kernel that traps, for the driver's own compiler.
-const TRAP: &std::ffi::CStr =
-    c".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry broken()\n{\n    trap;\n}\n";
+const TRAP: &std::ffi::CStr = c".version 6.0\n.target sm_50\n.address_size 64\n\
+    .visible .entry empty()\n{\n    ret;\n}\n\
+    .visible .entry broken()\n{\n    trap;\n}\n";
 
 fn entry<F: Copy>(rig: &Rig, name: &std::ffi::CStr) -> F {
     let address = rig.export(name);
@@ -26,18 +27,24 @@ fn entry<F: Copy>(rig: &Rig, name: &std::ffi::CStr) -> F {
 }
 
 /// The kernel that traps, on a real driver.
-fn load_trap(rig: &Rig) -> *mut c_void {
+fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
     type ModuleLoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> CUresult;
     type ModuleGetFunction = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
     let load: ModuleLoadData = entry(rig, c"cuModuleLoadData");
     let find: ModuleGetFunction = entry(rig, c"cuModuleGetFunction");
-    let (mut module, mut function) = (null_mut(), null_mut());
+    let (mut module, mut empty, mut broken) = (null_mut(), null_mut(), null_mut());
     // SAFETY: places for the handles, and texts that end in NUL.
     unsafe {
         must("cuModuleLoadData", load(&mut module, TRAP.as_ptr().cast()));
-        must("cuModuleGetFunction", find(&mut function, module, c"broken".as_ptr()));
+        must("cuModuleGetFunction", find(&mut empty, module, c"empty".as_ptr()));
+        must("cuModuleGetFunction", find(&mut broken, module, c"broken".as_ptr()));
     }
-    function
+    eprintln!("loaded");
+    // The first launch in a context waits for much, and must not wait for a stream that is held.
+    launch(rig, empty, stream);
+    rig.synchronize(stream);
+    eprintln!("warm");
+    broken
 }
 
 fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
@@ -65,16 +72,20 @@ fn fail_software(rig: &Rig) {
 fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     let stream = rig.stream(NON_BLOCKING);
     // Before the stream is held: loading may wait for the context.
-    let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig));
-    let latch = rig.hold(stream);
+    let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig, stream));
+    let latch = if std::env::var_os("PLAIN").is_some() { rig.hold(rig.stream(NON_BLOCKING)) } else { rig.hold(stream) };
+    eprintln!("held");
     if let Some(trap) = trap {
         launch(rig, trap, stream);
     }
+    eprintln!("launched");
     queued(stream);
+    eprintln!("queued");
     if trap.is_none() {
         fail_software(rig);
     }
     latch.release();
+    eprintln!("released");
     assert_eq!(rig.cuStreamSynchronize(stream), FAILED, "the context did not fail");
 }
 

@@ -269,16 +269,20 @@ rules! {
         saw.code("the stream that waits", rig.cuStreamSynchronize(waiting));
     }
 
-    /// A new record of an interprocess event replaces the earlier one within its own process.
-    fn an_interprocess_event_recorded_again(rig, saw) = "recorded in an idle stream success" {
+    /// A new record of an interprocess event does not replace an unfinished one: its stream waits for that first.
+    fn an_interprocess_event_recorded_again(rig, saw) =
+        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
+         then event success, stream success"
+    {
         let (event, held, idle) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         rig.record(event, held);
-        rig.record(event, idle);
-        rig.synchronize(idle);
-        saw.code("recorded in an idle stream", rig.cuEventQuery(event));
+        saw.code("recorded in an idle stream", rig.cuEventRecord(event, idle));
+        saw.code("event", rig.cuEventQuery(event));
+        saw.code("stream", rig.cuStreamQuery(idle));
         latch.release();
-        rig.synchronize(held);
+        let after = [rig.cuEventSynchronize(event), rig.cuStreamSynchronize(idle)].map(said);
+        saw.text(format_args!("then event {}, stream {}", after[0], after[1]));
     }
 
     /// There is no small limit on events: hundreds of thousands are alive at once.
@@ -294,11 +298,11 @@ rules! {
         if done == gone { saw.text(format_args!("{done} created, recorded and destroyed")) } else { saw.text(format_args!("{done} done, {gone} destroyed")) }
     }
 
-    /// The whole-context record takes in all streams of the context, the whole-context wait holds all of them.
+    /// A whole-context record takes in all streams of the context. A whole-context wait holds them, but asking an idle
+    /// stream is about the work that was given to it.
     [since(12, 5)]
     fn whole_contexts(rig, saw) =
-        "record success; query CUDA_ERROR_NOT_READY (600); wait success; an idle stream CUDA_ERROR_NOT_READY (600); \
-         synchronize success; the idle stream success"
+        "record success; query CUDA_ERROR_NOT_READY (600); wait success; an idle stream success; synchronize success"
     {
         let (held, idle) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let event = rig.event(NO_TIMING);
@@ -309,7 +313,6 @@ rules! {
         saw.code("an idle stream", rig.cuStreamQuery(idle));
         latch.release();
         saw.code("synchronize", rig.cuEventSynchronize(event));
-        saw.code("the idle stream", rig.cuStreamSynchronize(idle));
     }
 
     /// A whole-context wait holds work that is given to a stream afterwards.

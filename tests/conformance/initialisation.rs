@@ -115,14 +115,6 @@ rules! {
         if other.is_empty() { saw.text(same) } else { saw.text(other.join(", ")) }
     }
 
-    /// A code's text needs a place.
-    fn no_place_for_a_text(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from cuGetErrorName, cuGetErrorString" {
-        saw.codes(&[
-            ("cuGetErrorName", rig.cuGetErrorName(CUresult::CUDA_SUCCESS, null_mut())),
-            ("cuGetErrorString", rig.cuGetErrorString(CUresult::CUDA_SUCCESS, null_mut())),
-        ]);
-    }
-
     /// A device's ordinal is checked: a negative one and one past the last are invalid devices.
     fn ordinals(rig, saw) = "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE (101)" {
         let (count, mut device) = (rig.device_count(), 0);

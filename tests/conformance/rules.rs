@@ -239,7 +239,7 @@ unsafe extern "C" {
 /// In a child: ends it when a call never returns, so that a wrong answer does not stop everything.
 pub fn do_not_hang() {
     // SAFETY: only sets this process's timer.
-    unsafe { alarm(60) };
+    unsafe { alarm(30) };
 }
 
 fn rig(how: &How) -> Rig {

@@ -7,7 +7,8 @@ use cuda_events::sys::*;
 
 use crate::common::child::{role, say};
 use crate::process::forked_call;
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, elsewhere, must, said, soft_settings};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said, soft_settings};
+use crate::rules;
 use crate::rules::{How, Rule, do_not_hang, in_child, report};
 
 const ROLE: &str = "misuse";
@@ -282,6 +283,20 @@ misuses! {
         rig.cuGetProcAddress_v2(std::ptr::null(), &mut null_mut(), 2000, 0, null_mut())
     }
 
+    /// Asking for the name of a code without a place for it.
+    fn no_place_for_a_name(rig, _tell) names ["cuGetErrorName", "NULL"] =
+        "aborted, naming cuGetErrorName, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        rig.cuGetErrorName(CUresult::CUDA_SUCCESS, null_mut())
+    }
+
+    /// Asking for the text of a code without a place for it.
+    fn no_place_for_a_text(rig, _tell) names ["cuGetErrorString", "NULL"] =
+        "aborted, naming cuGetErrorString, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        rig.cuGetErrorString(CUresult::CUDA_SUCCESS, null_mut())
+    }
+
     /// Destroying a stream in a forked child.
     fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
         "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error CUDA_ERROR_NOT_INITIALIZED (3)"
@@ -312,15 +327,25 @@ misuses! {
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         rig.cuStreamWaitEvent(stream, event, 0)
     }
+}
 
-    /// Asking an event of a destroyed context.
-    fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
-        "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
-    {
+rules! {
+    /// An event of a destroyed context: a real driver answered that the context is destroyed, where it did not crash.
+    [alone, soft_only]
+    fn an_event_of_a_destroyed_context(rig, saw) = "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from query, destroy" {
         let context = rig.new_context();
         let event = rig.within(context, || rig.event(NO_TIMING));
-        about(tell, event);
         must("cuCtxDestroy", rig.destroy_context(context));
-        elsewhere(|| rig.cuEventQuery(event))
+        saw.codes(&[("query", rig.cuEventQuery(event)), ("destroy", rig.cuEventDestroy_v2(event))]);
+    }
+
+    /// A node of a destroyed graph: a real driver answered an invalid value at one time, and the event at another.
+    [alone, soft_only]
+    fn a_node_of_a_destroyed_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let (event, mut graph, mut node, mut found) = (rig.event(NO_TIMING), null_mut(), null_mut(), null_mut());
+        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        saw.text(said(rig.cuGraphEventRecordNodeGetEvent(node, &mut found)));
     }
 }

@@ -140,21 +140,32 @@ impl State {
         if forbidding.is_empty() { Ok(()) } else { Err(UNSUPPORTED) }
     }
 
-    /// Refuses use of the legacy default stream while a stream captures that it would have to wait for.
-    pub(crate) fn refuse_implicit(&mut self, stream: u32) -> Answer {
+    /// The captures under way that have a stream which the legacy default stream would have to wait for.
+    fn implicated(&self, stream: u32) -> Vec<CaptureKey> {
         if self.captures.active.is_empty() || !self.streams[stream].is_legacy {
-            return Ok(());
+            return Vec::new();
         }
         let context = self.streams[stream].context;
-        let mut refused = false;
-        for capture in self.captures.active.values_mut() {
-            let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
-            if capture.context == context && capture.streams.keys().any(blocking) {
-                capture.invalid = true;
-                refused = true;
-            }
+        let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
+        let active = self.captures.active.iter();
+        active
+            .filter(|(_, capture)| capture.context == context && capture.streams.keys().any(blocking))
+            .map(|(key, _)| *key)
+            .collect()
+    }
+
+    /// Refuses questions about the legacy default stream while such a capture is under way. They do no harm.
+    pub(crate) fn refuse_question(&self, stream: u32) -> Answer {
+        if self.implicated(stream).is_empty() { Ok(()) } else { Err(IMPLICIT) }
+    }
+
+    /// Refuses use of the legacy default stream while such a capture is under way, and spoils that.
+    fn refuse_implicit(&mut self, stream: u32) -> Answer {
+        let implicated = self.implicated(stream);
+        for key in &implicated {
+            self.captures.invalidate(*key);
         }
-        if refused { Err(IMPLICIT) } else { Ok(()) }
+        if implicated.is_empty() { Ok(()) } else { Err(IMPLICIT) }
     }
 
     /// The capture that a stream is in, if that is still good. The legacy rule is looked at first.
@@ -417,7 +428,7 @@ pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CU
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
-    state.refuse_implicit(stream)?;
+    state.refuse_question(stream)?;
     status.put(state.capture_status(stream))
 }
 

@@ -15,7 +15,7 @@ fn capture_info(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatu
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
-    state.refuse_implicit(stream)?;
+    state.refuse_question(stream)?;
     let now = state.capture_status(stream);
     status.put(now)?;
     let Some((id, graph, nodes)) = state.good_capture(stream) else { return Ok(None) };

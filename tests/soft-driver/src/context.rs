@@ -130,7 +130,9 @@ impl State {
                 self.events.remove(event);
                 self.bury(call, handle);
             } else {
-                // Measured: these still answer that their context is destroyed.
+                // Measured: these still answered that their context is destroyed. It is documented as undefined.
+                let handle = self.events.handle(event);
+                self.bury(call, handle);
                 self.events[event].orphan = true;
                 self.events[event].shared = None;
             }
@@ -246,18 +248,21 @@ pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
     if context.is_null() {
         return Err(INVALID_VALUE);
     }
+    let handle = context.addr();
     let context = state.context(call, context)?;
     if state.contexts[context].primary {
         return Err(INVALID_CONTEXT);
     }
     if !state.contexts[context].alive {
-        return Err(state.misuse(call, "the context is destroyed already", CONTEXT_IS_DESTROYED));
+        let what = format!("context {handle:#x} {}", state.epitaph(handle));
+        return Err(state.misuse(call, &what, CONTEXT_IS_DESTROYED));
     }
     let mut state = call.machine.drain(state, context)?;
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
     state.tear_down(call, context);
+    state.bury(call, handle);
     thread::with(call.machine.slot, state.epoch, |on| {
         if on.stack.last() == Some(&context) {
             on.stack.pop();

@@ -26,6 +26,7 @@ impl SoftDriver {
     /// | `fail=719` | [`fail_contexts`](Self::fail_contexts) with that code |
     /// | `hold`, `run` | [`hold_host_functions`](Self::hold_host_functions) |
     /// | `advance=1000` | [`advance`](Self::advance) by so many nanoseconds |
+    /// | `forked` | [`pretend_forked`](Self::pretend_forked) |
     /// | `shutdown` | [`shut_down`](Self::shut_down) |
     /// | `calls` | [`calls`](Self::calls) |
     /// | `live`, `leaks` | [`live`](Self::live) in words, the [`leak_report`](Self::leak_report) |
@@ -46,6 +47,7 @@ impl SoftDriver {
             "hold" => self.hold_host_functions(true),
             "run" => self.hold_host_functions(false),
             "advance" => self.advance(Duration::from_nanos(u64::from(number()?))),
+            "forked" => self.pretend_forked(true),
             "shutdown" => self.shut_down(),
             "calls" => return Ok(self.calls().to_string()),
             "live" => return Ok(self.live().to_string()),

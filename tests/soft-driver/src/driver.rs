@@ -242,6 +242,11 @@ impl SoftDriver {
         }
     }
 
+    /// Every call answers as in a forked child of a process that uses the driver, or as usual again.
+    pub fn pretend_forked(&self, on: bool) {
+        self.machine().hooks.pretend_forked(on);
+    }
+
     /// Every call answers `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
     pub fn shut_down(&self) {
         self.machine().hooks.shut_down(true);
@@ -256,10 +261,13 @@ impl SoftDriver {
 /// The one machine of a shared library, set up by the environment when it is first called.
 static SHARED: OnceLock<SoftDriver> = OnceLock::new();
 
-/// Starts the shared library's machine, once.
+/// Starts the shared library's machine, once. `addresses` gives those of its exports, in the order of the list.
 #[doc(hidden)]
-pub fn start_shared_library() {
-    shared_library();
+pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
+    if SHARED.get().is_none() {
+        crate::exports::exported_as(addresses());
+        shared_library();
+    }
 }
 
 /// The shared library's machine.

@@ -8,7 +8,6 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::exports::{self, EXPORTS, Id};
 use crate::machine::{Locked, Machine, State};
-use crate::thread;
 
 /// One exported function.
 #[derive(Clone, Copy, Debug)]
@@ -263,9 +262,7 @@ pub(crate) fn refused_in_host_function(id: Id) -> bool {
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.
-///
-/// The machine's lock may be held for ever by a thread that the child does not have: nothing here takes it.
-pub(crate) fn forked_answer(call: &Call) -> Option<CUresult> {
+pub(crate) fn forked_answer(call: &Call, words: &Words) -> Option<CUresult> {
     match call.id {
         Id::cuDriverGetVersion
         | Id::cuGetErrorName
@@ -274,7 +271,9 @@ pub(crate) fn forked_answer(call: &Call) -> Option<CUresult> {
         | Id::cuGetProcAddress_v2
         | Id::cuGetProcAddress_v2_ptsz => None,
         Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
-            thread::abort(call.name(), "a stream is destroyed in a forked child, where the real driver crashes")
+            let stream = words.0[0];
+            let what = format!("stream {stream:#x} is destroyed in a forked child, where the real driver crashes");
+            Some(call.machine.lock().misuse(call, &what, NOT_INITIALIZED))
         }
         Id::cuEventQuery
         | Id::cuEventSynchronize

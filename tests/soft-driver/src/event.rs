@@ -59,7 +59,8 @@ impl State {
         }
         let index = self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
-            return Err(CONTEXT_IS_DESTROYED);
+            let what = format!("event {handle:#x} {} (its context was)", self.epitaph(handle));
+            return Err(self.misuse(call, &what, CONTEXT_IS_DESTROYED));
         }
         self.usable(self.events[index].context)?;
         if self.events[index].shared.as_ref().is_some_and(|shared| shared.is_stale()) {

@@ -9,6 +9,7 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` whatever its arguments are. So does everything in `foreign.rs`.
 
 use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::sync::OnceLock;
 
 use crate::abi::*;
 use crate::arg::Arg;
@@ -377,8 +378,20 @@ static ADDRESSES: [[Address; OWN.len()]; crate::machine::SLOTS] = [
     addresses::<15>(),
 ];
 
+/// The addresses under which the shared library exports everything, in the order of [`EXPORTS`]: there a lookup gives
+/// the very address that the dynamic linker does.
+static EXPORTED: OnceLock<Vec<usize>> = OnceLock::new();
+
+pub(crate) fn exported_as(addresses: Vec<usize>) {
+    assert_eq!(addresses.len(), COUNT, "the shared library exports what the list says");
+    let _ = EXPORTED.set(addresses);
+}
+
 /// The C function `id` of the machine in `slot`.
 pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
+    if let Some(exported) = EXPORTED.get() {
+        return core::ptr::with_exposed_provenance_mut(exported[id]);
+    }
     let address = match id.checked_sub(OWN.len()) {
         None => ADDRESSES[slot][id],
         Some(foreign) => crate::foreign::ADDRESSES[foreign],

@@ -1,4 +1,4 @@
-//! What `fork` does to the machines of a process.
+//! What `fork` and the end of the process do to its machines.
 //!
 //! The locks are taken around the fork, so that the child never finds one held by a thread that it does not have. In
 //! the child every machine that was initialised answers from then on as the real driver does there.
@@ -37,9 +37,19 @@ mod unix {
         });
     }
 
+    /// From here on every call answers that the driver is gone. Handlers run in the reverse order of their registration:
+    /// what the program registered before it made its first driver finds none, what came later does.
+    extern "C" fn at_exit() {
+        for machine in &MACHINES {
+            machine.hooks.shut_down(true);
+        }
+    }
+
     pub(crate) fn watch() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
+            // SAFETY: the function is never unloaded, as below, and sets a flag in statics.
+            unsafe { libc::atexit(at_exit) };
             // SAFETY: the three functions are never unloaded: this crate is linked into the program, or into a library
             // that a driver's user never closes. What they do in the child is to set a flag and to release locks that
             // this very thread holds.

@@ -14,6 +14,8 @@ use crate::log::Log;
 
 /// The process was forked since the machine was initialised.
 pub(crate) const FORKED: u32 = 1;
+/// The program asked for the answers of a forked child.
+const PRETEND_FORKED: u32 = 128;
 /// A host function runs.
 const IN_HOST_FUNCTIONS: u32 = 2;
 /// Calls are logged.
@@ -84,6 +86,10 @@ impl Hooks {
         self.has(IN_HOST_FUNCTIONS)
     }
 
+    pub(crate) fn pretend_forked(&self, on: bool) {
+        self.set(PRETEND_FORKED, on);
+    }
+
     pub(crate) fn shut_down(&self, on: bool) {
         self.set(SHUT_DOWN, on);
     }
@@ -128,11 +134,12 @@ pub(crate) fn hooked(
 ) -> CUresult {
     let hooks = &call.machine.hooks;
     let began = Instant::now();
+    let words = words();
     if hooks.has(LATENCY) {
         delay(hooks.control().latency);
     }
     let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
-    let result = match special(call).or(verdict.instead) {
+    let result = match special(call, &words).or(verdict.instead) {
         Some(code) => code,
         None => {
             let code = body();
@@ -149,19 +156,19 @@ pub(crate) fn hooked(
         call.machine.pump_some();
     }
     if hooks.has(LOG) {
-        hooks.control().log.add(call, words(), result, began, verdict.injected());
+        hooks.control().log.add(call, words, result, began, verdict.injected());
     }
     result
 }
 
 /// What is answered in special times, whatever the call is for.
-fn special(call: &Call) -> Option<CUresult> {
+fn special(call: &Call, words: &Words) -> Option<CUresult> {
     let hooks = &call.machine.hooks;
     if hooks.has(SHUT_DOWN) {
         return Some(DEINITIALIZED);
     }
-    if hooks.has(FORKED)
-        && let Some(code) = entry::forked_answer(call)
+    if hooks.has(FORKED | PRETEND_FORKED)
+        && let Some(code) = entry::forked_answer(call, words)
     {
         return Some(code);
     }

@@ -268,7 +268,8 @@ impl State {
         self.misuse(call, &what, code)
     }
 
-    fn epitaph(&self, handle: u64) -> String {
+    /// What became of a handle.
+    pub(crate) fn epitaph(&self, handle: u64) -> String {
         match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
             Some(Tombstone { call, number, thread, .. }) => {
                 format!(

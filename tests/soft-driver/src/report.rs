@@ -76,7 +76,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         retains: state.live_retains(),
         contexts: state.live_created_contexts(),
         streams: state.live_streams(),
-        events: state.events.len(),
+        events: state.events.iter().filter(|(_, event)| !event.orphan).count(),
         ipc_slots: state.live_ipc_slots(),
         captures: state.live_captures(),
         graphs: state.graphs.len(),
@@ -95,7 +95,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     };
     name("context", which(&state.contexts, |context| context.alive && !context.is_primary()));
     name("stream", which(&state.streams, |stream| stream.created && !stream.destroyed));
-    name("event", which(&state.events, |_| true));
+    name("event", which(&state.events, |event| !event.orphan));
     name("graph", which(&state.graphs, |_| true));
     name("executable graph", which(&state.execs, |_| true));
     (live, text)

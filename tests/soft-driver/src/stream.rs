@@ -263,8 +263,9 @@ pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg,
     }
     if state.events[event].shared.is_some() && state.events[event].context != state.streams[stream].context {
         // Measured: plain events cross contexts, the real driver crashes on these.
-        let what = "a stream waits for an interprocess event of another context";
-        return Err(state.misuse(call, what, INVALID_HANDLE));
+        let handle = state.events.handle(event);
+        let what = format!("a stream waits for the interprocess event {handle:#x} of another context");
+        return Err(state.misuse(call, &what, INVALID_HANDLE));
     }
     state.wait_for(call.machine, stream, event);
     Ok(())

@@ -33,7 +33,8 @@ fn in_child(f: impl FnOnce() -> i32) -> Result<i32, i32> {
 
 #[test]
 fn the_answers_in_a_forked_child() {
-    let raw = Raw::new();
+    // The child's misuse ends it, as by default.
+    let raw = Raw::with_default_misuse();
     let (event, stream) = (raw.event(0), raw.stream(0));
     raw.record(event, stream);
     raw.host(stream, || {});
@@ -67,6 +68,26 @@ fn the_answers_in_a_forked_child() {
     latch.release();
     raw.sync(stream);
     assert_eq!(raw.query(event), OK);
+}
+
+#[test]
+fn the_same_answers_without_a_fork() {
+    let raw = Raw::new();
+    let (event, stream) = (raw.event(0), raw.stream(0));
+    let latch = raw.latch(stream);
+    raw.record(event, stream);
+    raw.soft.pretend_forked(true);
+    let mut count = 0;
+    unsafe {
+        assert_eq!((raw.cuDeviceGetCount)(&mut count).0, NOT_INITIALIZED);
+        assert_eq!((raw.cuEventQuery)(event).0, OK);
+        assert_eq!((raw.cuStreamDestroy_v2)(stream).0, NOT_INITIALIZED);
+    }
+    assert_eq!(raw.soft.misuses().len(), 1);
+    raw.soft.pretend_forked(false);
+    assert_eq!(raw.query(event), NOT_READY);
+    latch.release();
+    raw.sync(stream);
 }
 
 #[test]

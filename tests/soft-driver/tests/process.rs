@@ -113,6 +113,7 @@ fn destroying_a_context_that_is_current_elsewhere() {
         assert_eq!(unsafe { (raw.cuCtxSetCurrent)(context) }.0, OK, "measured");
     });
     assert_eq!(raw.query(event), DESTROYED);
+    assert!(raw.soft.misuses()[0].contains("was destroyed by cuCtxDestroy_v2"));
 }
 
 type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut c_void, i32, u64, *mut u32) -> u32;

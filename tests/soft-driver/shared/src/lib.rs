@@ -19,7 +19,7 @@ macro_rules! function {
         /// The arguments are what the driver's C declaration says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-            start_shared_library();
+            start_shared_library(addresses);
             // SAFETY: the same arguments, for which the caller answers.
             unsafe { functions::$name::<0>($($argument),*) }
         }
@@ -39,6 +39,19 @@ macro_rules! export {
             function!($absent ());
             $(function!($absent_twin ());)?
         )*
+
+        fn own_addresses() -> Vec<usize> {
+            vec![
+                $(
+                    $name as *const () as usize,
+                    $($twin as *const () as usize,)?
+                )*
+                $(
+                    $absent as *const () as usize,
+                    $($absent_twin as *const () as usize,)?
+                )*
+            ]
+        }
     };
 }
 
@@ -50,11 +63,15 @@ macro_rules! export_foreign {
             /// There is nothing that a caller could do wrong.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name() -> CUresult {
-                start_shared_library();
+                start_shared_library(addresses);
                 // SAFETY: it looks at nothing.
                 unsafe { foreign::functions::$name() }
             }
         )*
+
+        fn foreign_addresses() -> Vec<usize> {
+            vec![$($name as *const () as usize,)*]
+        }
     };
 }
 
@@ -65,8 +82,16 @@ macro_rules! export_foreign {
 /// `command` is a C string, and `answer` NULL or a place for `room` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_control(command: *const c_char, answer: *mut c_char, room: usize) -> c_int {
+    start_shared_library(addresses);
     // SAFETY: the caller's promise is the same.
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
+}
+
+/// Where everything is exported, in the order of the list.
+fn addresses() -> Vec<usize> {
+    let mut all = own_addresses();
+    all.extend(foreign_addresses());
+    all
 }
 
 for_each_export!(export);

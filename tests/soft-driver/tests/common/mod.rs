@@ -50,8 +50,16 @@ impl Deref for Raw {
 impl Raw {
     /// Not initialised.
     pub fn bare(builder: Builder) -> Self {
-        let soft = builder.on_misuse(OnMisuse::Error).build();
+        Self::of(builder.on_misuse(OnMisuse::Error).build())
+    }
+
+    fn of(soft: SoftDriver) -> Self {
         Self { symbols: *soft.driver().symbols(), soft }
+    }
+
+    /// As `new`, and misuse ends the process.
+    pub fn with_default_misuse() -> Self {
+        Self::of(SoftDriver::new()).started()
     }
 
     /// Initialised, with the first device's primary context current in this thread.
@@ -60,11 +68,14 @@ impl Raw {
     }
 
     pub fn with(builder: Builder) -> Self {
-        let raw = Self::bare(builder);
-        assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
-        let context = raw.retain(0);
-        raw.set_current(context);
-        raw
+        Self::bare(builder).started()
+    }
+
+    fn started(self) -> Self {
+        assert_eq!(unsafe { (self.cuInit)(0) }.0, OK);
+        let context = self.retain(0);
+        self.set_current(context);
+        self
     }
 
     pub fn retain(&self, device: i32) -> CUcontext {

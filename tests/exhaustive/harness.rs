@@ -1,0 +1,326 @@
+//! One run of a scenario with one fault, and what must hold after it.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cuda_events::sys::{CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function};
+use cuda_events::{Driver, Error, IpcEventDescriptor, Result};
+use cuda_soft_driver::{CallRecord, Fault, Live, SoftDriver};
+
+use crate::scenarios::{Run, Scenario};
+
+/// How the N-th call fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// That call, instead of doing its work.
+    Once,
+    /// That call and all from then on, instead of their work.
+    FromThenOn,
+    /// That call, after its work: what a driver does that answers with the error of work from before.
+    AfterTheWork,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    pub nth: u64,
+    pub code: CUresult,
+    pub mode: Mode,
+}
+
+/// What was seen of a run.
+pub struct Seen {
+    pub struck: bool,
+    /// The entry points that were called, in order.
+    pub called: Vec<Function>,
+    pub unsupported: Vec<Error>,
+    pub result: Option<Result<()>>,
+}
+
+/// The calls whose failure a destructor swallows.
+const DESTROYS: &[Function] = &[
+    Function::cuEventDestroy_v2,
+    Function::cuStreamDestroy_v2,
+    Function::cuGraphDestroy,
+    Function::cuGraphExecDestroy,
+    Function::cuDevicePrimaryCtxRelease_v2,
+];
+
+/// The calls that do not both work and fail on any driver: a handle that nobody was given, a mode that was changed.
+fn all_or_nothing(function: Function) -> bool {
+    let name = function.name();
+    name.contains("Create")
+        || name.contains("Capture")
+        || name.contains("Instantiate")
+        || matches!(
+            function,
+            Function::cuDevicePrimaryCtxRetain | Function::cuCtxPushCurrent_v2 | Function::cuIpcOpenEventHandle
+        )
+}
+
+pub fn function(record: &CallRecord) -> Option<Function> {
+    let name = record.function.strip_suffix("_ptsz").unwrap_or(record.function);
+    ENTRY_POINTS.iter().map(|entry| entry.function).find(|function| function.name() == name)
+}
+
+/// The calling thread and its contexts, as they are before a run and must be after it.
+struct Surroundings {
+    driver: Driver,
+    below: [CUcontext; 2],
+    memory: CUdeviceptr,
+    /// Whether the two contexts are on the thread's stack.
+    stacked: bool,
+}
+
+#[track_caller]
+fn raw(code: CUresult) {
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "the harness's own call failed with {code}");
+}
+
+impl Surroundings {
+    fn set_up(driver: Driver, stacked: bool) -> Self {
+        let symbols = driver.symbols();
+        let (mut primary, mut below, mut memory) = (null_mut(), [null_mut(); 2], 0);
+        // SAFETY: places for what is given; the flags and the device exist.
+        unsafe {
+            raw((symbols.cuInit)(0));
+            // So that the context outlives whatever the run leaves behind.
+            raw((symbols.cuDevicePrimaryCtxRetain)(&mut primary, 0));
+            raw((symbols.cuCtxPushCurrent_v2)(primary));
+            raw((symbols.cuMemAlloc_v2)(&mut memory, 64));
+            raw((symbols.cuMemsetD32Async)(memory, 0, 16, null_mut()));
+            raw((symbols.cuCtxSynchronize)());
+            raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
+            for context in &mut below {
+                raw((symbols.cuCtxCreate_v2)(context, 0, 0));
+            }
+            if !stacked {
+                raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
+                raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
+            }
+        }
+        Self { driver, below, memory, stacked }
+    }
+
+    /// Takes off what is on the stack, from the top.
+    fn stack(&self) -> Vec<CUcontext> {
+        let mut stack = Vec::new();
+        let mut top = null_mut();
+        // SAFETY: a place for the handle.
+        while unsafe { (self.driver.symbols().cuCtxPopCurrent_v2)(&mut top) } == CUresult::CUDA_SUCCESS {
+            stack.push(top);
+        }
+        stack
+    }
+
+    fn expected_stack(&self) -> Vec<CUcontext> {
+        if self.stacked { vec![self.below[1], self.below[0]] } else { Vec::new() }
+    }
+
+    /// The thread's capture mode, which is as it was at the start afterwards.
+    fn capture_mode(&self) -> CUstreamCaptureMode {
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+        // SAFETY: a place with a mode.
+        raw(unsafe { (self.driver.symbols().cuThreadExchangeStreamCaptureMode)(&mut mode) });
+        mode
+    }
+
+    fn tear_down(self) {
+        let symbols = self.driver.symbols();
+        // SAFETY: what `set_up` made, given back once.
+        unsafe {
+            for context in self.below {
+                raw((symbols.cuCtxDestroy_v2)(context));
+            }
+            raw((symbols.cuCtxPushCurrent_v2)(self.primary()));
+            raw((symbols.cuMemFree_v2)(self.memory));
+            raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
+            raw((symbols.cuDevicePrimaryCtxRelease_v2)(0));
+            raw((symbols.cuDevicePrimaryCtxRelease_v2)(0));
+        }
+    }
+
+    /// The primary context, retained once more.
+    fn primary(&self) -> CUcontext {
+        let mut primary = null_mut();
+        // SAFETY: a place for the handle.
+        raw(unsafe { (self.driver.symbols().cuDevicePrimaryCtxRetain)(&mut primary, 0) });
+        primary
+    }
+}
+
+/// Runs a scenario on a driver, with a fault or without, and checks what must hold afterwards.
+///
+/// # Errors
+///
+/// What did not hold.
+pub fn attempt(
+    soft: &SoftDriver,
+    driver: Driver,
+    scenario: &Scenario,
+    stacked: bool,
+    import: IpcEventDescriptor,
+    failure: Option<Failure>,
+) -> Result<Seen, String> {
+    let surroundings = Surroundings::set_up(driver, stacked);
+    let before = (soft.live(), soft.injected(), soft.misuses().len());
+    soft.clear_log();
+    if let Some(Failure { nth, code, mode }) = failure {
+        let thread = std::thread::current();
+        let fault = Fault::on("*").in_thread(thread.name().expect("a named thread")).nth(nth).answer(code);
+        soft.inject(match mode {
+            Mode::Once => fault.once(),
+            Mode::FromThenOn => fault.from_then_on(),
+            Mode::AfterTheWork => fault.once().after_the_work(),
+        });
+    }
+    let run = Run {
+        driver,
+        foreign: surroundings.below[0],
+        memory: surroundings.memory,
+        import,
+        token: Arc::new(()),
+        refusals: RefCell::default(),
+        unsupported: RefCell::default(),
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| (scenario.run)(&run)));
+    soft.clear_faults();
+    let log = soft.log();
+    let struck = soft.injected() > before.1;
+    let first = log.iter().find(|record| record.injected);
+    if let (Some(first), Some(Mode::AfterTheWork)) = (first, failure.map(|failure| failure.mode))
+        && function(first).is_none_or(all_or_nothing)
+    {
+        // No driver does that, and what it leaves behind nobody can know.
+        surroundings.stack();
+        return Ok(Seen { struck, called: Vec::new(), unsupported: Vec::new(), result: None });
+    }
+    let result = result.map_err(|_| "it panicked")?;
+    if let (Some(first), Some(failure)) = (first, failure) {
+        told(scenario, &run, failure, first, &log, &result)?;
+    } else if let Err(error) = &result {
+        return Err(format!("without a fault it failed: {error}"));
+    }
+
+    let undone = |record: &&CallRecord| {
+        record.injected && failure.is_some_and(|failure| failure.mode != Mode::AfterTheWork)
+            && function(record).is_some()
+    };
+    let undone: Vec<&CallRecord> = log.iter().filter(undone).collect();
+    // What a pop that failed has left on the stack; a single failure must not.
+    for _ in undone.iter().filter(|record| record.function == "cuCtxPopCurrent_v2") {
+        if failure.is_some_and(|failure| failure.mode == Mode::FromThenOn) {
+            // SAFETY: the popped handle is not wanted.
+            raw(unsafe { (driver.symbols().cuCtxPopCurrent_v2)(null_mut()) });
+        }
+    }
+    let (stack, expected) = (surroundings.stack(), surroundings.expected_stack());
+    if stack != expected {
+        return Err(format!("the thread's context stack is {stack:?}, and was {expected:?}"));
+    }
+    let mode = surroundings.capture_mode();
+    let exchange = |record: &&CallRecord| function(record) == Some(Function::cuThreadExchangeStreamCaptureMode);
+    if mode != CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL && !undone.iter().any(exchange) {
+        return Err(format!("the thread's capture mode is {mode:?}"));
+    }
+    // A destroying call that was kept from its work leaves exactly what it was for: making it now must succeed, and leave
+    // nothing.
+    for record in &undone {
+        redo(driver, record)?;
+    }
+    settle(soft, &run, before.0)?;
+    let misuses = soft.misuses();
+    if misuses.len() > before.2 {
+        return Err(format!("misuse: {misuses:?}"));
+    }
+    surroundings.tear_down();
+    let unsupported = run.unsupported.take();
+    Ok(Seen { struck, called: log.iter().filter_map(function).collect(), unsupported, result: Some(result) })
+}
+
+/// Whether the first failure was told as it should be.
+fn told(
+    scenario: &Scenario,
+    run: &Run,
+    failure: Failure,
+    first: &CallRecord,
+    log: &[CallRecord],
+    result: &Result<()>,
+) -> Result<(), String> {
+    let Some(failed) = function(first) else { return Err(format!("an unknown function was called: {first}")) };
+    let names = |error: &Error, function: Function| error.function() == Some(function) && error.code() == Some(failure.code);
+    if let Err(error) = result {
+        let text = error.to_string();
+        // The typed causes are about what is wrong and not about the call, which is in the value.
+        if let Error::Driver { function, code } = error
+            && !(text.contains(function.name()) && text.contains(&code.0.to_string()))
+        {
+            return Err(format!("the text does not name the call and the code: {text}"));
+        }
+        if names(error, failed) {
+            return Ok(());
+        }
+    }
+    // A driver that is not initialised after `cuInit` is one in a forked child; the error has no room for a code.
+    if failed == Function::cuInit
+        && failure.code == CUresult::CUDA_ERROR_NOT_INITIALIZED
+        && *result == Err(Error::ForkedChild { function: Function::cuInit })
+    {
+        return Ok(());
+    }
+    // The scenario was told, and took it for what a healthy driver answers there.
+    if run.refusals.borrow().iter().any(|error| names(error, failed)) {
+        return Ok(());
+    }
+    let not_ready = failure.code == CUresult::CUDA_ERROR_NOT_READY
+        && matches!(failed, Function::cuEventQuery | Function::cuStreamQuery);
+    let destroyed = DESTROYS.contains(&failed) && !scenario.closes.contains(&failed);
+    if not_ready || destroyed || scenario.silent.contains(&failed) {
+        return match result {
+            Ok(()) => Ok(()),
+            // A later one that failed.
+            Err(error) if log.iter().any(|record| record.injected && function(record).is_some_and(|f| names(error, f))) => Ok(()),
+            Err(error) => Err(format!("{first} led to another error: {error}")),
+        };
+    }
+    match result {
+        Ok(()) => Err(format!("nothing was told of {first}")),
+        Err(error) => Err(format!("{first} was told as {error:?}")),
+    }
+}
+
+/// Makes a destroying call that was kept from its work.
+fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
+    let symbols = driver.symbols();
+    let Some(&handle) = record.arguments.first() else { return Ok(()) };
+    let address = std::ptr::without_provenance_mut::<()>(handle as usize);
+    // SAFETY: the handle that the library gave up with that call, so that nobody else has it.
+    let code = unsafe {
+        match function(record) {
+            Some(Function::cuEventDestroy_v2) => (symbols.cuEventDestroy_v2)(address.cast()),
+            Some(Function::cuStreamDestroy_v2) => (symbols.cuStreamDestroy_v2)(address.cast()),
+            Some(Function::cuGraphDestroy) => (symbols.cuGraphDestroy)(address.cast()),
+            Some(Function::cuGraphExecDestroy) => (symbols.cuGraphExecDestroy)(address.cast()),
+            Some(Function::cuDevicePrimaryCtxRelease_v2) => (symbols.cuDevicePrimaryCtxRelease_v2)(handle as i32),
+            _ => return Ok(()),
+        }
+    };
+    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{record}, made again, answers {code}")) }
+}
+
+/// Waits until what others had of the run is given back: the poller's event, the driver's host functions.
+fn settle(soft: &SoftDriver, run: &Run, before: Live) -> Result<(), String> {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let (live, closures) = (soft.live(), Arc::strong_count(&run.token) - 1);
+        if live == before && closures == 0 {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(format!("{closures} closures are kept; before it were {before}, now {}", soft.leak_report()));
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,171 @@
+//! Every driver call of every scenario fails once, with every code, and once together with all calls behind it.
+//!
+//! After each run: no panic and no abort, the error names the call and has its code, nothing is leaked and nothing
+//! destroyed twice, and the thread is as it was. This runs on the software driver in this process whatever the other tests
+//! run on: no other one fails on command.
+
+#[path = "../common/child.rs"]
+#[allow(dead_code)]
+mod child;
+mod harness;
+mod loading;
+mod methods;
+mod poller;
+mod scenarios;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use child::Child;
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, LoadOptions, Stream, StreamOptions};
+use cuda_soft_driver::{OnMisuse, SoftDriver};
+use harness::{Failure, Mode, attempt};
+use scenarios::{SCENARIOS, Scenario};
+
+/// What a driver can plausibly answer, and one code that nobody knows.
+const CODES: &[CUresult] = &[
+    CUresult::CUDA_ERROR_INVALID_VALUE,
+    CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+    CUresult::CUDA_ERROR_NOT_INITIALIZED,
+    CUresult::CUDA_ERROR_DEINITIALIZED,
+    CUresult::CUDA_ERROR_INVALID_DEVICE,
+    CUresult::CUDA_ERROR_INVALID_CONTEXT,
+    CUresult::CUDA_ERROR_INVALID_HANDLE,
+    CUresult::CUDA_ERROR_NOT_READY,
+    CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    CUresult::CUDA_ERROR_NOT_SUPPORTED,
+    CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+    CUresult(4242),
+];
+
+/// On what the scenarios run.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    version: (u32, u32),
+    /// Whether the thread has contexts on its stack.
+    stacked: bool,
+    per_thread: bool,
+}
+
+const PLANS: &[Plan] = &[
+    Plan { version: (13, 0), stacked: false, per_thread: false },
+    Plan { version: (13, 0), stacked: true, per_thread: false },
+    Plan { version: (12, 4), stacked: true, per_thread: true },
+    Plan { version: (11, 4), stacked: false, per_thread: true },
+    Plan { version: (11, 0), stacked: true, per_thread: false },
+];
+
+/// More calls than any scenario makes.
+const MANY: usize = 4096;
+
+pub fn soft_driver(version: (u32, u32)) -> SoftDriver {
+    SoftDriver::builder().version(version.0, version.1).devices(2).on_misuse(OnMisuse::Error).log(MANY).build()
+}
+
+/// Not a test: the process whose event the others open.
+#[test]
+#[ignore = "the tests start it as the other process"]
+fn exporter() {
+    assert!(child::role().is_some(), "this is no test of its own");
+    let soft = SoftDriver::builder().devices(2).build();
+    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
+    event.record(&stream).expect("a record");
+    event.synchronize().expect("nothing holds the stream");
+    child::say(&event.ipc_descriptor().expect("a descriptor").to_string());
+    child::hear();
+}
+
+pub fn start_exporter() -> (Child, IpcEventDescriptor) {
+    let mut child = Child::start_with("exporter", "exporter", |command| {
+        command.arg("--ignored");
+    });
+    let descriptor = child.receive().parse().expect("a descriptor");
+    (child, descriptor)
+}
+
+/// What all runs together have done.
+#[derive(Default)]
+struct Total {
+    called: BTreeSet<Function>,
+    /// Injected runs by scenario.
+    runs: BTreeMap<&'static str, u64>,
+}
+
+/// Runs one scenario until no call is left to fail, with every code and mode.
+fn exhaust(
+    plan: Plan,
+    scenario: &Scenario,
+    import: IpcEventDescriptor,
+    total: &Mutex<Total>,
+) -> Result<(), String> {
+    let once = |failure: Option<Failure>| {
+        let soft = soft_driver(plan.version);
+        let options = LoadOptions::new().per_thread_default_stream(plan.per_thread);
+        let driver = soft.try_driver(&options).expect("the software driver resolves");
+        attempt(&soft, driver, scenario, plan.stacked, import, failure).map_err(|what| {
+            let log: Vec<String> = soft.log().iter().map(|record| format!("\n  {record}")).collect();
+            format!("{} on {plan:?} with {failure:?}: {what}\nthe calls:{}", scenario.name, log.concat())
+        })
+    };
+    let called = once(None)?.called;
+    total.lock().expect("no test panics with it").called.extend(called);
+    let mut runs = 0;
+    for mode in [Mode::Once, Mode::FromThenOn, Mode::AfterTheWork] {
+        for &code in CODES {
+            for nth in 1.. {
+                assert!(nth < MANY as u64, "{} does not end", scenario.name);
+                if !once(Some(Failure { nth, code, mode }))?.struck {
+                    break;
+                }
+                runs += 1;
+            }
+        }
+    }
+    *total.lock().expect("no test panics with it").runs.entry(scenario.name).or_default() += runs;
+    Ok(())
+}
+
+#[test]
+fn every_call_of_every_scenario_fails() {
+    let started = Instant::now();
+    let (child, import) = start_exporter();
+    let only = std::env::var("CUDA_EVENTS_TEST_SCENARIO").ok();
+    let work: Vec<(Plan, &Scenario)> = SCENARIOS
+        .iter()
+        .filter(|scenario| only.as_ref().is_none_or(|only| only == scenario.name))
+        .flat_map(|scenario| PLANS.iter().map(move |plan| (*plan, scenario)))
+        .collect();
+    let (next, total) = (AtomicUsize::new(0), Mutex::new(Total::default()));
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for name in ["exhaustive-1", "exhaustive-2"] {
+            let worker = || {
+                while let Some((plan, scenario)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(what) = exhaust(*plan, scenario, import, &total) {
+                        failures.lock().expect("nothing panics with it").push(what);
+                    }
+                }
+            };
+            std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, worker).expect("a thread");
+        }
+    });
+    let failures = failures.into_inner().expect("all workers have ended");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let total = total.into_inner().expect("all workers have ended");
+    for (name, runs) in &total.runs {
+        println!("{runs:6} injected runs of {name}");
+    }
+    let sum: u64 = total.runs.values().sum();
+    println!("{sum:6} injected runs of {} scenarios in {:.1?}", total.runs.len(), started.elapsed());
+    if only.is_none() {
+        methods::assert_all_reached(&total.called);
+        assert!(sum > 10_000, "{sum} injected runs");
+    }
+    drop(child);
+}
