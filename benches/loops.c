@@ -28,6 +28,7 @@ struct calls {
     int (*stream_synchronize)(handle stream);
     int (*export_event)(struct ipc_handle *out, handle event);
     int (*import_event)(handle *event, struct ipc_handle in);
+    int (*get_current)(handle *context);
 };
 
 /* In the order of `Handles` in src/rig.rs. */
@@ -54,6 +55,26 @@ uint64_t c_record_timing(const struct handles *h, uint64_t n) {
     handle event = h->end, stream = h->stream;
     for (; n != 0; n--) {
         if (calls->record(event, stream) != 0)
+            break;
+    }
+    return n;
+}
+
+uint64_t c_record_shared(const struct handles *h, uint64_t n) {
+    const struct calls *calls = h->calls;
+    handle event = h->shared, stream = h->stream;
+    for (; n != 0; n--) {
+        if (calls->record(event, stream) != 0)
+            break;
+    }
+    return n;
+}
+
+uint64_t c_get_current(const struct handles *h, uint64_t n) {
+    const struct calls *calls = h->calls;
+    for (; n != 0; n--) {
+        handle context;
+        if (calls->get_current(&context) != 0)
             break;
     }
     return n;

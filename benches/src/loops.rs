@@ -40,6 +40,7 @@ macro_rules! loops {
 loops! {
     safe_record: |rig| let event = &rig.event; let stream = &rig.stream; event.record(stream);
     safe_record_timing: |rig| let event = &rig.end; let stream = &rig.stream; event.record(stream);
+    safe_record_shared: |rig| let event = &rig.shared; let stream = &rig.stream; event.record(stream);
     safe_record_default: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
     safe_query: |rig| let event = &rig.event; pending(event.query());
     safe_synchronize: |rig| let event = &rig.event; event.synchronize();
@@ -214,7 +215,7 @@ macro_rules! c_loops {
 }
 
 c_loops! {
-    c_record c_record_timing c_record_default c_query c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
+    c_record c_record_timing c_record_shared c_record_default c_get_current c_query c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
     c_create_drop c_record_event c_wait_stream c_export c_import_close
 }
 
@@ -271,6 +272,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("stream synchronize, idle":
         c_stream_synchronize safe_stream_synchronize raw_stream_synchronize cudarc_stream_synchronize),
     operation!("record, timing": c_record_timing safe_record_timing cudarc_record_timing),
+    operation!("record, interprocess": c_record_shared safe_record_shared),
     operation!("create + drop": c_create_drop safe_create_drop raw_create_drop cudarc_create_drop),
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
@@ -282,6 +284,8 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("create + drop, not current": c_create_drop safe_create_drop_elsewhere(elsewhere)),
     operation!("record, default stream, not current":
         c_record_default safe_record_default_elsewhere(elsewhere)),
+    // What creation and default streams cannot do without.
+    operation!("ask for the current context": c_get_current),
 ];
 
 /// Makes every loop once, for callgrind to count, and says which they are.

@@ -12,7 +12,7 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
 /// The function pointers for C, in the order of `struct calls` in loops.c.
 #[repr(C)]
-pub struct Calls([*mut c_void; 11]);
+pub struct Calls([*mut c_void; 12]);
 
 impl Calls {
     fn new(symbols: &Symbols) -> Self {
@@ -33,6 +33,7 @@ impl Calls {
             cuStreamSynchronize,
             cuIpcGetEventHandle,
             cuIpcOpenEventHandle,
+            cuCtxGetCurrent,
         ];
         Self(functions.map(|function| symbols.address(function)))
     }

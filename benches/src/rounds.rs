@@ -36,24 +36,27 @@ pub fn rounded(value: f64) -> f64 {
 
 /// Times every operation of every implementation, in turns.
 pub fn measure(rig: &Rig, rounds: usize, mut report: impl FnMut(Value)) {
-    let batches: Vec<u64> = OPERATIONS.iter().map(|operation| batch(rig, operation)).collect();
+    let batches: Vec<Vec<u64>> = OPERATIONS
+        .iter()
+        .map(|operation| (0..operation.loops.len()).map(|index| batch(rig, operation, index)).collect())
+        .collect();
     // By operation, implementation and round.
     let mut samples: Vec<Vec<Vec<f64>>> =
         OPERATIONS.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
     for round in 0..rounds {
-        for (operation, (batch, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut samples)) {
+        for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut samples)) {
             let count = operation.loops.len();
             for turn in 0..count {
                 // Another one is first in each round.
                 let index = (turn + round) % count;
-                let nanoseconds = time(rig, operation, index, *batch);
+                let nanoseconds = time(rig, operation, index, batches[index]);
                 samples[index].push(nanoseconds);
             }
         }
     }
-    for (operation, (batch, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&samples)) {
+    for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&samples)) {
         let c = &samples[0];
-        for (timed, own) in operation.loops.iter().zip(samples) {
+        for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {
             let pairs = || own.iter().zip(c);
             report(json!({
                 "kind": "time",
@@ -80,13 +83,9 @@ fn time(rig: &Rig, operation: &Operation, index: usize, batch: u64) -> f64 {
 }
 
 /// How many calls make a batch.
-fn batch(rig: &Rig, operation: &Operation) -> u64 {
+fn batch(rig: &Rig, operation: &Operation, index: usize) -> u64 {
     // The first calls warm up.
-    time(rig, operation, 0, 64);
-    let nanoseconds = time(rig, operation, 0, 64);
-    let calls = BATCH.as_secs_f64() * 1e9 / nanoseconds;
-    for index in 0..operation.loops.len() {
-        time(rig, operation, index, 64);
-    }
-    (calls as u64).clamp(16, 200_000)
+    time(rig, operation, index, 64);
+    let nanoseconds = time(rig, operation, index, 64);
+    ((BATCH.as_secs_f64() * 1e9 / nanoseconds) as u64).clamp(16, 200_000)
 }

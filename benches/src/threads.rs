@@ -7,7 +7,7 @@ use cuda_events::{Context, EventFlags, EventPool, IpcEventDescriptor};
 use cudarc::driver::CudaContext;
 use serde_json::{Value, json};
 
-use crate::loops::{OPERATIONS, Operation};
+use crate::loops::{OPERATIONS, Operation, Timed};
 use crate::rig::Rig;
 use crate::rounds::spread;
 
@@ -39,10 +39,13 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize, report
                 scope.spawn(|| {
                     let mut rig = Rig::new(context, peer, IpcEventDescriptor::from_raw([0; 64], false));
                     rig.pool = pool.clone();
-                    let batches: Vec<u64> = operations.iter().map(|operation| batch(&rig, operation)).collect();
+                    let batches: Vec<Vec<u64>> = operations
+                        .iter()
+                        .map(|operation| operation.loops.iter().map(|timed| batch(&rig, timed)).collect())
+                        .collect();
                     for round in 0..=rounds {
-                        for (operation, (batch, costs)) in operations.iter().zip(batches.iter().zip(&costs)) {
-                            for (timed, costs) in operation.loops.iter().zip(costs) {
+                        for (operation, (batches, costs)) in operations.iter().zip(batches.iter().zip(&costs)) {
+                            for (timed, (batch, costs)) in operation.loops.iter().zip(batches.iter().zip(costs)) {
                                 if timed.implementation() == "raw" {
                                     // It is what C is.
                                     continue;
@@ -84,11 +87,10 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize, report
     }
 }
 
-fn batch(rig: &Rig, operation: &Operation) -> u64 {
-    let run = operation.loops[0].run;
-    run(rig, 64);
+fn batch(rig: &Rig, timed: &Timed) -> u64 {
+    (timed.run)(rig, 64);
     let started = Instant::now();
-    run(rig, 256);
+    (timed.run)(rig, 256);
     let each = started.elapsed().as_secs_f64() / 256.0;
     rig.settle();
     ((BATCH.as_secs_f64() / each) as u64).clamp(64, 500_000)

@@ -1,0 +1,97 @@
+//! One side of an interprocess event, for a program in another language on the other side: it does what it is told in
+//! lines on standard input, and answers each with a line. `tests/interop/peers.py` speaks with it.
+//!
+//! The handles that go over the lines are the driver's 64 bytes in hexadecimal, which PyTorch
+//! (`torch.cuda.Event.ipc_handle`, `from_ipc_handle`) and cuda.core give and take.
+//!
+//! | line | answer |
+//! | --- | --- |
+//! | `export` | `handle HEX`: an event recorded behind work that is held |
+//! | `release` | `released`: the held work ends |
+//! | `import HEX` | `imported` |
+//! | `query` | `true` or `false`: whether the imported event is done |
+//! | `wait` | `queued`: a stream waits for the imported event, and an own event is recorded behind that |
+//! | `check` | `true` or `false`: whether the own event is done |
+//! | `finish` | `true`, or `false` after 20 seconds: waits for the own event |
+//! | `quit` | none |
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use cuda_events::{Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions};
+
+#[derive(Default)]
+struct Peer {
+    exported: Option<Event>,
+    imported: Option<Event>,
+    own: Option<Event>,
+    latch: Option<Sender<()>>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let driver = match arguments.next() {
+        Some(path) => Driver::load_from(path)?,
+        None => Driver::load()?,
+    };
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    let (held, waiting) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    let mut peer = Peer::default();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let (command, argument) = line.split_once(' ').unwrap_or((&line, ""));
+        let answer = match command {
+            "export" => peer.export(&context, &held)?,
+            "release" => {
+                peer.latch.take().ok_or("nothing is held")?.send(())?;
+                "released".to_owned()
+            }
+            "import" => {
+                let descriptor = IpcEventDescriptor::from_raw(from_hex(argument)?, false);
+                // SAFETY: the program on the other side keeps its event until this one is told to quit.
+                peer.imported = Some(unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?);
+                "imported".to_owned()
+            }
+            "query" => peer.imported.as_ref().ok_or("nothing is imported")?.query()?.to_string(),
+            "wait" => {
+                waiting.wait_event(peer.imported.as_ref().ok_or("nothing is imported")?)?;
+                peer.own = Some(waiting.record_event(EventFlags::empty())?);
+                "queued".to_owned()
+            }
+            "check" => peer.own.as_ref().ok_or("nothing waits")?.query()?.to_string(),
+            "finish" => {
+                let own = peer.own.as_ref().ok_or("nothing waits")?;
+                own.synchronize_timeout(Duration::from_secs(20))?.to_string()
+            }
+            "quit" => break,
+            other => return Err(format!("there is no command {other:?}").into()),
+        };
+        println!("{answer}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+impl Peer {
+    fn export(&mut self, context: &Context, held: &Stream) -> Result<String, Box<dyn Error>> {
+        let (release, released) = channel();
+        held.launch_host_function(move || {
+            // Ends when the other side says so, or when this process does.
+            let _ = released.recv();
+        })?;
+        self.latch = Some(release);
+        let event = Event::new(context, EventFlags::INTERPROCESS)?;
+        event.record(held)?;
+        let handle = event.ipc_descriptor()?.to_raw();
+        self.exported = Some(event);
+        Ok(format!("handle {}", handle.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+    }
+}
+
+fn from_hex(text: &str) -> Result<[u8; 64], Box<dyn Error>> {
+    let digits = text.as_bytes().chunks(2);
+    let bytes: Result<Vec<u8>, _> = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16)).collect();
+    bytes?.try_into().map_err(|_| "a handle has 64 bytes".into())
+}
