@@ -10,13 +10,14 @@ use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
 use crate::fork;
 use crate::pool::PooledEvent;
 use crate::stream::BorrowedStream;
-use crate::sys::{CUresult, CUstreamCaptureMode, Function};
+use crate::sys::Function;
 
 /// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
 const PAUSE: Duration = Duration::from_micros(40);
@@ -147,7 +148,12 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
         if let Some(result) = &watch.result {
             return Poll::Ready(result.clone());
         }
-        if !self.registered && watch.settle(|event| relaxed(event, BorrowedEvent::query)) {
+        let ask = |event: &BorrowedEvent| {
+            // Else the query would invalidate another thread's capture.
+            let _relaxed = ThreadCaptureMode::exchange(self.entry.driver, CaptureMode::Relaxed);
+            event.query()
+        };
+        if !self.registered && watch.settle(ask) {
             return watch.result.clone().map_or(Poll::Pending, Poll::Ready);
         }
         match &mut watch.waker {
@@ -265,8 +271,8 @@ fn poll_for_ever() {
         for entry in pending.iter().skip(before) {
             let driver = entry.driver();
             if !drivers.contains(&driver) {
-                // From now on this thread's queries leave other threads' captures alone.
-                exchange_capture_mode(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+                // From now on this thread's queries leave other threads' captures alone. It is never set back.
+                core::mem::forget(ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed));
                 drivers.push(driver);
             }
         }
@@ -300,22 +306,3 @@ fn sleep_precisely() {
 
 #[cfg(not(target_os = "linux"))]
 fn sleep_precisely() {}
-
-/// Makes a call that must not invalidate a capture of another thread, which a query of any event else does.
-fn relaxed<T>(event: &BorrowedEvent, call: impl FnOnce(&BorrowedEvent) -> T) -> T {
-    let driver = event.context().driver();
-    let before = exchange_capture_mode(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
-    let result = call(event);
-    if let Some(before) = before {
-        exchange_capture_mode(driver, before);
-    }
-    result
-}
-
-/// Sets the calling thread's capture mode and gives the one before.
-#[allow(unsafe_code)]
-fn exchange_capture_mode(driver: Driver, mut mode: CUstreamCaptureMode) -> Option<CUstreamCaptureMode> {
-    // SAFETY: a place that holds the new mode and takes the old one.
-    let code = unsafe { (driver.symbols().cuThreadExchangeStreamCaptureMode)(&mut mode) };
-    (code == CUresult::CUDA_SUCCESS).then_some(mode)
-}

@@ -14,7 +14,8 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels, allocates no memory, and tracks nothing behind your back: what is not asked for is not done.
-//! * It has no current device and no current stream. What is created names its context; what is done names its stream.
+//! * Nothing in it uses a current device or a current stream. What is created names its context; what is done names its
+//!   stream. ([`StreamScope`] lets programs have a current stream of their own.)
 //! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
 //!
 //! # Two layers
@@ -25,7 +26,8 @@
 //!
 //! # Contexts and threads
 //!
-//! Everything is `Send` and `Sync`, as the driver is. Only creation, interprocess export and import, and default streams
+//! Objects are `Send` and `Sync`, as the driver is, but for guards, which stay on their thread, and graphs, which one thread
+//! may use at a time. Only creation, interprocess export and import, and default streams
 //! depend on the current context; those calls make theirs current and restore what was before.
 //!
 //! # Forking

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use common::{Gpu, Latch};
-use cuda_events::{Completion, Event, EventFlags, EventPool};
+use cuda_events::sys::CUresult;
+use cuda_events::{CaptureMode, Completion, Event, EventFlags, EventPool};
 
 struct Unpark(std::thread::Thread, AtomicUsize);
 
@@ -142,6 +143,46 @@ fn it_works_on_tokio() {
         latch.release();
         assert_eq!(waited.await.expect("no panic"), Ok(()));
     });
+}
+
+#[test]
+fn pending_completions_do_not_disturb_a_capture_of_another_thread() {
+    let gpu = Gpu::new();
+    let (held, captured) = (gpu.stream(), gpu.stream());
+    let latch = Latch::hold(&held);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0))));
+    let poll = |completion: &mut Pin<Box<Completion>>| completion.as_mut().poll(&mut TaskContext::from_waker(&waker));
+    // One that the poller asks for already, and one that is asked for the first time during the capture.
+    let mut early = Box::pin(held.completion().expect("a completion"));
+    let late = held.record_event(EventFlags::empty()).expect("an event");
+    assert_eq!(poll(&mut early), Poll::Pending);
+    let capture = common::begin_capture(&captured, CaptureMode::Global).expect("a capture");
+    let mut late = Box::pin(Completion::new(late));
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(poll(&mut late), Poll::Pending));
+    });
+    latch.release();
+    assert_eq!(block_on(early), Ok(()));
+    assert_eq!(block_on(late), Ok(()));
+    capture.end().expect("the capture was not invalidated");
+}
+
+#[test]
+fn a_failed_context_resolves_with_its_error() {
+    let gpu = Gpu::new();
+    let Some(soft) = gpu.soft() else {
+        // Only the software driver fails on command; a real one would take all tests of this process with it.
+        println!("NOT RUN: a context of this driver is not failed on purpose");
+        return;
+    };
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let mut completion = pin!(stream.completion().expect("a completion"));
+    assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())), Poll::Pending);
+    soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    let error = block_on(completion).expect_err("the context has failed");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+    drop(latch);
 }
 
 #[test]
