@@ -79,6 +79,11 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     assert_eq!(exporter.pid(), exporter_process.id());
     assert!(exporter.is_alive());
     assert_eq!(event.query(), Ok(false));
+    exporter_process.kill_only();
+    // It ends at once, and is a zombie from then on, which is not alive.
+    while exporter.is_alive() {
+        std::thread::yield_now();
+    }
     exporter_process.kill();
     assert!(!exporter.is_alive());
     assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(false), "nobody completes it");

@@ -13,6 +13,7 @@ use crate::rounds::spread;
 /// The verbs by which this program starts itself.
 pub const LOAD: &str = "child-load";
 pub const EXPORT: &str = "child-export";
+pub const OPERATIONS: &str = "child-operations";
 
 fn child(verb: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
@@ -41,6 +42,15 @@ pub fn load() -> ExitCode {
     assert_eq!(driver, again, "a second load is another driver");
     println!("{} {} {}", opened.as_nanos(), loaded.as_nanos(), cached.as_nanos());
     ExitCode::SUCCESS
+}
+
+/// The samples of so many rounds in a process of its own.
+pub fn measure_operations(rounds: usize) -> Value {
+    let mut command = child(OPERATIONS);
+    let output = command.args(["--rounds", &rounds.to_string()]).stderr(Stdio::inherit()).output();
+    let output = output.expect("the program starts again");
+    assert!(output.status.success(), "measuring failed in a process of its own");
+    serde_json::from_slice(&output.stdout).expect("the process writes JSON")
 }
 
 pub fn measure_loading(processes: usize, report: &mut impl FnMut(Value)) {

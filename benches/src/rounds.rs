@@ -34,40 +34,73 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
+/// Samples by operation, implementation and round, and how many calls made one.
+pub struct Samples {
+    nanoseconds: Vec<Vec<Vec<f64>>>,
+    batches: Vec<Vec<u64>>,
+}
+
 /// Times every operation of every implementation, in turns.
-pub fn measure(rig: &Rig, rounds: usize, mut report: impl FnMut(Value)) {
+pub fn measure(rig: &Rig, rounds: usize) -> Samples {
     let batches: Vec<Vec<u64>> = OPERATIONS
         .iter()
         .map(|operation| (0..operation.loops.len()).map(|index| batch(rig, operation, index)).collect())
         .collect();
-    // By operation, implementation and round.
-    let mut samples: Vec<Vec<Vec<f64>>> =
+    let mut nanoseconds: Vec<Vec<Vec<f64>>> =
         OPERATIONS.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
     for round in 0..rounds {
-        for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut samples)) {
+        for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut nanoseconds)) {
             let count = operation.loops.len();
             for turn in 0..count {
                 // Another one is first in each round.
                 let index = (turn + round) % count;
-                let nanoseconds = time(rig, operation, index, batches[index]);
-                samples[index].push(nanoseconds);
+                samples[index].push(time(rig, operation, index, batches[index]));
             }
         }
     }
-    for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&samples)) {
-        let c = &samples[0];
-        for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {
-            let pairs = || own.iter().zip(c);
-            report(json!({
-                "kind": "time",
-                "operation": operation.name,
-                "implementation": timed.implementation(),
-                "ns": spread(own.clone()),
-                "over_c": spread(pairs().map(|(own, c)| own - c).collect()),
-                "ratio": spread(pairs().map(|(own, c)| own / c).collect()),
-                "rounds": rounds,
-                "batch": batch,
-            }));
+    Samples { nanoseconds, batches }
+}
+
+impl Samples {
+    /// For another process to read.
+    pub fn to_json(&self) -> Value {
+        json!({ "nanoseconds": self.nanoseconds, "batches": self.batches })
+    }
+
+    /// What several processes measured, as if one had.
+    pub fn merge(processes: &[Value]) -> Self {
+        let all = |read: &dyn Fn(&Value) -> Vec<f64>| -> Vec<f64> { processes.iter().flat_map(read).collect() };
+        let numbers = |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
+        let of = |operation: usize, index: usize| all(&|process| numbers(&process["nanoseconds"][operation][index]));
+        let batch = |operation: usize, index: usize| processes[0]["batches"][operation][index].as_u64().unwrap_or(0);
+        let each = |operation: usize| 0..OPERATIONS[operation].loops.len();
+        Self {
+            nanoseconds: (0..OPERATIONS.len())
+                .map(|operation| each(operation).map(|index| of(operation, index)).collect())
+                .collect(),
+            batches: (0..OPERATIONS.len())
+                .map(|operation| each(operation).map(|index| batch(operation, index)).collect())
+                .collect(),
+        }
+    }
+
+    pub fn report(&self, processes: usize, mut report: impl FnMut(Value)) {
+        for (operation, (batches, samples)) in OPERATIONS.iter().zip(self.batches.iter().zip(&self.nanoseconds)) {
+            let c = &samples[0];
+            for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {
+                let pairs = || own.iter().zip(c);
+                report(json!({
+                    "kind": "time",
+                    "operation": operation.name,
+                    "implementation": timed.implementation(),
+                    "ns": spread(own.clone()),
+                    "over_c": spread(pairs().map(|(own, c)| own - c).collect()),
+                    "ratio": spread(pairs().map(|(own, c)| own / c).collect()),
+                    "rounds": own.len(),
+                    "processes": processes,
+                    "batch": batch,
+                }));
+            }
         }
     }
 }

@@ -57,8 +57,13 @@ impl Child {
         self.process.id()
     }
 
-    pub fn kill(&mut self) {
+    /// Kills it and leaves it to be waited for: it is a zombie then.
+    pub fn kill_only(&mut self) {
         self.process.kill().expect("the child can be killed");
+    }
+
+    pub fn kill(&mut self) {
+        self.kill_only();
         self.process.wait().expect("the child has ended");
     }
 

@@ -181,7 +181,7 @@ rules! {
         let (here, there) = (rig.event(NO_TIMING), rig.within(second.context, || rig.event(NO_TIMING)));
         must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, here));
         must("cuCtxRecordEvent", rig.cuCtxRecordEvent(second.context, there));
-        saw.code("of the other device", rig.cuEventSynchronize(there));
+        saw.code("of the other device", rig.settled(there));
         saw.code("of this one", rig.cuEventQuery(here));
         latch.release();
         rig.synchronize(stream);

@@ -71,13 +71,13 @@ rules! {
     }
 
     /// A record takes in the stream's work as of the call: work that comes later does not delay the event.
-    fn later_work_does_not_delay(rig, saw) = "synchronize success; the stream CUDA_ERROR_NOT_READY (600)" {
+    fn later_work_does_not_delay(rig, saw) = "the event success; the stream CUDA_ERROR_NOT_READY (600)" {
         let stream = rig.stream(NON_BLOCKING);
         let first = rig.hold(stream);
         let event = rig.recorded(stream);
         let second = rig.hold(stream);
         first.release();
-        saw.code("synchronize", rig.cuEventSynchronize(event));
+        saw.code("the event", rig.settled(event));
         saw.code("the stream", rig.cuStreamQuery(stream));
         second.release();
         rig.synchronize(stream);
@@ -92,7 +92,7 @@ rules! {
         let event = rig.recorded(held);
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
         rig.record(event, idle);
-        saw.code("recorded in an idle stream", rig.cuEventSynchronize(event));
+        saw.code("recorded in an idle stream", rig.settled(event));
         saw.code("the stream that waited before", rig.cuStreamQuery(waiting));
         latch.release();
         saw.code("then", rig.cuStreamSynchronize(waiting));

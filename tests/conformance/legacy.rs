@@ -55,7 +55,7 @@ rules! {
     fn blocking_streams_alone(rig, saw) = "success" {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let latch = rig.hold(held);
-        saw.text(crate::raw::said(rig.cuEventSynchronize(rig.recorded(other))));
+        saw.text(crate::raw::said(rig.settled(rig.recorded(other))));
         latch.release();
         rig.synchronize(held);
     }
@@ -66,7 +66,7 @@ rules! {
         let latch = rig.hold(stream);
         saw.code("query", rig.cuStreamQuery(NULL_STREAM));
         saw.code("synchronize", rig.cuStreamSynchronize(NULL_STREAM));
-        saw.code("its event", rig.cuEventSynchronize(rig.recorded(NULL_STREAM)));
+        saw.code("its event", rig.settled(rig.recorded(NULL_STREAM)));
         latch.release();
         rig.synchronize(stream);
     }
@@ -74,7 +74,7 @@ rules! {
     /// A busy legacy stream is nothing to a non-blocking stream.
     fn non_blocking_streams_ignore_it(rig, saw) = "success" {
         let latch = rig.hold(NULL_STREAM);
-        saw.text(crate::raw::said(rig.cuEventSynchronize(rig.recorded(rig.stream(NON_BLOCKING)))));
+        saw.text(crate::raw::said(rig.settled(rig.recorded(rig.stream(NON_BLOCKING)))));
         latch.release();
         rig.synchronize(NULL_STREAM);
     }
@@ -97,7 +97,7 @@ rules! {
         let (held, other, never) = (rig.stream(BLOCKING), rig.stream(BLOCKING), rig.event(NO_TIMING));
         let latch = rig.hold(held);
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(NULL_STREAM, never, 0));
-        saw.code("another blocking stream's event", rig.cuEventSynchronize(rig.recorded(other)));
+        saw.code("another blocking stream's event", rig.settled(rig.recorded(other)));
         latch.release();
         rig.synchronize(held);
     }
@@ -129,7 +129,7 @@ rules! {
         saw.code("here", rig.cuStreamQuery(PER_THREAD));
         let there = elsewhere(|| {
             must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
-            [rig.cuStreamQuery(PER_THREAD), rig.cuEventSynchronize(rig.recorded(PER_THREAD))]
+            [rig.cuStreamQuery(PER_THREAD), rig.settled(rig.recorded(PER_THREAD))]
         });
         saw.text(format_args!("there {}", there.map(crate::raw::said).join(", ")));
         latch.release();

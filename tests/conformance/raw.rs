@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
 use cuda_events::{Driver, LoadOptions};
@@ -301,6 +302,19 @@ impl Raw {
     #[track_caller]
     pub fn synchronize(&self, stream: CUstream) {
         must("cuStreamSynchronize", self.cuStreamSynchronize(stream));
+    }
+
+    /// Asks an event until it is done: the success, or the last answer when it is not done in time. For rules that a
+    /// wrong driver would never get out of.
+    pub fn settled(&self, event: CUevent) -> CUresult {
+        let begun = Instant::now();
+        loop {
+            let code = self.cuEventQuery(event);
+            if code != CUresult::CUDA_ERROR_NOT_READY || begun.elapsed() > Duration::from_secs(5) {
+                return code;
+            }
+            std::thread::yield_now();
+        }
     }
 
     pub fn current(&self) -> CUcontext {

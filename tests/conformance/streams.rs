@@ -257,7 +257,7 @@ rules! {
     fn streams_are_independent(rig, saw) = "the other stream's event success" {
         let (held, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
-        saw.code("the other stream's event", rig.cuEventSynchronize(rig.recorded(other)));
+        saw.code("the other stream's event", rig.settled(rig.recorded(other)));
         latch.release();
         rig.synchronize(held);
     }

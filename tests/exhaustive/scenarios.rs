@@ -76,6 +76,11 @@ impl Run {
         Ok((context, stream))
     }
 
+    fn capture<'a>(&self, stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Capture<'a>> {
+        // SAFETY: no other thread knows what the scenarios capture.
+        unsafe { Capture::begin(stream, mode) }
+    }
+
     /// Holds the stream until the result is dropped.
     fn hold(&self, stream: &BorrowedStream) -> Result<std::sync::mpsc::Sender<()>> {
         let (release, held) = channel::<()>();
@@ -109,6 +114,8 @@ pub const SCENARIOS: &[Scenario] = &[
     // A guard that is dropped has nobody to tell.
     Scenario { name: "guards", run: guards, closes: &[], silent: &[Function::cuCtxPopCurrent_v2] },
     plain("streams", streams),
+    // What the work itself refuses comes before what restoring the stack does.
+    Scenario { name: "own_refusals", run: own_refusals, closes: &[], silent: &[Function::cuCtxPopCurrent_v2] },
     Scenario { name: "stream_close", run: stream_close, closes: &[Function::cuStreamDestroy_v2], silent: &[] },
     plain("default_streams", default_streams),
     plain("attributes", attributes),
@@ -140,18 +147,7 @@ pub const SCENARIOS: &[Scenario] = &[
         closes: &[],
         silent: &[Function::cuStreamEndCapture, Function::cuThreadExchangeStreamCaptureMode],
     },
-    // Whether the capture is still the same one is asked after the node is made; without an answer the event is kept for
-    // good.
-    Scenario {
-        name: "external",
-        run: external,
-        closes: &[],
-        silent: &[
-            Function::cuStreamGetCaptureInfo,
-            Function::cuStreamGetCaptureInfo_v2,
-            Function::cuStreamGetCaptureInfo_v3,
-        ],
-    },
+    plain("external", external),
     plain("capture_of_default_stream", capture_of_default_stream),
     plain("graphs", graphs),
     Scenario {
@@ -227,7 +223,11 @@ fn guards(run: &Run) -> Result<()> {
         Event::new(&foreign, EventFlags::empty())?;
         Event::new(&context, EventFlags::empty())?;
     }
+    // SAFETY: a default stream's handle, whose context is the one that is current; it lives on.
+    let default = unsafe { BorrowedStream::from_foreign(run.driver, null_mut()) }?;
+    assert_eq!(default.context(), &context);
     drop(outer);
+    default.query()?;
     Ok(())
 }
 
@@ -246,8 +246,17 @@ fn streams(run: &Run) -> Result<()> {
     stream.synchronize_timeout(Duration::ZERO)?;
     let clamped = Stream::new(&context, StreamOptions::new().priority_clamped(1000))?;
     assert_eq!(clamped.priority()?, range.least);
+    Ok(())
+}
+
+fn own_refusals(run: &Run) -> Result<()> {
+    let context = run.context()?;
     let out = Stream::new(&context, StreamOptions::new().priority(1000));
-    run.refused(out, |error| matches!(error, Error::PriorityOutOfRange { .. }))
+    run.refused(out, |error| matches!(error, Error::PriorityOutOfRange { .. }))?;
+    let descriptor = Event::new(&context, EventFlags::INTERPROCESS)?.ipc_descriptor()?;
+    // SAFETY: this process refuses its own.
+    let own = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
+    run.refused(own, |error| matches!(error, Error::Descriptor(DescriptorError::SameProcess { .. })))
 }
 
 fn stream_close(run: &Run) -> Result<()> {
@@ -324,14 +333,7 @@ fn foreign_streams(run: &Run) -> Result<()> {
     assert_eq!(foreign.owner().as_raw(), stream.as_raw());
     drop((named, stream));
     drop(foreign.into_owner());
-    // A default stream is one of the context that is current.
-    let _current = context.make_current()?;
-    // SAFETY: a default stream's handle; its context lives on.
-    let default = unsafe { BorrowedStream::from_foreign(run.driver, null_mut()) };
-    if let Ok(default) = &default {
-        assert_eq!(default.context(), &context);
-    }
-    default.map(drop)
+    Ok(())
 }
 
 fn current_streams(run: &Run) -> Result<()> {
@@ -456,7 +458,7 @@ fn host_functions(run: &Run) -> Result<()> {
     unsafe { stream.launch_host_function_raw(raw, null_mut()) }?;
     stream.synchronize()?;
     assert_eq!(receiver.try_iter().count(), 2);
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed)?;
+    let capture = run.capture(&stream, CaptureMode::Relaxed)?;
     let refused = stream.launch_host_function(|| ());
     run.maybe(refused, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)?;
     capture.end()?;
@@ -471,10 +473,11 @@ fn values(run: &Run) -> Result<()> {
     let unsupported = CUresult::CUDA_ERROR_NOT_SUPPORTED;
     // SAFETY: the memory is the harness's, which frees it last.
     unsafe {
-        run.maybe(stream.write_value32(first, 1, PLAIN), unsupported)?;
-        run.maybe(stream.wait_value32(first, 1, WaitCondition::GreaterOrEqual, EMPTY), unsupported)?;
-        run.maybe(stream.write_value64(second, 1 << 40, PLAIN), unsupported)?;
-        run.maybe(stream.wait_value64(second, 1 << 40, WaitCondition::Equal, EMPTY), unsupported)?;
+        // All waits are over at once, so that nothing hangs on a write that was not done.
+        run.maybe(stream.write_value32(first, 0, PLAIN), unsupported)?;
+        run.maybe(stream.wait_value32(first, 0, WaitCondition::GreaterOrEqual, EMPTY), unsupported)?;
+        run.maybe(stream.write_value64(second, 0, PLAIN), unsupported)?;
+        run.maybe(stream.wait_value64(second, 0, WaitCondition::Equal, EMPTY), unsupported)?;
     }
     let mut operations = [
         MemOp::write_value32(first, 0, PLAIN),
@@ -603,7 +606,7 @@ fn captures(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let other = Stream::new(&context, StreamOptions::new())?;
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
-        let capture = Capture::begin(&stream, mode)?;
+        let capture = run.capture(&stream, mode)?;
         assert_eq!(*capture.stream(), *stream);
         assert_eq!(stream.capture_status()?, CaptureStatus::Active);
         other.wait_stream(&stream)?;
@@ -617,14 +620,14 @@ fn captures(run: &Run) -> Result<()> {
         capture.end()?;
     }
     let apart = Stream::new(&context, StreamOptions::new())?;
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed)?;
+    let capture = run.capture(&stream, CaptureMode::Relaxed)?;
     let foreign = capture.update_dependencies(&apart, &[], DependencyUpdate::Set);
     if run.driver.version() >= Version::new(11, 3) {
         run.refused(foreign, |error| matches!(error, Error::OtherCapture { .. }))?;
     } else {
         run.refused(foreign, |error| matches!(error, Error::OtherCapture { .. } | Error::Unsupported { .. }))?;
     }
-    run.maybe(Capture::begin(&stream, CaptureMode::Relaxed), CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+    run.maybe(run.capture(&stream, CaptureMode::Relaxed), CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
     // Refused, and the end of this capture.
     run.maybe(stream.synchronize(), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)?;
     run.maybe(capture.end(), CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)?;
@@ -634,7 +637,7 @@ fn captures(run: &Run) -> Result<()> {
 fn dropped_capture(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let event = Event::new(&context, EventFlags::empty())?;
-    let capture = Capture::begin(&stream, CaptureMode::Global)?;
+    let capture = run.capture(&stream, CaptureMode::Global)?;
     let mode = ThreadCaptureMode::exchange(run.driver, CaptureMode::Relaxed)?;
     event.query()?;
     drop((mode, capture));
@@ -646,7 +649,7 @@ fn external(run: &Run) -> Result<()> {
     let event = Arc::new(Event::new(&context, EventFlags::TIMING)?);
     stream.record_external(&event)?;
     stream.wait_external(&event)?;
-    let capture = Capture::begin(&stream, CaptureMode::ThreadLocal)?;
+    let capture = run.capture(&stream, CaptureMode::ThreadLocal)?;
     run.optional(stream.record_external(&event))?;
     stream.wait_external(&event)?;
     let lazy = LazyEvent::new(EventFlags::empty())?;
@@ -666,7 +669,7 @@ fn capture_of_default_stream(run: &Run) -> Result<()> {
     let context = run.context()?;
     let stream = BorrowedStream::per_thread_default(&context);
     let event = Arc::new(Event::new(&context, EventFlags::empty())?);
-    let capture = Capture::begin(&stream, CaptureMode::Relaxed)?;
+    let capture = run.capture(&stream, CaptureMode::Relaxed)?;
     run.optional(stream.record_external(&event))?;
     let graph = capture.end()?;
     drop(event);
@@ -704,9 +707,9 @@ fn graphs(run: &Run) -> Result<()> {
     let mut strange = Graph::new(&context)?;
     let mixed = strange.add_event_record_node(&[record], &third);
     run.refused(mixed, |error| matches!(error, Error::NodeOfOtherGraph { .. }))?;
-    if let Some(capture) =
-        run.optional(Capture::begin_to_graph(&stream, graph, &[record, wait], CaptureMode::Relaxed))?
-    {
+    // SAFETY: no other thread knows the stream.
+    let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[record, wait], CaptureMode::Relaxed) };
+    if let Some(capture) = run.optional(capture)? {
         let dependency = CaptureDependency::from(record);
         capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set)?;
         stream.record_external(&third)?;
@@ -717,17 +720,22 @@ fn graphs(run: &Run) -> Result<()> {
 
 fn graph_close(run: &Run) -> Result<()> {
     let context = run.context()?;
-    let graph = Graph::new(&context)?;
-    assert!(!graph.as_raw().is_null());
+    let mut raw = null_mut();
+    // SAFETY: a place for the handle.
+    match unsafe { (run.driver.symbols().cuGraphCreate)(&mut raw, 0) } {
+        CUresult::CUDA_SUCCESS => {}
+        code => return Err(Error::Driver { function: Function::cuGraphCreate, code }),
+    }
+    // SAFETY: nobody else knows the graph.
+    let graph = unsafe { Graph::from_raw(&context, raw) };
+    assert_eq!(graph.as_raw(), raw);
+    // So that `close` is what destroys both whatever happens.
     let exec = graph.instantiate();
-    let raw = graph.as_raw();
-    std::mem::forget(graph);
-    // SAFETY: the graph was given up above.
-    let closed = unsafe { Graph::from_raw(&context, raw) }.close();
+    let closed = graph.close();
     let exec = exec?;
     assert!(!exec.as_raw().is_null());
-    exec.close()?;
-    closed
+    let exec_closed = exec.close();
+    closed.and(exec_closed)
 }
 
 fn exports(run: &Run) -> Result<()> {
@@ -743,9 +751,6 @@ fn exports(run: &Run) -> Result<()> {
     assert!(*lease.descriptor() == descriptor && Arc::ptr_eq(lease.event(), &event));
     lease.record(&stream)?;
     lease.synchronize()?;
-    // SAFETY: this process refuses its own.
-    let own = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
-    run.refused(own, |error| matches!(error, Error::Descriptor(DescriptorError::SameProcess { .. })))?;
     let plain = Event::new(&context, EventFlags::empty())?;
     run.refused(plain.ipc_descriptor(), |error| *error == Error::NotInterprocess)
 }

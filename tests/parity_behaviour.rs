@@ -1,0 +1,261 @@
+//! Behaviours of the models on `vendor-docs/parity.md` that no other test shows.
+
+mod common;
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use common::{Door, Gpu, Latch, begin_capture, current};
+use cuda_events::sys::CUdevice_attribute;
+use cuda_events::{
+    BorrowedStream, CaptureMode, Context, Device, Driver, Error, Event, EventFlags, ForeignStream, Stream,
+    StreamOptions, StreamScope, current_stream,
+};
+use cuda_soft_driver::SoftDriver;
+
+/// Two devices' primary contexts, on the software driver or on a machine that has two.
+fn with_two_devices(work: impl FnOnce(Driver, [Context; 2])) {
+    let gpu = Gpu::new();
+    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
+    if Device::count(driver).expect("a count") < 2 {
+        eprintln!("NOT RUN: this machine has one device");
+        return;
+    }
+    let primary = |ordinal| Device::new(driver, ordinal).and_then(Context::primary).expect("the primary context");
+    work(driver, [primary(0), primary(1)]);
+}
+
+fn stream(context: &Context) -> Stream {
+    Stream::new(context, StreamOptions::new()).expect("a stream")
+}
+
+#[test]
+fn what_is_there_prints_its_handle() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = stream.record_event(EventFlags::BLOCKING_SYNC).expect("an event");
+    let text = format!("{event:?}");
+    assert!(text.contains(&format!("{:?}", event.as_raw())) && text.contains("BLOCKING_SYNC"), "{text}");
+    let text = format!("{stream:?}");
+    assert!(text.contains(&format!("{:?}", stream.as_raw())), "{text}");
+    let text = format!("{:?}", gpu.context);
+    assert!(text.contains(&format!("{:?}", gpu.context.as_raw())), "{text}");
+}
+
+#[test]
+fn a_context_is_waited_for_with_all_its_streams() {
+    let gpu = Gpu::new();
+    let streams = [gpu.stream(), gpu.stream()];
+    let latches = streams.each_ref().map(|stream| Latch::hold(stream));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| gpu.context.synchronize());
+        for latch in latches {
+            assert!(!waiter.is_finished());
+            latch.release();
+        }
+        assert_eq!(waiter.join().expect("no panic"), Ok(()));
+    });
+    assert_eq!(streams.map(|stream| stream.query()), [Ok(true), Ok(true)]);
+}
+
+#[test]
+#[allow(clippy::mutable_key_type, reason = "the hash is that of the handle, which does not change")]
+fn contexts_and_streams_are_hashed_by_handle() {
+    let gpu = Gpu::new();
+    let again = Context::primary(gpu.device).expect("the primary context");
+    assert_eq!(HashSet::from([gpu.context.clone(), again]).len(), 1);
+    let (one, two) = (gpu.stream(), gpu.stream());
+    // SAFETY: `one` outlives it.
+    let same = unsafe { BorrowedStream::from_raw(&gpu.context, one.as_raw()) };
+    assert_eq!(HashSet::from([&*one, &*two, &same]).len(), 2);
+}
+
+#[test]
+fn a_device_says_what_it_supports() {
+    let gpu = Gpu::new();
+    let range = gpu.context.stream_priority_range().expect("a range");
+    let priorities = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED;
+    let supported = gpu.device.attribute(priorities).expect("an answer");
+    assert_eq!(supported != 0, range.greatest < range.least);
+    let interprocess = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED;
+    // Drivers before 12.0 do not know the attribute.
+    if let Ok(supported) = gpu.device.attribute(interprocess) {
+        assert_eq!(supported, 1);
+    }
+}
+
+#[test]
+fn any_device_may_be_current() {
+    with_two_devices(|driver, [first, second]| {
+        let working = stream(&first);
+        for other in [None, Some(&first), Some(&second)] {
+            let guard = other.map(|other| other.make_current().expect("the context can be made current"));
+            let before = current(driver);
+            let event = Event::new(&first, EventFlags::INTERPROCESS).expect("an event");
+            let latch = Latch::hold(&working);
+            event.record(&working).expect("a record");
+            assert_eq!(event.query(), Ok(false));
+            assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(false));
+            event.ipc_descriptor().expect("a descriptor");
+            latch.release();
+            assert_eq!(event.synchronize(), Ok(()));
+            assert_eq!(working.synchronize(), Ok(()));
+            assert_eq!(working.record_event(EventFlags::empty()).expect("an event").context(), &first);
+            drop(event);
+            assert_eq!(current(driver), before);
+            drop(guard);
+        }
+    });
+}
+
+#[test]
+fn a_stream_waits_for_one_of_another_device() {
+    with_two_devices(|_, [first, second]| {
+        let (working, waiting) = (stream(&first), stream(&second));
+        let latch = Latch::hold(&working);
+        waiting.wait_stream(&working).expect("a join");
+        assert_eq!(waiting.query(), Ok(false));
+        latch.release();
+        assert_eq!(waiting.synchronize(), Ok(()));
+        assert_eq!(working.query(), Ok(true), "what was waited for is done");
+    });
+}
+
+#[test]
+fn a_stream_waits_for_one_of_another_library() {
+    let gpu = Gpu::new();
+    let (owner, waiting) = (Arc::new(gpu.stream()), gpu.stream());
+    // SAFETY: the owner keeps the stream.
+    let theirs = unsafe { ForeignStream::new(gpu.driver, owner.as_raw(), owner.clone()) }.expect("a stream");
+    let latch = Latch::hold(&owner);
+    waiting.wait_stream(&theirs).expect("a join");
+    assert_eq!(waiting.query(), Ok(false));
+    latch.release();
+    assert_eq!(waiting.synchronize(), Ok(()));
+}
+
+#[test]
+fn each_stream_is_one_of_its_own() {
+    let gpu = Gpu::new();
+    // PyTorch has 32.
+    let streams: Vec<Stream> = (0..100).map(|_| gpu.stream()).collect();
+    let handles: HashSet<_> = streams.iter().map(|stream| stream.as_raw()).collect();
+    assert_eq!(handles.len(), streams.len());
+    let latch = Latch::hold(&streams[0]);
+    for stream in &streams[1..] {
+        assert_eq!(stream.query(), Ok(true));
+    }
+    latch.release();
+    streams[0].synchronize().expect("the work ends");
+}
+
+#[test]
+fn a_scope_of_no_stream_changes_nothing() {
+    let gpu = Gpu::new();
+    let stream = Arc::new(gpu.stream());
+    let _outer = StreamScope::enter(stream.clone());
+    for chosen in [None, Some(Arc::new(gpu.stream()))] {
+        let expected = chosen.clone().unwrap_or(stream.clone());
+        let _scope = chosen.map(StreamScope::enter);
+        assert_eq!(*current_stream(&gpu.context), **expected);
+    }
+    assert_eq!(*current_stream(&gpu.context), **stream);
+}
+
+#[test]
+fn a_scope_can_be_exchanged_for_another() {
+    let gpu = Gpu::new();
+    let [original, first, second] = [0, 1, 2].map(|_| Arc::new(gpu.stream()));
+    let _outer = StreamScope::enter(original.clone());
+    let mut scope = StreamScope::enter(first.clone());
+    assert_eq!(*current_stream(&gpu.context), **first);
+    scope = StreamScope::enter(second.clone());
+    assert_eq!(*current_stream(&gpu.context), **second);
+    drop(scope);
+    assert_eq!(*current_stream(&gpu.context), **original);
+    assert_eq!(Arc::strong_count(&first), 1);
+}
+
+#[test]
+fn a_wait_of_a_stream_returns_at_once() {
+    let gpu = Gpu::new();
+    let (held, waiting) = (gpu.stream(), gpu.stream());
+    // Blocking concerns the host's own wait, which PyTorch's documentation has wrong.
+    for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC] {
+        let latch = Latch::hold(&held);
+        let event = held.record_event(flags).expect("an event");
+        // On this side of the latch: if the call waited, it would wait for ever.
+        waiting.wait_event(&event).expect("a wait");
+        assert_eq!(waiting.query(), Ok(false));
+        latch.release();
+        assert_eq!(waiting.synchronize(), Ok(()));
+    }
+}
+
+#[test]
+fn the_time_can_be_asked_for_after_a_synchronize() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let timed = || stream.record_event(EventFlags::TIMING).expect("an event");
+    // On MPS this order is a deadlock, and short times come out reversed.
+    for _ in 0..50 {
+        let (start, end) = (timed(), timed());
+        end.synchronize().expect("the work ends");
+        assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
+        start.elapsed(&end).expect("it is not reversed");
+    }
+}
+
+#[test]
+fn awaiting_breaks_no_capture_of_another_thread() {
+    let gpu = Gpu::new();
+    let (held, captured) = (gpu.stream(), gpu.stream());
+    let latch = Latch::hold(&held);
+    let mut completion = pin!(held.completion().expect("a completion"));
+    let mut task = TaskContext::from_waker(Waker::noop());
+    assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
+    // Queries of any thread invalidate a global capture unless the thread is exempt.
+    let capture = begin_capture(&captured, CaptureMode::Global).expect("a capture");
+    latch.release();
+    let started = Instant::now();
+    while completion.as_mut().poll(&mut task) != Poll::Ready(Ok(())) {
+        assert!(started.elapsed() < Duration::from_secs(60), "the completion resolves while the capture goes on");
+        std::thread::yield_now();
+    }
+    capture.end().expect("the capture was left alone");
+}
+
+#[test]
+fn an_event_can_be_recorded_and_waited_for_on_the_streams_own_thread_or_any() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let event = std::thread::scope(|scope| {
+        scope.spawn(|| stream.record_event(EventFlags::empty())).join().expect("no panic").expect("an event")
+    });
+    assert_eq!(event.query(), Ok(false));
+    latch.release();
+    let (done, event) = std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || (event.synchronize(), event));
+        waiter.join().expect("no panic")
+    });
+    assert_eq!((done, event.query()), (Ok(()), Ok(true)));
+}
+
+#[test]
+fn a_record_on_another_device_names_both() {
+    with_two_devices(|_, [first, second]| {
+        let event = Event::new(&first, EventFlags::empty()).expect("an event");
+        let error = event.record(&stream(&second)).expect_err("it is of another device");
+        assert!(matches!(error, Error::ContextMismatch { event_device: 0, other_device: 1, .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
+        // It was only refused.
+        assert_eq!(event.record(&stream(&first)), Ok(()));
+        assert_eq!(event.synchronize(), Ok(()));
+    });
+}
