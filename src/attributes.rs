@@ -256,6 +256,7 @@ impl BorrowedStream {
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamCopyAttributes;
         let copy = self.driver().require(FUNCTION, self.driver().symbols().cuStreamCopyAttributes)?;
+        self.driver().check_same(source.driver(), FUNCTION)?;
         if self.context() != source.context() {
             // A default stream's handle would mean the stream of one and the same context on both sides.
             return Err(Error::driver(FUNCTION, CUresult::CUDA_ERROR_INVALID_VALUE));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::graph::{Graph, GraphNode, Kept};
 use crate::stream::BorrowedStream;
 use crate::sys::{
@@ -227,9 +227,7 @@ impl<'a> Capture<'a> {
         const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
         let begin = stream.driver().symbols().cuStreamBeginCapture_v2;
         // SAFETY: the stream is alive as long as its reference is; the caller vouches that no other thread uses it now.
-        let code = stream.call(FUNCTION, || unsafe { begin(stream.as_raw(), mode.to_driver()) })?;
-        Error::check(FUNCTION, code)?;
-        Self::begun(stream, Kept::new())
+        Self::start(stream, FUNCTION, None, || unsafe { begin(stream.as_raw(), mode.to_driver()) })
     }
 
     /// Begins a capture in the stream that adds to a graph; the first work depends on the nodes in `after`. CUDA 12.3.
@@ -253,22 +251,39 @@ impl<'a> Capture<'a> {
     ) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamBeginCaptureToGraph;
         let begin = stream.driver().require(FUNCTION, stream.driver().symbols().cuStreamBeginCaptureToGraph)?;
-        let kept = graph.kept().clone();
-        let after = kept.handles(FUNCTION, after.iter().copied())?;
+        let after = graph.kept().handles(FUNCTION, after.iter().copied())?;
+        stream.driver().check_same(graph.context().driver(), FUNCTION)?;
+        let raw = graph.as_raw();
         // SAFETY: the stream is alive as long as its reference is; the graph is ours alone, and the nodes are of it; NULL
         // says that all edges are plain; the caller vouches that no other thread uses the stream now.
-        let code = stream.call(FUNCTION, || unsafe {
-            begin(stream.as_raw(), graph.as_raw(), after.as_ptr(), null(), after.len(), mode.to_driver())
-        })?;
-        Error::check(FUNCTION, code)?;
-        // From here on it is the capture's: a capture that fails destroys it.
-        graph.disarm();
-        Self::begun(stream, kept)
+        Self::start(stream, FUNCTION, Some(graph), || unsafe {
+            begin(stream.as_raw(), raw, after.as_ptr(), null(), after.len(), mode.to_driver())
+        })
     }
 
-    fn begun(stream: &'a BorrowedStream, kept: Arc<Kept>) -> Result<Self> {
-        // Before anything can fail, so that the capture is ended then.
-        let capture = Self { stream, kept, ended: false, _not_send: PhantomData };
+    /// Makes the call that begins a capture, into a graph or a new one.
+    fn start(
+        stream: &'a BorrowedStream,
+        function: Function,
+        mut graph: Option<Graph>,
+        begin: impl Fn() -> CUresult,
+    ) -> Result<Self> {
+        let kept = graph.as_ref().map_or_else(Kept::new, |graph| graph.kept().clone());
+        let mut begun = None;
+        let called = stream.call(function, || {
+            let code = begin();
+            if code == CUresult::CUDA_SUCCESS {
+                // Before anything can fail, restoring the caller's context among it, so that the capture is ended then.
+                begun = Some(Self { stream, kept: kept.clone(), ended: false, _not_send: PhantomData });
+                // From here on it is the capture's: a capture that fails destroys it.
+                if let Some(graph) = graph.take() {
+                    graph.disarm();
+                }
+            }
+            code
+        });
+        let code = called?;
+        let capture = begun.ok_or_else(|| Error::driver(function, code))?;
         if let Some(id) = stream.capture_info()?.id {
             external::register(stream.driver(), id, &capture.kept);
         }
@@ -288,15 +303,25 @@ impl<'a> Capture<'a> {
     }
 
     fn end_now(&mut self) -> Result<Graph> {
-        self.ended = true;
         const FUNCTION: Function = Function::cuStreamEndCapture;
         let end = self.stream.driver().symbols().cuStreamEndCapture;
-        let mut graph = null_mut();
-        // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture vouched
-        // that no other thread uses it now.
-        let code = self.stream.call(FUNCTION, || unsafe { end(self.stream.as_raw(), &mut graph) })?;
-        Error::check(FUNCTION, code)?;
-        Ok(Graph::with(self.stream.context(), graph, self.kept.clone()))
+        let Self { stream, kept, ended, .. } = self;
+        let mut raw = null_mut();
+        let mut graph = None;
+        let called = stream.call(FUNCTION, || {
+            // Once it is called, and not when the stream's context could not even be made current.
+            *ended = true;
+            // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture
+            // vouched that no other thread uses it now.
+            let code = unsafe { end(stream.as_raw(), &mut raw) };
+            if code == CUresult::CUDA_SUCCESS {
+                // Here, so that it is dropped when the caller's context cannot be restored.
+                graph = Some(Graph::with(stream.context(), raw, kept.clone()));
+            }
+            code
+        });
+        let code = called?;
+        graph.ok_or_else(|| Error::driver(FUNCTION, code))
     }
 
     /// The stream that the capture began in.
@@ -410,7 +435,7 @@ impl<'a> Capture<'a> {
 
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
-        if !self.ended && !fork::forked() {
+        if !self.ended && !process::forked() {
             // The graph is destroyed. What is answered cannot be acted on here.
             drop(self.end_now());
         }

@@ -14,7 +14,7 @@ use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
-use crate::fork;
+use crate::process;
 use crate::pool::PooledEvent;
 use crate::stream::BorrowedStream;
 use crate::sys::Function;
@@ -140,7 +140,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
-        if fork::forked() {
+        if process::forked() {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
@@ -216,7 +216,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync> Pending for Entry<E> {
         drop(event);
         if let Some(waker) = waker {
             // A waker that panics must not take the poller with it.
-            let _ = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| waker.wake()));
+            process::contain(|| waker.wake());
         }
         over || cancelled
     }

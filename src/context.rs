@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::sys::{CUcontext, Function};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
@@ -73,7 +73,7 @@ impl Context {
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // Whoever made the context has initialised the driver.
-        fork::note_initialised();
+        process::note_initialised();
         let symbols = driver.symbols();
         let mut device: c_int = 0;
         match symbols.cuCtxGetDevice_v2 {
@@ -124,8 +124,9 @@ impl Context {
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
         self.driver().check_fork(Function::cuCtxPushCurrent_v2)?;
+        let nested = current(self.driver())? == self.0.raw;
         push(self.driver(), self.0.raw)?;
-        Ok(CurrentContext { context: self, _not_send: PhantomData })
+        Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
     }
 
     /// Blocks until all work of the context is done.
@@ -211,7 +212,7 @@ fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>
     restored.map(|()| made)
 }
 
-/// Pops `raw`, which was pushed. A refusal is returned, but not left at that: a context that is still current afterwards
+/// Pops `raw`, which was pushed over something else. A refusal is returned, but not left at that: a context that is still current afterwards
 /// is popped once more, or the thread would go on with it.
 fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
     let popped = pop(driver);
@@ -224,7 +225,7 @@ fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
 impl Drop for Inner {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if self.retained && !fork::forked() {
+        if self.retained && !process::forked() {
             let device = self.device;
             // SAFETY: one release for the one retain. What it answers cannot be acted on here: the driver may be
             // shutting down with the process, or the context gone with its device.
@@ -235,7 +236,7 @@ impl Drop for Inner {
 
 impl PartialEq for Context {
     fn eq(&self, other: &Self) -> bool {
-        self.0.raw == other.0.raw
+        self.0.raw == other.0.raw && self.driver().is_same_library(other.driver())
     }
 }
 
@@ -258,14 +259,17 @@ impl fmt::Debug for Context {
 #[derive(Debug)]
 pub struct CurrentContext<'a> {
     context: &'a Context,
+    /// Whether it was current before too.
+    nested: bool,
     _not_send: PhantomData<*mut ()>,
 }
 
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
-        if !fork::forked() {
-            // What it answers cannot be acted on here.
-            let _ = restore(self.context.driver(), self.context.as_raw());
+        if !process::forked() {
+            let (driver, raw) = (self.context.driver(), self.context.as_raw());
+            // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
+            let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
         }
     }
 }

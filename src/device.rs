@@ -10,7 +10,7 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid, Function};
 /// A GPU, by its ordinal in this process.
 ///
 /// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Device {
     driver: Driver,
     raw: CUdevice,
@@ -158,6 +158,15 @@ impl Device {
         Ok(bytes)
     }
 }
+
+/// Two are equal when they are the same device of the same driver library, whatever [`Driver`] they were asked of.
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw && self.driver.is_same_library(other.driver)
+    }
+}
+
+impl Eq for Device {}
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
 use crate::sys::{CUresult, Function, Symbols};
 use crate::version::Version;
@@ -53,6 +53,9 @@ impl Driver {
     }
 
     /// Loads this library and no other: an absolute path, or a file name for the system's search.
+    ///
+    /// The library's own initialisation code runs, as for every library that a program opens: name only what you would
+    /// also run.
     ///
     /// # Errors
     ///
@@ -104,11 +107,12 @@ impl Driver {
         // SAFETY: the caller vouches for the addresses.
         let resolved = unsafe { loader::resolve(resolve, per_thread_default_stream) };
         let (symbols, version) = resolved.map_err(LoadError::from_resolver)?;
-        let loaded = Loaded { symbols, version, per_thread_default_stream, candidate: None, file: None };
+        let loaded = Loaded::new(symbols, version, per_thread_default_stream, None);
         Ok(Self::leak(loaded))
     }
 
     fn leak(loaded: Loaded) -> Self {
+        process::note_library(loaded.library);
         Self(Box::leak(Box::new(Instance { loaded, initialised: AtomicBool::new(false) })))
     }
 
@@ -157,15 +161,34 @@ impl Driver {
             return Err(Error::ForkedChild { function: FUNCTION });
         }
         Error::check(FUNCTION, code)?;
-        fork::note_initialised();
+        process::note_initialised();
         self.0.initialised.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// An error if an object of `other` is to be used with one of this driver, and the two are different libraries; or in a
+    /// process that was forked after the driver was initialised.
+    #[inline(always)]
+    pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
+        if process::unusual() { self.check_closely(other, function) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn check_closely(self, other: Self, function: Function) -> Result<()> {
+        self.check_fork(function)?;
+        if self.is_same_library(other) { Ok(()) } else { Err(Error::OtherDriver { function }) }
+    }
+
+    /// Whether the two are tables of one library, so that objects of one can be used with the other.
+    pub(crate) fn is_same_library(self, other: Self) -> bool {
+        self.0.loaded.library == other.0.loaded.library
     }
 
     /// An error in a process that was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_fork(self, function: Function) -> Result<()> {
-        if fork::forked() { Err(Error::ForkedChild { function }) } else { Ok(()) }
+        if process::forked() { Err(Error::ForkedChild { function }) } else { Ok(()) }
     }
 
     /// The entry point, or the error that says since when there is one.

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// Where the driver made the refusal, its own code stands beside the cause that was found ([`code`](Self::code)), and
 /// the call that it came from ([`function`](Self::function)). A cause is looked for only after a call failed.
 ///
-/// It is at most 16 bytes, so that a `Result` is returned in registers.
+/// It is at most 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -38,6 +38,12 @@ pub enum Error {
     },
     /// This process was forked after the driver was initialised. Nothing of CUDA works in such a process.
     ForkedChild {
+        /// The call that was not made.
+        function: Function,
+    },
+    /// Two objects belong to different driver libraries. The driver was not asked: to each of them, the other's handle is
+    /// an arbitrary address.
+    OtherDriver {
         /// The call that was not made.
         function: Function,
     },
@@ -137,6 +143,7 @@ impl Error {
             Self::Driver { function, .. }
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
+            | Self::OtherDriver { function }
             | Self::NodeOfOtherGraph { function }
             | Self::OtherCapture { function }
             | Self::ContextMismatch { function, .. }
@@ -201,6 +208,11 @@ impl fmt::Display for Error {
                 f,
                 "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
                  survive a fork; fork before the first use of a device, or start the child with exec"
+            ),
+            Self::OtherDriver { function } => write!(
+                f,
+                "{function} was not called: its objects belong to two different driver libraries of this process; use \
+                 objects of one"
             ),
             Self::NoSuchDevice { ordinal, count: 0 } => write!(
                 f,

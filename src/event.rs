@@ -12,7 +12,7 @@ use bitflags::bitflags;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 
 bitflags! {
@@ -116,7 +116,7 @@ impl Event {
     /// `raw` must be a live event of `context`, and nobody else may destroy it. `flags` must have
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from another process.
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        fork::note_initialised();
+        process::note_initialised();
         Self(BorrowedEvent::new(context, raw, flags, false))
     }
 
@@ -158,7 +158,7 @@ impl Event {
 impl Drop for Event {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !fork::forked() {
+        if !process::forked() {
             // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
             // may be shutting down with the process, or the context broken by failed work.
             unsafe { (self.0.driver.symbols().cuEventDestroy_v2)(self.0.raw) };
@@ -195,7 +195,7 @@ impl BorrowedEvent {
     /// `raw` must be a live event of `context`, and must stay one until the result is dropped. `flags` as for
     /// [`Event::from_raw`].
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        fork::note_initialised();
+        process::note_initialised();
         Self::new(context, raw, flags, false)
     }
 
@@ -282,7 +282,7 @@ impl BorrowedEvent {
             Some(elapsed) => (Function::cuEventElapsedTime_v2, elapsed),
             None => (Function::cuEventElapsedTime, symbols.cuEventElapsedTime),
         };
-        self.driver.check_fork(function)?;
+        self.driver.check_same(end.driver, function)?;
         let mut milliseconds = 0.0;
         // SAFETY: a place for the one number; both events are alive as long as their references are.
         match unsafe { elapsed(&mut milliseconds, self.raw, end.raw) } {
@@ -334,7 +334,7 @@ impl BorrowedEvent {
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
         const FUNCTION: Function = Function::cuCtxRecordEvent;
-        self.driver.check_fork(FUNCTION)?;
+        self.driver.check_same(context.driver(), FUNCTION)?;
         let record = self.driver.require(FUNCTION, self.driver.symbols().cuCtxRecordEvent)?;
         // SAFETY: context and event are alive as long as their references are.
         match unsafe { record(context.as_raw(), self.raw) } {
@@ -418,7 +418,7 @@ impl Context {
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
         const FUNCTION: Function = Function::cuCtxWaitEvent;
-        self.driver().check_fork(FUNCTION)?;
+        self.driver().check_same(event.driver, FUNCTION)?;
         let wait = self.driver().require(FUNCTION, self.driver().symbols().cuCtxWaitEvent)?;
         event.check_wait(FUNCTION, self)?;
         // SAFETY: context and event are alive as long as their references are.

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::fork;
+use crate::process;
 use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult, Function, Symbols};
 
 mod exec;
@@ -125,7 +125,7 @@ impl Graph {
     /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from now on, and the events
     /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it.
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        fork::note_initialised();
+        process::note_initialised();
         Self::with(context, raw, Kept::new())
     }
 
@@ -179,6 +179,7 @@ impl Graph {
         event: &Arc<Event>,
     ) -> Result<GraphNode> {
         let add = self.entry(function, entry)?;
+        self.driver().check_same(event.driver(), function)?;
         let after = self.kept.handles(function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the dependencies are nodes of
@@ -255,6 +256,7 @@ impl Graph {
         event: &Arc<Event>,
     ) -> Result<()> {
         let set = self.entry(function, entry)?;
+        self.driver().check_same(event.driver(), function)?;
         let raw = self.kept.handle(function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is alive, and kept for as
         // long as the graph from the next statement on.
@@ -330,7 +332,7 @@ type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
 impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !fork::forked() {
+        if !self.raw.is_null() && !process::forked() {
             // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted on here.
             unsafe { (self.driver().symbols().cuGraphDestroy)(self.raw) };
         }

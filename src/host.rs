@@ -3,12 +3,11 @@
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::capture::CaptureStatus;
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::stream::BorrowedStream;
 use crate::sys::{CUresult, CUstream, Function};
 
@@ -54,13 +53,7 @@ extern "C" fn run_callback(_stream: CUstream, status: CUresult, number: *mut c_v
 
 fn run(number: usize, status: CUresult) {
     let Some(closure) = take(number) else { return };
-    // A panic must not unwind into the driver. The panic hook has reported it; what it carries is dropped here, and
-    // leaked if that panics again.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| closure(status)))
-        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
-    {
-        core::mem::forget(payload);
-    }
+    process::contain(|| closure(status));
 }
 
 /// How many closures that were given to [`BorrowedStream::launch_host_function`] and [`BorrowedStream::add_callback`] in
@@ -70,7 +63,7 @@ fn run(number: usize, status: CUresult) {
 /// good, since nothing tells that the driver will not call them yet; here they are counted.
 pub fn pending_host_functions() -> usize {
     // In a forked child another thread of the parent may seem to hold the lock for ever.
-    if fork::forked() { 0 } else { waiting().closures.len() }
+    if process::forked() { 0 } else { waiting().closures.len() }
 }
 
 #[allow(unsafe_code)]

@@ -8,7 +8,8 @@
 //!   from CUDA 11.0 on. A call that the driver is too old for is [`Error::Unsupported`], and only when it is made.
 //! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess events](IpcEventDescriptor) in
 //!   types that own what they created and borrow what they did not.
-//! * Record, query, synchronize, wait and elapsed time are one driver call each: no context call, no lock, no allocation.
+//! * Record, query, synchronize, wait and elapsed time on a stream of one's own are one driver call each: no context call, no
+//!   lock, no allocation.
 //! * It says which call failed, with the driver's code by name, and what to do where the cause is known.
 //!
 //! # What this crate does not do
@@ -50,7 +51,6 @@ mod device;
 mod driver;
 mod error;
 mod event;
-mod fork;
 mod graph;
 mod host;
 mod ipc;
@@ -59,6 +59,7 @@ mod lease;
 mod loader;
 mod observer;
 mod pool;
+mod process;
 mod scope;
 mod stream;
 mod timer;

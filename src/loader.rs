@@ -92,12 +92,23 @@ pub(crate) struct Candidates {
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) symbols: Symbols,
+    /// Tells the library from others: the address of one of its functions. Tables that were made out of this one keep it.
+    pub(crate) library: usize,
     pub(crate) version: Version,
     pub(crate) per_thread_default_stream: bool,
     /// The name it was opened by; none for one that came from a resolver function.
     pub(crate) candidate: Option<PathBuf>,
     /// The file its code is in, where the platform can tell.
     pub(crate) file: Option<PathBuf>,
+}
+
+impl Loaded {
+    pub(crate) fn new(symbols: Symbols, version: Version, per_thread: bool, candidate: Option<PathBuf>) -> Self {
+        let address = symbols.address(Function::cuDriverGetVersion);
+        let file = candidate.as_ref().and_then(|_| platform::file_of(address));
+        let library = address.addr();
+        Self { symbols, library, version, per_thread_default_stream: per_thread, candidate, file }
+    }
 }
 
 /// Opens the first candidate that is a usable driver.
@@ -126,9 +137,8 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
     // be a driver. A library that exports functions of those names with other types is not a CUDA driver; nothing can
     // recognise it.
     let (symbols, version) = unsafe { resolve(&mut |name: &CStr| library.symbol(name), per_thread) }?;
-    let file = platform::file_of(symbols.address(Function::cuDriverGetVersion));
     library.leak();
-    Ok(Loaded { symbols, version, per_thread_default_stream: per_thread, candidate: Some(candidate.to_owned()), file })
+    Ok(Loaded::new(symbols, version, per_thread, Some(candidate.to_owned())))
 }
 
 /// Why no driver could be loaded: every library that was tried, each with its own reason.
@@ -223,11 +233,13 @@ impl fmt::Display for LoadError {
         for (index, attempt) in self.attempts.iter().enumerate() {
             f.write_str(if index == 0 { ": " } else { "; " })?;
             match &attempt.candidate {
-                // dlopen's text begins with the name already.
                 Some(candidate) => {
-                    let (name, text) = (candidate.display().to_string(), attempt.failure.to_string());
-                    let text = text.strip_prefix(&name).map_or(text.as_str(), |text| text.trim_start_matches(": "));
-                    write!(f, "{name}: {text}")?;
+                    let name = candidate.display().to_string();
+                    match &attempt.failure {
+                        // dlopen's text begins with the name already.
+                        LoadFailure::Open(text) if text.starts_with(&format!("{name}: ")) => f.write_str(text)?,
+                        failure => write!(f, "{name}: {failure}")?,
+                    }
                 }
                 None => write!(f, "from a resolver function: {}", attempt.failure)?,
             }

@@ -1,11 +1,11 @@
 //! Watching every driver call: for traces, profiles and checkers.
 
 use core::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 use crate::error::{Error, Result};
+use crate::process;
 use crate::sys::trampolines::{TARGETS, Target};
 use crate::sys::{CUresult, Function};
 
@@ -74,7 +74,7 @@ impl Driver {
                 let elapsed = started.elapsed();
                 let call = Call { function, arguments, result, started, elapsed };
                 // It is inside a C function, which a panic must not leave.
-                let _ = catch_unwind(AssertUnwindSafe(|| observer(&call)));
+                process::contain(|| observer(&call));
             }),
         };
         for (slot, place) in TARGETS.iter().enumerate() {

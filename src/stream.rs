@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
-use crate::fork;
+use crate::process;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
 };
@@ -123,7 +123,7 @@ impl Stream {
     /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a default stream, and nobody
     /// else may destroy it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        fork::note_initialised();
+        process::note_initialised();
         Self(BorrowedStream::new(context, raw))
     }
 
@@ -160,7 +160,7 @@ impl Stream {
 impl Drop for Stream {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !fork::forked() {
+        if !process::forked() {
             // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
             // may be shutting down with the process, or the context broken by failed work.
             unsafe { (self.0.driver.symbols().cuStreamDestroy_v2)(self.0.raw) };
@@ -199,7 +199,7 @@ impl BorrowedStream {
     /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one until the result is
     /// dropped.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        fork::note_initialised();
+        process::note_initialised();
         Self::new(context, raw)
     }
 
@@ -232,17 +232,52 @@ impl BorrowedStream {
         self.raw.addr() <= CU_STREAM_PER_THREAD
     }
 
+    /// Whether the handle means another stream in each thread.
+    pub(crate) fn is_per_thread(&self) -> bool {
+        let raw = self.raw.addr();
+        raw == CU_STREAM_PER_THREAD || (raw == 0 && self.driver.is_per_thread_default_stream())
+    }
+
     /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
     #[inline(always)]
-    pub(crate) fn call(&self, function: Function, mut call: impl FnMut() -> CUresult) -> Result<CUresult> {
-        if fork::forked() || self.is_default() { self.call_with_current(function, &mut call) } else { Ok(call()) }
+    pub(crate) fn call(&self, function: Function, call: impl FnMut() -> CUresult) -> Result<CUresult> {
+        self.call_with(self.driver, function, call)
+    }
+
+    /// As `call`, for a call that takes an object of `other` too.
+    #[inline(always)]
+    pub(crate) fn call_with(
+        &self,
+        other: Driver,
+        function: Function,
+        mut call: impl FnMut() -> CUresult,
+    ) -> Result<CUresult> {
+        if process::unusual() || self.is_default() {
+            self.call_closely(other, function, &mut call)
+        } else {
+            Ok(call())
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn call_with_current(&self, function: Function, call: &mut dyn FnMut() -> CUresult) -> Result<CUresult> {
-        self.driver.check_fork(function)?;
-        self.context.with_current(|| Ok(call()))
+    fn call_closely(
+        &self,
+        other: Driver,
+        function: Function,
+        call: &mut dyn FnMut() -> CUresult,
+    ) -> Result<CUresult> {
+        self.driver.check_closely(other, function)?;
+        if !self.is_default() {
+            return Ok(call());
+        }
+        let mut answer = CUresult::CUDA_SUCCESS;
+        let restored = self.context.with_current(|| {
+            answer = call();
+            Ok(())
+        });
+        // What the call itself refused comes first, as everywhere.
+        if answer == CUresult::CUDA_SUCCESS { restored.map(|()| answer) } else { Ok(answer) }
     }
 
     /// Whether all work in the stream is done. It does not wait.

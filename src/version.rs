@@ -17,9 +17,9 @@ use core::fmt;
 pub struct Version(u32);
 
 impl Version {
-    /// The version `major.minor`.
+    /// The version `major.minor`, or the newest that the driver's form can say if that is more.
     pub const fn new(major: u32, minor: u32) -> Self {
-        Self(major * 1000 + minor * 10)
+        Self(major.saturating_mul(1000).saturating_add(minor.saturating_mul(10)))
     }
 
     /// A version from the driver's number, such as 12080.

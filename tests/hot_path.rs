@@ -68,9 +68,16 @@ fn each_hot_operation_is_one_driver_call() {
 fn it_is_one_call_too_while_another_context_is_current() {
     let gpu = Counted::new();
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
-    let _current = gpu.context.make_current().expect("the context can be made current");
+    let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
+    // SAFETY: a place for the handle; the context is current from here on.
+    let code = unsafe { (driver.symbols().cuCtxCreate_v2)(&mut other, 0, gpu.context.device().as_raw()) };
+    common::check(cuCtxCreate_v2, code);
     makes(&[cuEventRecord], || event.record(&stream));
     makes(&[cuStreamWaitEvent], || stream.wait_event(&event));
+    makes(&[cuEventQuery], || event.query());
+    makes(&[cuStreamSynchronize], || stream.synchronize());
+    // SAFETY: nothing was made in it.
+    common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
 }
 
 #[test]

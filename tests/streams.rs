@@ -136,6 +136,27 @@ fn each_thread_has_its_own_per_thread_default_stream() {
 }
 
 #[test]
+fn joins_of_two_threads_do_not_mix_their_default_streams() {
+    // One object, and in each thread another stream: what one thread joins must not become what the other waits for.
+    let gpu = Gpu::new();
+    let own = BorrowedStream::per_thread_default(&gpu.context);
+    let (mine, theirs) = (gpu.stream(), gpu.stream());
+    let held = gpu.stream();
+    let latch = Latch::hold(&held);
+    // This thread's default stream waits for the latch, the other thread's is idle.
+    own.wait_stream(&held).expect("a join");
+    std::thread::scope(|scope| {
+        mine.wait_stream(&own).expect("a join");
+        scope.spawn(|| theirs.wait_stream(&own).expect("a join")).join().expect("no panic");
+        mine.wait_stream(&own).expect("a join");
+    });
+    assert_eq!(theirs.synchronize(), Ok(()), "nothing is in the other thread's stream");
+    assert_eq!(mine.query(), Ok(false), "this thread's stream is held");
+    latch.release();
+    assert_eq!(mine.synchronize(), Ok(()));
+}
+
+#[test]
 fn ids_are_never_used_again() {
     let gpu = Gpu::new();
     let ids: std::collections::HashSet<u64> = (0..50).map(|_| gpu.stream().id().expect("an id")).collect();

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::graph::Kept;
 use crate::stream::{BorrowedStream, RecordFlags, WaitFlags};
+use crate::sys::Function;
 
 /// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that
 /// outlives its capture is found by nobody, and goes when the next one is made.
@@ -76,14 +77,18 @@ impl BorrowedStream {
         let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else { return plain() };
         match kept(self.driver(), id) {
             Some(kept) => {
+                // Also when it fails: the node may have been made before something else did.
                 kept.keep(event);
-                external().inspect_err(|_| kept.forget(event))
+                external()
             }
             None => {
-                external()?;
-                // Others began this capture, and nobody says when its graph is gone.
-                forget(event.clone());
-                Ok(())
+                let made = external();
+                // Others began this capture, and nobody says when its graph is gone. When restoring the caller's context
+                // fails, the node is made already.
+                if made.as_ref().err().is_none_or(|error| error.function() == Some(Function::cuCtxPopCurrent_v2)) {
+                    forget(event.clone());
+                }
+                made
             }
         }
     }

@@ -12,7 +12,7 @@ use super::{Graph, GraphNode};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
-use crate::fork;
+use crate::process;
 use crate::stream::BorrowedStream;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
 
@@ -65,7 +65,7 @@ impl GraphExec {
             }
         }
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
-        let code = stream.call(FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
+        let code = stream.call_with(self.context.driver(), FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
         Error::check(FUNCTION, code)
     }
 
@@ -104,6 +104,7 @@ impl GraphExec {
         event: &Arc<Event>,
     ) -> Result<()> {
         let set = graph.entry(function, entry)?;
+        self.context.driver().check_same(event.driver(), function)?;
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
@@ -145,7 +146,7 @@ type SetExecEvent = unsafe extern "C" fn(CUgraphExec, CUgraphNode, CUevent) -> C
 impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !fork::forked() {
+        if !self.raw.is_null() && !process::forked() {
             // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot be acted on here.
             unsafe { (self.context.driver().symbols().cuGraphExecDestroy)(self.raw) };
         }

@@ -8,7 +8,7 @@ use super::BorrowedStream;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::fork;
+use crate::process;
 use crate::sys::{CUstream, Function};
 
 #[allow(unsafe_code)]
@@ -39,7 +39,7 @@ impl BorrowedStream {
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamGetCtx;
         // Whoever made the stream has initialised the driver.
-        fork::note_initialised();
+        process::note_initialised();
         driver.check_fork(FUNCTION)?;
         let mut context = null_mut();
         // SAFETY: a place for the handle, and a stream that the caller vouches for.

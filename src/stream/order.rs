@@ -72,7 +72,9 @@ impl BorrowedStream {
         event.check_wait(FUNCTION, self.context())?;
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         let code = self
-            .call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags) })?;
+            .call_with(event.driver(), FUNCTION, || unsafe {
+                (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
+            })?;
         Error::check(FUNCTION, code)
     }
 
@@ -81,7 +83,8 @@ impl BorrowedStream {
     ///
     /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
     /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
-    /// thread has put into `other` in the meantime.
+    /// thread has put into `other` in the meantime. A per-thread default stream as `other` is another stream in each
+    /// thread, and has a new event made each time.
     ///
     /// # Errors
     ///
@@ -89,6 +92,10 @@ impl BorrowedStream {
     #[doc(alias = "wait")]
     #[doc(alias = "join")]
     pub fn wait_stream(&self, other: &Self) -> Result<()> {
+        if other.is_per_thread() {
+            let event = other.record_event(EventFlags::empty())?;
+            return self.wait_event(&event);
+        }
         let event = match other.join.get() {
             Some(event) => event,
             None => {
@@ -128,7 +135,9 @@ impl BorrowedEvent {
         const FUNCTION: Function = Function::cuEventRecord;
         // SAFETY: event and stream are alive as long as their references are.
         let code =
-            stream.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw) })?;
+            stream.call_with(self.driver(), FUNCTION, || unsafe {
+                (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw)
+            })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
 
@@ -154,7 +163,7 @@ impl BorrowedEvent {
         }
         let record = self.driver().require(FUNCTION, self.driver().symbols().cuEventRecordWithFlags)?;
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream.call(FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
+        let code = stream.call_with(self.driver(), FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
 

@@ -140,9 +140,12 @@ rules! {
         saw.holds("all different", unique.len() == ids.len());
     }
 
-    /// A capture forbids nothing about another device, and waiting for that device's context does not spoil it.
+    /// What a capture forbids, it forbids about another device too; waiting for that device's context is allowed.
     [two_devices]
-    fn a_capture_is_of_one_device(rig, saw) = "success from event query, stream query, context synchronize; unharmed" {
+    fn a_capture_and_another_device(rig, saw) =
+        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from context synchronize; \
+         invalidated"
+    {
         let second = Second::new(rig);
         let (event, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
         rig.record(event, theirs);
@@ -206,5 +209,26 @@ rules! {
             ("the second", rig.within(second.context, || rig.cuIpcGetEventHandle(&mut handles[1], there))),
         ]);
         saw.holds("different descriptors", handles[0].reserved != handles[1].reserved);
+    }
+
+    /// A descriptor opens in a context of another device than the exporter's, too.
+    [two_devices]
+    fn importing_on_another_device(rig, saw) =
+        "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits CUDA_ERROR_NOT_READY (600); then success"
+    {
+        let second = Second::new(rig);
+        let mut peer = crate::ipc::Peer::start();
+        let descriptor = peer.export();
+        let (code, event) = rig.within(second.context, || rig.open(descriptor));
+        saw.code("open", code);
+        let theirs = rig.within(second.context, || rig.stream(NON_BLOCKING));
+        peer.step("hold");
+        peer.step("record");
+        saw.code("query", rig.cuEventQuery(event));
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(theirs, event, 0));
+        saw.code("a stream there that waits", rig.cuStreamQuery(theirs));
+        peer.step("release");
+        saw.code("then", rig.cuStreamSynchronize(theirs));
+        peer.end();
     }
 }

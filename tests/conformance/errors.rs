@@ -39,11 +39,9 @@ fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
         must("cuModuleGetFunction", find(&mut empty, module, c"empty".as_ptr()));
         must("cuModuleGetFunction", find(&mut broken, module, c"broken".as_ptr()));
     }
-    eprintln!("loaded");
     // The first launch in a context waits for much, and must not wait for a stream that is held.
     launch(rig, empty, stream);
     rig.synchronize(stream);
-    eprintln!("warm");
     broken
 }
 
@@ -73,25 +71,21 @@ fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     let stream = rig.stream(NON_BLOCKING);
     // Before the stream is held: loading may wait for the context.
     let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig, stream));
-    let latch = if std::env::var_os("PLAIN").is_some() { rig.hold(rig.stream(NON_BLOCKING)) } else { rig.hold(stream) };
-    eprintln!("held");
+    let latch = rig.hold(stream);
     if let Some(trap) = trap {
         launch(rig, trap, stream);
     }
-    eprintln!("launched");
     queued(stream);
-    eprintln!("queued");
     if trap.is_none() {
         fail_software(rig);
     }
     latch.release();
-    eprintln!("released");
     assert_eq!(rig.cuStreamSynchronize(stream), FAILED, "the context did not fail");
 }
 
 rules! {
     /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn events_and_streams(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, \
          event synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, \
@@ -121,7 +115,7 @@ rules! {
     }
 
     /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the error.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn making_things(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, export"
     {
@@ -136,7 +130,7 @@ rules! {
     }
 
     /// The id of a stream is not told either.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), since(12, 0)]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 0)]
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let stream = rig.stream(NON_BLOCKING);
         break_context(rig, |_| {});
@@ -144,7 +138,7 @@ rules! {
     }
 
     /// Both versions of the elapsed time answer the error.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), since(12, 8)]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 8)]
     fn the_second_version_of_elapsed_time(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
         rig.record(event, stream);
@@ -154,7 +148,7 @@ rules! {
     }
 
     /// What is about contexts and devices works on.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn contexts_and_devices(rig, saw) =
         "success from current, set current, push, pop, device count, device of the context, primary release"
     {
@@ -173,7 +167,7 @@ rules! {
     }
 
     /// Released and retained again, the primary context does not recover: only another process can use the device.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn no_recovery(rig, saw) = "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
         break_context(rig, |_| {});
         saw.code("release", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
@@ -183,7 +177,7 @@ rules! {
     }
 
     /// A host function behind the failure is not called; a callback of the old form is, with the error.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host function was not called" {
         unsafe extern "C" fn called(_stream: CUstream, status: CUresult, sender: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
@@ -205,7 +199,7 @@ rules! {
     }
 
     /// An event that was pending when the context failed answers the error, and so does waiting for it.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, synchronize" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |stream| rig.record(event, stream));
@@ -213,7 +207,7 @@ rules! {
     }
 
     /// The error is the context's, whichever thread asks and whatever is current there.
-    [environment("CUDA_MODULE_LOADING", "EAGER")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn in_another_thread(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |_| {});

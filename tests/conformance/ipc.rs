@@ -77,10 +77,10 @@ fn peer() {
 }
 
 /// The other process.
-struct Peer(Child);
+pub struct Peer(Child);
 
 impl Peer {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_with(&[])
     }
 
@@ -92,7 +92,7 @@ impl Peer {
 
     /// Lets it take a step, and gives its answer.
     #[track_caller]
-    fn step(&mut self, step: &str) -> String {
+    pub fn step(&mut self, step: &str) -> String {
         self.0.send(step);
         self.0.receive()
     }
@@ -104,13 +104,13 @@ impl Peer {
 
     /// Lets it create an interprocess event, and gives the descriptor.
     #[track_caller]
-    fn export(&mut self) -> [u8; 64] {
+    pub fn export(&mut self) -> [u8; 64] {
         self.step(&format!("create {INTERPROCESS}"));
         from_hex(&self.step("export")).try_into().expect("64 bytes")
     }
 
     #[track_caller]
-    fn end(mut self) {
+    pub fn end(mut self) {
         self.0.send("end");
         self.0.finish();
     }
@@ -178,6 +178,7 @@ fn query(saw: &Saw, when: &str, rig: &Rig, event: CUevent) {
 
 rules! {
     /// The device says that it has interprocess events.
+    [since(12, 0)]
     fn the_attribute(rig, saw) = "success, 1" {
         let mut value = 77;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED;

@@ -6,12 +6,13 @@ use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use cuda_events::sys::CUresult;
-use cuda_events::{LoadOptions, Version};
+use cuda_events::Version;
 
 use crate::common::child::{self, say};
-use crate::common::{Door, load};
+use crate::common::Door;
 use crate::raw::{Rig, said, soft_settings};
 
 /// The role of a child that does one rule.
@@ -53,6 +54,7 @@ pub struct How {
     devices: i32,
     settings: &'static str,
     environment: Vec<(&'static str, &'static str)>,
+    in_turn: bool,
     before_loading: Option<fn()>,
 }
 
@@ -66,6 +68,7 @@ impl How {
             devices: 1,
             settings: "",
             environment: Vec::new(),
+            in_turn: false,
             before_loading: None,
         }
     }
@@ -108,6 +111,12 @@ impl How {
         self.alone()
     }
 
+    /// One at a time: two processes whose contexts fail at once on one real device did not come to their end.
+    pub fn in_turn(mut self) -> Self {
+        self.in_turn = true;
+        self
+    }
+
     /// In a process of its own, where this is done before the driver is loaded.
     pub fn before_loading(mut self, work: fn()) -> Self {
         self.before_loading = Some(work);
@@ -126,7 +135,7 @@ impl How {
             return Some("undefined on a real driver".to_owned());
         }
         let since = self.since?;
-        let version = load(&LoadOptions::new()).0.version();
+        let version = Rig::bare(self.settings).driver.version();
         (version < since).then(|| format!("since CUDA {since}, the driver is of {version}"))
     }
 }
@@ -285,6 +294,8 @@ pub fn run(rule: &Rule) {
             let settings = soft_settings(rule.how.settings);
             let mut environment = rule.how.environment.clone();
             environment.push(("CUDA_SOFT_DRIVER", &settings));
+            static TURN: Mutex<()> = Mutex::new(());
+            let _turn = rule.how.in_turn.then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = in_child(&rule.test(), ROLE, &environment);
             let mut items = ended.said;
             items.extend(ended.badly.map(|badly| format!("the process {badly}")));

@@ -18,6 +18,7 @@ const ROLE: &str = "misuse";
 macro_rules! misuses {
     ($(
         $(#[doc = $statement:literal])+
+        $([since($major:literal, $minor:literal)])?
         fn $name:ident($rig:ident, $about:ident) names [$($named:literal),*] = $expected:literal $body:block
     )*) => {$(
         #[test]
@@ -28,7 +29,7 @@ macro_rules! misuses {
                 name: stringify!($name),
                 statement: &[$($statement),+],
                 expected: $expected,
-                how: How::new().soft_only(),
+                how: How::new().soft_only()$(.since($major, $minor))?,
                 body: |_, _| {},
             };
             judge(&rule, &[$($named),*], body);
@@ -270,6 +271,7 @@ misuses! {
     }
 
     /// Looking up an entry point without a place for it.
+    [since(12, 0)]
     fn no_place_for_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
         "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
@@ -277,6 +279,7 @@ misuses! {
     }
 
     /// Looking up an entry point without a name.
+    [since(12, 0)]
     fn no_name_of_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
         "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
@@ -307,6 +310,7 @@ misuses! {
     }
 
     /// Instantiating a graph that has a destroyed event in a node.
+    [since(11, 4)]
     fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags", "cuEventDestroy_v2"] =
         "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -327,20 +331,23 @@ misuses! {
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         rig.cuStreamWaitEvent(stream, event, 0)
     }
+
+    /// Asking an event of a destroyed context. The real driver answered that the context is destroyed, where it did not
+    /// crash.
+    fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
+        "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
+        let context = rig.new_context();
+        let event = rig.within(context, || rig.event(NO_TIMING));
+        about(tell, event);
+        must("cuCtxDestroy", rig.destroy_context(context));
+        rig.cuEventQuery(event)
+    }
 }
 
 rules! {
-    /// An event of a destroyed context: a real driver answered that the context is destroyed, where it did not crash.
-    [alone, soft_only]
-    fn an_event_of_a_destroyed_context(rig, saw) = "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from query, destroy" {
-        let context = rig.new_context();
-        let event = rig.within(context, || rig.event(NO_TIMING));
-        must("cuCtxDestroy", rig.destroy_context(context));
-        saw.codes(&[("query", rig.cuEventQuery(event)), ("destroy", rig.cuEventDestroy_v2(event))]);
-    }
-
     /// A node of a destroyed graph: a real driver answered an invalid value at one time, and the event at another.
-    [alone, soft_only]
+    [alone, soft_only, since(11, 1)]
     fn a_node_of_a_destroyed_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let (event, mut graph, mut node, mut found) = (rig.event(NO_TIMING), null_mut(), null_mut(), null_mut());
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));

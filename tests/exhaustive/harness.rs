@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use cuda_events::sys::{CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function};
+use cuda_events::sys::{CU_STREAM_PER_THREAD, CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function};
 use cuda_events::{Driver, Error, IpcEventDescriptor, Result};
 use cuda_soft_driver::{CallRecord, Fault, Live, SoftDriver};
 
@@ -35,8 +36,8 @@ pub struct Seen {
     pub struck: bool,
     /// The entry points that were called, in order.
     pub called: Vec<Function>,
+    /// What the driver was too old for.
     pub unsupported: Vec<Error>,
-    pub result: Option<Result<()>>,
 }
 
 /// The calls whose failure a destructor swallows.
@@ -61,13 +62,16 @@ fn all_or_nothing(function: Function) -> bool {
 }
 
 pub fn function(record: &CallRecord) -> Option<Function> {
+    static BY_NAME: LazyLock<HashMap<&'static str, Function>> =
+        LazyLock::new(|| ENTRY_POINTS.iter().map(|entry| (entry.function.name(), entry.function)).collect());
     let name = record.function.strip_suffix("_ptsz").unwrap_or(record.function);
-    ENTRY_POINTS.iter().map(|entry| entry.function).find(|function| function.name() == name)
+    BY_NAME.get(name).copied()
 }
 
 /// The calling thread and its contexts, as they are before a run and must be after it.
 struct Surroundings {
     driver: Driver,
+    primary: CUcontext,
     below: [CUcontext; 2],
     memory: CUdeviceptr,
     /// Whether the two contexts are on the thread's stack.
@@ -101,7 +105,7 @@ impl Surroundings {
                 raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
             }
         }
-        Self { driver, below, memory, stacked }
+        Self { driver, primary, below, memory, stacked }
     }
 
     /// Takes off what is on the stack, from the top.
@@ -134,20 +138,24 @@ impl Surroundings {
             for context in self.below {
                 raw((symbols.cuCtxDestroy_v2)(context));
             }
-            raw((symbols.cuCtxPushCurrent_v2)(self.primary()));
+            raw((symbols.cuCtxPushCurrent_v2)(self.primary));
             raw((symbols.cuMemFree_v2)(self.memory));
             raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
-            raw((symbols.cuDevicePrimaryCtxRelease_v2)(0));
             raw((symbols.cuDevicePrimaryCtxRelease_v2)(0));
         }
     }
 
-    /// The primary context, retained once more.
-    fn primary(&self) -> CUcontext {
-        let mut primary = null_mut();
-        // SAFETY: a place for the handle.
-        raw(unsafe { (self.driver.symbols().cuDevicePrimaryCtxRetain)(&mut primary, 0) });
-        primary
+    /// Ends a capture in the thread's own default stream, which goes with nothing.
+    fn end_capture(&self) {
+        let symbols = self.driver.symbols();
+        let mut graph = null_mut();
+        // SAFETY: the stream's handle is a constant; a place for the graph, which is destroyed.
+        unsafe {
+            raw((symbols.cuCtxPushCurrent_v2)(self.primary));
+            raw((symbols.cuStreamEndCapture)(std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD), &mut graph));
+            raw((symbols.cuGraphDestroy)(graph));
+            raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
+        }
     }
 }
 
@@ -195,7 +203,7 @@ pub fn attempt(
     {
         // No driver does that, and what it leaves behind nobody can know.
         surroundings.stack();
-        return Ok(Seen { struck, called: Vec::new(), unsupported: Vec::new(), result: None });
+        return Ok(Seen { struck, called: Vec::new(), unsupported: Vec::new() });
     }
     let result = result.map_err(|_| "it panicked")?;
     if let (Some(first), Some(failure)) = (first, failure) {
@@ -230,6 +238,11 @@ pub fn attempt(
     for record in &undone {
         redo(driver, record)?;
     }
+    let unended = |record: &&CallRecord| function(record) == Some(Function::cuStreamEndCapture);
+    let hopeless = failure.is_some_and(|failure| failure.mode == Mode::FromThenOn);
+    if soft.live().captures > before.0.captures && (hopeless || undone.iter().any(unended)) {
+        surroundings.end_capture();
+    }
     settle(soft, &run, before.0)?;
     let misuses = soft.misuses();
     if misuses.len() > before.2 {
@@ -237,7 +250,7 @@ pub fn attempt(
     }
     surroundings.tear_down();
     let unsupported = run.unsupported.take();
-    Ok(Seen { struck, called: log.iter().filter_map(function).collect(), unsupported, result: Some(result) })
+    Ok(Seen { struck, called: log.iter().filter_map(function).collect(), unsupported })
 }
 
 /// Whether the first failure was told as it should be.

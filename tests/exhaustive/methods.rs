@@ -1,3 +1,231 @@
-use std::collections::BTreeSet;
-use cuda_events::sys::Function;
-pub fn assert_all_reached(_: &BTreeSet<Function>) {}
+//! Which scenario calls which public method, checked against the sources: a method that is removed does not compile here,
+//! one that is added is missing here, and one that its scenario does not call is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuda_events::sys::{ENTRY_POINTS, Function};
+
+/// The sources of the safe layer, by file.
+const SOURCES: &[(&str, &str)] = &[
+    ("attributes", include_str!("../../src/attributes.rs")),
+    ("capture", include_str!("../../src/capture.rs")),
+    ("capture/external", include_str!("../../src/capture/external.rs")),
+    ("completion", include_str!("../../src/completion.rs")),
+    ("context", include_str!("../../src/context.rs")),
+    ("device", include_str!("../../src/device.rs")),
+    ("driver", include_str!("../../src/driver.rs")),
+    ("error", include_str!("../../src/error.rs")),
+    ("event", include_str!("../../src/event.rs")),
+    ("process", include_str!("../../src/process.rs")),
+    ("graph", include_str!("../../src/graph.rs")),
+    ("graph/exec", include_str!("../../src/graph/exec.rs")),
+    ("graph/kept", include_str!("../../src/graph/kept.rs")),
+    ("host", include_str!("../../src/host.rs")),
+    ("ipc", include_str!("../../src/ipc.rs")),
+    ("lazy", include_str!("../../src/lazy.rs")),
+    ("lease", include_str!("../../src/lease.rs")),
+    ("loader", include_str!("../../src/loader.rs")),
+    ("observer", include_str!("../../src/observer.rs")),
+    ("pool", include_str!("../../src/pool.rs")),
+    ("scope", include_str!("../../src/scope.rs")),
+    ("stream", include_str!("../../src/stream.rs")),
+    ("stream/foreign", include_str!("../../src/stream/foreign.rs")),
+    ("stream/options", include_str!("../../src/stream/options.rs")),
+    ("stream/order", include_str!("../../src/stream/order.rs")),
+    ("timer", include_str!("../../src/timer.rs")),
+    ("values", include_str!("../../src/values.rs")),
+    ("version", include_str!("../../src/version.rs")),
+];
+
+/// The modules that are not of the safe layer's methods: the raw layer, and what is private to the loader.
+const OTHERS: &[&str] = &["sys", "loader/platform", "loader/resolve"];
+
+const SCENARIOS: &str = include_str!("scenarios.rs");
+const LOADING: &str = include_str!("loading.rs");
+const OBSERVER: &str = include_str!("poller.rs");
+
+/// A line for each method: where it is called, and the method, which must exist.
+macro_rules! methods {
+    ($($place:ident: $($method:path),* ;)*) => {
+        const METHODS: &[(&str, &str)] = &[$($((stringify!($place), stringify!($method)),)*)*];
+        /// Never called; it is enough that it compiles.
+        #[allow(unused, path_statements)]
+        fn exist() {
+            $($({ use cuda_events::*; $method; })*)*
+        }
+    };
+}
+
+methods! {
+    loading: Driver::load, Driver::load_with, Driver::from_resolver, Driver::symbols, LoadOptions::new,
+        LoadOptions::per_thread_default_stream, LoadError::attempts, LoadAttempt::candidate, LoadAttempt::failure;
+    devices: Driver::version, Driver::library, Driver::is_per_thread_default_stream, Device::count, Device::all,
+        Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid, Device::attribute,
+        Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
+    no_device: Device::new, Error::code;
+    contexts: Context::from_raw, Context::current, Context::synchronize, Context::driver, Context::device,
+        Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
+    guards: Context::make_current;
+    streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority, StreamOptions::priority_clamped,
+        BorrowedStream::query, BorrowedStream::synchronize, BorrowedStream::synchronize_timeout,
+        BorrowedStream::priority, BorrowedStream::is_blocking, BorrowedStream::id, BorrowedStream::context,
+        BorrowedStream::device, BorrowedStream::as_raw, BorrowedStream::cuda_stream;
+    own_refusals: Stream::new;
+    stream_close: Stream::into_raw, Stream::from_raw, Stream::close, BorrowedStream::from_raw;
+    default_streams: BorrowedStream::default_stream, BorrowedStream::legacy_default, BorrowedStream::per_thread_default;
+    attributes: BorrowedStream::attribute, BorrowedStream::set_attribute, BorrowedStream::synchronization_policy,
+        BorrowedStream::set_synchronization_policy, BorrowedStream::set_priority, BorrowedStream::memory_sync_domain,
+        BorrowedStream::set_memory_sync_domain, BorrowedStream::memory_sync_domain_map,
+        BorrowedStream::set_memory_sync_domain_map, BorrowedStream::copy_attributes_from,
+        SynchronizationPolicy::from_raw, SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw,
+        MemorySyncDomain::as_raw;
+    foreign_streams: BorrowedStream::from_foreign, ForeignStream::<()>::new, ForeignStream::<()>::owner,
+        ForeignStream::<()>::into_owner;
+    current_streams: StreamScope::enter::<Stream>, current_stream;
+    events: BorrowedEvent::record, BorrowedEvent::record_with, BorrowedEvent::query, BorrowedEvent::synchronize,
+        BorrowedEvent::synchronize_timeout, BorrowedEvent::flags, BorrowedEvent::is_imported, BorrowedEvent::context;
+    event_close: Event::new, Event::into_raw, Event::from_raw, Event::close, BorrowedEvent::from_raw,
+        BorrowedEvent::as_raw;
+    order: BorrowedStream::wait_event, BorrowedStream::wait_event_with, BorrowedStream::wait_stream,
+        BorrowedStream::record_event;
+    elapsed: BorrowedEvent::elapsed, BorrowedEvent::elapsed_ms;
+    context_events: BorrowedEvent::record_context, Context::wait_event;
+    host_functions: BorrowedStream::launch_host_function_raw;
+    values: BorrowedStream::wait_value32, BorrowedStream::wait_value64, BorrowedStream::write_value32,
+        BorrowedStream::write_value64, BorrowedStream::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
+        MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier, MemOp::as_raw;
+    lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event, LazyEvent::context,
+        LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
+        LazyEvent::wait_recorded, LazyEvent::wait_external, LazyEvent::query, LazyEvent::synchronize,
+        LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed, LazyEvent::ipc_descriptor;
+    timers: Timer::start, Timer::stop, Timing::query, Timing::synchronize, Timing::elapsed, Timing::elapsed_ms,
+        Timing::start, Timing::end;
+    pools: EventPool::new, EventPool::take, EventPool::reserve, EventPool::clear, EventPool::free, EventPool::context,
+        EventPool::flags, PooledEvent::record, PooledEvent::query, PooledEvent::synchronize,
+        PooledEvent::synchronize_timeout, PooledEvent::discard;
+    completions: Completion::<Event>::new, BorrowedStream::completion;
+    captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
+        BorrowedStream::capture_status, BorrowedStream::capture_info;
+    dropped_capture: ThreadCaptureMode::exchange;
+    capture: Capture::begin;
+    external: BorrowedStream::record_external, BorrowedStream::wait_external;
+    graphs: Graph::new, Graph::add_event_record_node, Graph::add_event_wait_node, Graph::record_node_event,
+        Graph::wait_node_event, Graph::set_record_node_event, Graph::set_wait_node_event, Graph::instantiate,
+        Graph::context, GraphNode::from_raw, GraphNode::as_raw, GraphExec::launch, GraphExec::context,
+        GraphExec::set_record_node_event, GraphExec::set_wait_node_event, Capture::begin_to_graph;
+    graph_close: Graph::from_raw, Graph::as_raw, Graph::close, GraphExec::as_raw, GraphExec::close;
+    exports: BorrowedEvent::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
+        IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync, IpcEventDescriptor::exporter_pid,
+        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::is_alive, IpcLease::new, IpcLease::descriptor,
+        IpcLease::event;
+    imports: Event::from_ipc_descriptor, IpcEventDescriptor::from_raw, IpcEventDescriptor::to_raw;
+    context: Context::primary;
+}
+
+/// Those that have a type of their own for an argument and so no path, and those that make no driver call and are tested
+/// elsewhere.
+const APART: &[(&str, &str)] = &[
+    ("hold", "launch_host_function"),
+    ("host_functions", "add_callback"),
+    ("observer", "observe"),
+];
+
+/// No driver call is made in them, and none can fail.
+const PURE: &[&str] = &[
+    "Driver::load_from",
+    "LoadOptions::path",
+    "Error::function",
+    "Version::from_raw",
+    "Version::as_raw",
+    "Version::major",
+    "Version::minor",
+    "pending_host_functions",
+];
+
+/// The text of a function, from its name to the next one at the same depth.
+fn body<'a>(text: &'a str, function: &str) -> Option<&'a str> {
+    let from = [format!("fn {function}("), format!("fn {function}<")];
+    let start = from.iter().find_map(|from| text.find(from))?;
+    let rest = &text[start..];
+    let indent = text[..start].lines().last().map_or(0, |line| line.len() - line.trim_start().len());
+    let end = format!("\n{}}}\n", " ".repeat(indent));
+    Some(&rest[..rest.find(&end).unwrap_or(rest.len())])
+}
+
+/// The public functions of a file.
+fn public_functions(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("pub ")?;
+        let rest = rest.strip_prefix("const ").unwrap_or(rest);
+        let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
+        let name = rest.strip_prefix("fn ")?;
+        name.split(['(', '<']).next()
+    })
+}
+
+#[test]
+fn every_public_method_is_in_a_scenario() {
+    let modules = |text: &'static str| {
+        text.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+    };
+    let library = include_str!("../../src/lib.rs");
+    let nested = SOURCES.iter().flat_map(|(file, text)| modules(text).map(move |module| format!("{file}/{module}")));
+    for module in modules(library).map(str::to_owned).chain(nested) {
+        let known = SOURCES.iter().any(|(file, _)| *file == module) || OTHERS.contains(&module.as_str());
+        assert!(known, "the file of the module {module} is not looked at");
+    }
+
+    // How often a name is that of a public function, and how often one of that name is listed.
+    let mut names: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for name in SOURCES.iter().flat_map(|(_, text)| public_functions(text)) {
+        names.entry(name).or_default()[0] += 1;
+    }
+    let listed = METHODS.iter().map(|(_, method)| *method).chain(APART.iter().map(|(_, name)| *name));
+    for method in listed.chain(PURE.iter().copied()) {
+        let name = method.split("::").map(str::trim).filter(|part| !part.starts_with('<')).last().unwrap_or(method);
+        let name = name.split('<').next().unwrap_or(name).trim();
+        names.entry(name).or_default()[1] += 1;
+    }
+    let wrong: Vec<_> = names.iter().filter(|(_, [there, listed])| there != listed).collect();
+    assert!(wrong.is_empty(), "name, how often it is public, how often it is listed: {wrong:?}");
+
+    for (place, method) in METHODS.iter().chain(APART) {
+        let parts: Vec<&str> = method.split("::").map(str::trim).filter(|part| !part.starts_with('<')).collect();
+        let Some(name) = parts.last() else { continue };
+        let text = match *place {
+            "loading" => Some(LOADING),
+            "observer" => Some(OBSERVER),
+            place => body(SCENARIOS, place),
+        };
+        let text = text.unwrap_or_else(|| panic!("there is no function {place}"));
+        let called = [format!(".{name}("), format!("::{name}("), format!("{name}(&"), format!("::{name})")];
+        assert!(called.iter().any(|call| text.contains(call)), "{place} does not call {method}");
+    }
+}
+
+/// The entry points that the safe layer's sources name as fields of the table.
+fn used() -> BTreeSet<Function> {
+    let mut used = BTreeSet::new();
+    for (_, text) in SOURCES {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let text = code.as_str();
+        for (at, _) in text.match_indices("symbols") {
+            let rest = text[at..].trim_start_matches("symbols").trim_start_matches("()");
+            let Some(name) = rest.strip_prefix(".cu") else { continue };
+            let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+            let name = format!("cu{}", &name[..length]);
+            used.extend(ENTRY_POINTS.iter().map(|entry| entry.function).filter(|function| function.name() == name));
+        }
+    }
+    used
+}
+
+/// Each entry point that the safe layer can call was called by some scenario.
+pub fn assert_all_reached(called: &BTreeSet<Function>) {
+    let used = used();
+    assert!(used.len() > 50, "the sources name {} entry points", used.len());
+    let missed: Vec<_> = used.difference(called).collect();
+    assert!(missed.is_empty(), "no scenario has called {missed:?}");
+    println!("{:6} entry points that the safe layer can call, and all were", used.len());
+}

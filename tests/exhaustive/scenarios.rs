@@ -285,10 +285,10 @@ fn default_streams(run: &Run) -> Result<()> {
         stream.wait_event(&event)?;
         stream.synchronize()?;
         stream.capture_status()?;
-        stream.priority()?;
-        stream.is_blocking()?;
-        run.optional(stream.id())?;
     }
+    legacy.priority()?;
+    legacy.is_blocking()?;
+    run.optional(legacy.id())?;
     own.wait_stream(&null)?;
     let token = run.token.clone();
     own.launch_host_function(move || drop(token))?;

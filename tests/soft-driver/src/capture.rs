@@ -117,8 +117,10 @@ impl State {
         if mode == RELAXED {
             return Vec::new();
         }
+        // Measured: in the other contexts of the device too.
+        let device = self.contexts[context].device;
         let forbids = |capture: &Capture| {
-            capture.context == context
+            self.contexts[capture.context].device == device
                 && if capture.thread == thread {
                     capture.mode != RELAXED
                 } else {
@@ -283,7 +285,7 @@ impl State {
                 }
                 if is_legacy {
                     capture.invalid = true;
-                    return Err(UNSUPPORTED);
+                    return Err(IMPLICIT);
                 }
                 // The waiting stream joins the capture.
                 capture.streams.insert(stream, mark.nodes);

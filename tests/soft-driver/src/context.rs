@@ -40,8 +40,33 @@ pub(crate) struct Context {
     /// Streams with work.
     pub(crate) busy: BTreeSet<u32>,
     pub(crate) ipc: Option<ipc::Exporter>,
-    /// What every stream of the context waits for, one that is made later too.
-    pub(crate) gates: Vec<Arc<Point>>,
+    /// What every stream of the context waits for from its next operation on, in the order in which that came.
+    pub(crate) gates: Vec<(u64, Gate)>,
+    pub(crate) last_gate: u64,
+}
+
+/// What a whole context waits for.
+#[derive(Clone)]
+pub(crate) enum Gate {
+    Point(Arc<Point>),
+    Shared(ipc::Wait),
+}
+
+impl Gate {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Point(point) => point.is_done(),
+            Self::Shared(wait) => wait.is_done(),
+        }
+    }
+
+    #[cfg_attr(not(target_os = "linux"), allow(unreachable_code, reason = "elsewhere there is no such wait"))]
+    fn task(&self) -> Task {
+        match self {
+            Self::Point(point) => Task::Wait(point.clone()),
+            Self::Shared(wait) => Task::WaitShared(wait.clone()),
+        }
+    }
 }
 
 impl Context {
@@ -102,6 +127,7 @@ impl State {
             busy: BTreeSet::new(),
             ipc: None,
             gates: Vec::new(),
+            last_gate: 0,
         };
         self.contexts.insert(self.call_number, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
     }
@@ -147,6 +173,30 @@ impl State {
         entry.gates.clear();
         let device = entry.device as usize;
         self.devices[device].used = self.devices[device].used.saturating_sub(used);
+    }
+
+    fn add_gates(&mut self, context: u32, gates: impl Iterator<Item = Gate>) {
+        let context = &mut self.contexts[context];
+        context.gates.retain(|(_, gate)| !gate.is_done());
+        for gate in gates {
+            context.last_gate += 1;
+            context.gates.push((context.last_gate, gate));
+        }
+    }
+
+    /// Has a stream wait for what its whole context waits for, before an operation.
+    pub(crate) fn pass_gates(&mut self, stream: u32) {
+        let (context, seen) = (self.streams[stream].context, self.streams[stream].gates_seen);
+        if self.contexts[context].last_gate == seen {
+            return;
+        }
+        self.streams[stream].gates_seen = self.contexts[context].last_gate;
+        let gates = &self.contexts[context].gates;
+        let tasks: Vec<Task> =
+            gates.iter().filter(|(at, gate)| *at > seen && !gate.is_done()).map(|(_, gate)| gate.task()).collect();
+        for task in tasks {
+            self.push(stream, task);
+        }
     }
 
     pub(crate) fn live_created_contexts(&self) -> usize {
@@ -453,29 +503,20 @@ pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg
     Ok(())
 }
 
-/// Has all streams of a context wait, those too that are made before the event is done.
+/// Has all streams of a context wait, those too that are made before the event is done. Measured: a stream waits from
+/// its next operation on; until then it is as idle as it was.
 pub(crate) fn ctx_wait_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;
     state.invalidate_captures_of(context)?;
-    if matches!(state.events[event].state, EventState::Captured(_)) {
-        return Err(INVALID_VALUE);
-    }
-    let streams: Vec<u32> = state
-        .streams
-        .iter()
-        .filter(|(_, stream)| stream.context == context && !stream.destroyed)
-        .map(|(index, _)| index)
-        .collect();
-    for stream in streams {
-        state.wait_for(call.machine, stream, event);
-    }
-    if let EventState::Pending(point) = &state.events[event].state {
-        let point = point.clone();
-        let gates = &mut state.contexts[context].gates;
-        gates.retain(|gate| !gate.is_done());
-        gates.push(point);
-    }
+    let entry = &state.events[event];
+    let point = match &entry.state {
+        EventState::Captured(_) => return Err(INVALID_VALUE),
+        EventState::Pending(point) if !point.is_done() => Some(Gate::Point(point.clone())),
+        _ => None,
+    };
+    let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
+    state.add_gates(context, point.into_iter().chain(others));
     Ok(())
 }

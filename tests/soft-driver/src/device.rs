@@ -36,16 +36,18 @@ pub(crate) fn driver_get_version(call: &Call, version: Ptr<c_int>) -> Answer {
 }
 
 pub(crate) fn get_error_name(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    drop(call.lock()?);
-    error_text(crate::errors::find(error).map(|entry| entry.0), text)
+    error_text(call, crate::errors::find(error).map(|entry| entry.0), text)
 }
 
 pub(crate) fn get_error_string(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    drop(call.lock()?);
-    error_text(crate::errors::find(error).map(|entry| entry.1), text)
+    error_text(call, crate::errors::find(error).map(|entry| entry.1), text)
 }
 
-fn error_text(found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
+fn error_text(call: &Call, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
+    let state = call.lock()?;
+    if text.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
     match found {
         Some(found) => text.put(found.as_ptr().cast()),
         None => {

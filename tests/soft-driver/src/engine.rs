@@ -202,6 +202,7 @@ impl State {
     /// The legacy default stream's rule: its operations first wait for all blocking streams of the context, and later
     /// work of those waits for it.
     pub(crate) fn join_default(&mut self, stream: u32) {
+        self.pass_gates(stream);
         let entry = &self.streams[stream];
         let context = entry.context;
         if entry.is_legacy {

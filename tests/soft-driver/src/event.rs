@@ -74,6 +74,7 @@ impl State {
     pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
         self.join_default(stream);
         self.streams[stream].submitted += 1;
+        self.wait_for_shared(event, stream);
         let timing = self.events[event].timing();
         if self.streams[stream].queue.is_empty() && self.prompt() {
             let stamp = if timing { self.clock.stamp() } else { 0 };
@@ -91,6 +92,23 @@ impl State {
         }
     }
 
+    /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever process: its stream
+    /// waits for that first.
+    fn wait_for_shared(&mut self, event: u32, stream: u32) {
+        let entry = &self.events[event];
+        let Some(shared) = &entry.shared else { return };
+        let others = shared.wait_for_others();
+        if let EventState::Pending(point) = &entry.state
+            && !point.is_done()
+        {
+            let point = point.clone();
+            self.push(stream, Task::Wait(point));
+        }
+        if let Some(others) = others {
+            self.push(stream, Task::WaitShared(others));
+        }
+    }
+
     /// Has a stream wait for the latest record of an event.
     pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
         let entry = &self.events[event];
@@ -99,8 +117,10 @@ impl State {
             _ => None,
         };
         let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
-        // In the legacy default stream even a wait that has nothing to wait for is an operation.
-        if point.is_none() && others.is_none() && !self.streams[stream].is_legacy {
+        // Measured: in the legacy default stream a wait for what is done is an operation, one for what was never recorded
+        // is not.
+        let nothing = point.is_none() && others.is_none();
+        if nothing && (!self.streams[stream].is_legacy || matches!(entry.state, EventState::Never)) {
             return;
         }
         self.join_default(stream);

@@ -99,7 +99,7 @@ mod nowhere {
         }
     }
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub(crate) enum Wait {}
 
     impl Wait {

@@ -32,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) joined: Option<u64>,
     /// Up to which operation of the legacy stream this one waits already.
     pub(crate) legacy_seen: Option<u64>,
+    /// Up to which wait of the whole context this stream waits already.
+    pub(crate) gates_seen: u64,
     pub(crate) capture: Option<CaptureKey>,
     /// The node handles that a capture query last pointed to.
     pub(crate) capture_view: Vec<usize>,
@@ -77,22 +79,19 @@ impl State {
             submitted: 0,
             joined: None,
             legacy_seen: None,
+            gates_seen: 0,
             capture: None,
             capture_view: Vec::new(),
             attributes: BTreeMap::new(),
         };
-        let (index, handle) = self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)?;
-        let gates = core::mem::take(&mut self.contexts[context].gates);
-        for gate in gates.into_iter().filter(|gate| !gate.is_done()) {
-            self.push(index, Task::Wait(gate.clone()));
-            self.contexts[context].gates.push(gate);
-        }
-        Ok((index, handle))
+        self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)
     }
 
     /// A stream that the legacy default stream has nothing to do with, and the program no handle.
     pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
         let (index, _) = self.new_stream(context, CU_STREAM_NON_BLOCKING, 0, false)?;
+        // It collects work; it has none that a wait of the whole context would be for.
+        self.streams[index].gates_seen = self.contexts[context].last_gate;
         Ok(index)
     }
 

@@ -295,6 +295,48 @@ fn waits_cross_contexts_and_devices_but_records_do_not() {
 }
 
 #[test]
+fn a_whole_context_records_and_waits() {
+    let raw = Raw::new();
+    let (held, idle) = (raw.stream(1), raw.stream(1));
+    let (event, after) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
+    let context = raw.retain(0);
+    let latch = raw.latch(held);
+    assert_eq!(unsafe { raw.cuCtxRecordEvent.unwrap()(context, event) }.0, OK);
+    assert_eq!(raw.query(event), NOT_READY);
+    assert_eq!(unsafe { raw.cuCtxWaitEvent.unwrap()(context, event) }.0, OK);
+    assert!(!raw.busy(idle), "asking is about what the stream was given");
+    raw.record(after, idle);
+    assert_eq!(raw.query(after), NOT_READY, "what comes now waits");
+    let late = raw.stream(1);
+    raw.record(after, late);
+    assert_eq!(raw.query(after), NOT_READY, "in a stream that was made later too");
+    latch.release();
+    for stream in [held, idle, late] {
+        raw.sync(stream);
+    }
+    raw.record(after, idle);
+    assert_eq!((raw.query(event), raw.query(after)), (OK, OK));
+}
+
+#[test]
+fn a_record_of_an_interprocess_event_waits_for_the_one_before() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let raw = Raw::new();
+    let (held, idle) = (raw.stream(1), raw.stream(1));
+    let event = raw.event(CU_EVENT_INTERPROCESS | NO_TIMING);
+    let latch = raw.latch(held);
+    raw.record(event, held);
+    raw.record(event, idle);
+    assert_eq!(raw.query(event), NOT_READY);
+    assert!(raw.busy(idle));
+    latch.release();
+    raw.sync(idle);
+    assert_eq!(raw.query(event), OK);
+}
+
+#[test]
 fn stream_memory_operations_park_the_stream() {
     let raw = Raw::new();
     let (one, two) = (raw.stream(1), raw.stream(1));
