@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bitflags::bitflags;
 
 use crate::context::Context;
+use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
@@ -378,6 +379,11 @@ impl BorrowedEvent {
     /// The context that the event was created or opened in.
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// The device that the event's context belongs to.
+    pub fn device(&self) -> Device {
+        self.context.device()
     }
 
     /// The flags that the event was created with. An imported event has [`INTERPROCESS`](EventFlags::INTERPROCESS), and

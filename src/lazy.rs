@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::capture::CaptureStatus;
 use crate::context::Context;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::ipc::IpcEventDescriptor;
@@ -94,8 +95,12 @@ impl LazyEvent {
         self.event.get()
     }
 
+    /// The device that the event is of, once it is created.
+    pub fn device(&self) -> Option<Device> {
+        self.context().map(Context::device)
+    }
+
     /// The context that the event is in, once it is created.
-    #[doc(alias = "device")]
     pub fn context(&self) -> Option<&Context> {
         self.event().map(|event| event.context())
     }

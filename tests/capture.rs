@@ -83,6 +83,9 @@ fn what_is_captured_is_done_at_each_launch_and_not_before() {
 fn a_capture_spreads_to_the_streams_that_wait_for_it() {
     static CALLED: AtomicU32 = AtomicU32::new(0);
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
+        return;
+    }
     let (first, second) = (gpu.stream(), gpu.stream());
     let capture = common::begin_capture(&first, CaptureMode::ThreadLocal).expect("a capture");
     assert_eq!(second.capture_status(), Ok(CaptureStatus::None));
@@ -201,6 +204,9 @@ fn the_threads_mode_is_restored() {
 #[test]
 fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
+        return;
+    }
     let (context, calls) = observed(&gpu);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let usable = || {
@@ -250,6 +256,9 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
 #[test]
 fn what_cannot_be_captured_is_said() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let legacy = BorrowedStream::legacy_default(&gpu.context);
     let error = common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
     assert_eq!(error.code(), Some(UNSUPPORTED));
@@ -350,6 +359,9 @@ fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
 #[test]
 fn each_capture_has_an_id_of_its_own() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
+        return;
+    }
     let stream = gpu.stream();
     let before = stream.capture_info().expect("an answer");
     assert_eq!((before.status, before.id, before.graph.is_null()), (CaptureStatus::None, None, true));
@@ -373,6 +385,9 @@ fn each_capture_has_an_id_of_its_own() {
 #[test]
 fn dependencies_are_told_and_can_be_changed() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2) {
+        return;
+    }
     let (stream, other) = (gpu.stream(), gpu.stream());
     let events = [shared(&gpu), shared(&gpu)];
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
@@ -430,6 +445,9 @@ fn the_dependencies_of_an_invalidated_capture_are_not_there() {
 #[test]
 fn a_capture_can_add_to_a_graph() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
+        return;
+    }
     let stream = gpu.stream();
     let events = [shared(&gpu), shared(&gpu)];
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -523,6 +541,9 @@ fn dependencies_that_the_query_cannot_tell_are_an_error() {
     }
     static REAL: std::sync::OnceLock<cuda_events::Driver> = std::sync::OnceLock::new();
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
+        return;
+    }
     REAL.get_or_init(|| gpu.driver);
     let older = table::replaced(gpu.driver, |function| match function {
         Function::cuStreamGetCaptureInfo_v3 => Some(std::ptr::null_mut()),
@@ -554,6 +575,9 @@ fn every_code_of_captures_comes_with_advice() {
 #[test]
 fn a_capture_whose_info_fails_is_ended() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
     unsafe extern "C" fn fail(
         _: CUstream,
         _: *mut CUstreamCaptureStatus,

@@ -46,6 +46,9 @@ impl Drop for Other<'_> {
 #[test]
 fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
+        return;
+    }
     let streams = [gpu.stream(), Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream")];
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     event.record_context(&gpu.context).expect("a record");
@@ -69,6 +72,9 @@ fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
 #[test]
 fn a_wait_of_a_context_holds_all_later_work() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
+        return;
+    }
     let other = Other::new(&gpu);
     let context = other.context();
     let elsewhere = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -93,6 +99,9 @@ fn a_wait_of_a_context_holds_all_later_work() {
 #[test]
 fn timing_and_interprocess_events_can_be_recorded_so() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
+        return;
+    }
     let stream = gpu.stream();
     let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
     let (start, end) = (timed(), timed());
@@ -109,6 +118,9 @@ fn timing_and_interprocess_events_can_be_recorded_so() {
 #[test]
 fn the_event_must_be_of_the_context() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
+        return;
+    }
     let other = Other::new(&gpu);
     let context = other.context();
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
@@ -129,6 +141,9 @@ fn the_event_must_be_of_the_context() {
 #[test]
 fn a_capture_does_not_survive_it() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
+        return;
+    }
     let stream = gpu.stream();
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     let calls: [&dyn Fn() -> Result<(), Error>; 2] =

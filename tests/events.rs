@@ -129,6 +129,7 @@ fn flags_are_what_was_asked_for() {
         assert_eq!(event.flags(), flags);
         assert!(!event.is_imported());
         assert_eq!(event.context(), &gpu.context);
+        assert_eq!(event.device(), gpu.device);
     }
     assert_eq!(EventFlags::default(), EventFlags::empty());
     for flags in [EventFlags::TIMING | EventFlags::INTERPROCESS, EventFlags::all()] {

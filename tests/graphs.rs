@@ -42,6 +42,9 @@ fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
 #[test]
 fn timed_events_in_a_graph_have_a_time_after_each_launch() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let (start, end) = (timed(&gpu), timed(&gpu));
     let capture = begin(&stream);
@@ -69,6 +72,9 @@ fn timed_events_in_a_graph_have_a_time_after_each_launch() {
 #[test]
 fn nodes_record_and_wait_at_each_launch() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let (waited, recorded) = (event(&gpu), event(&gpu));
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -92,6 +98,9 @@ fn nodes_record_and_wait_at_each_launch() {
 #[test]
 fn what_was_captured_waits_for_those_outside() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let (waited, recorded) = (event(&gpu), event(&gpu));
     waited.record(&elsewhere).expect("a record");
@@ -115,6 +124,9 @@ fn what_was_captured_waits_for_those_outside() {
 #[test]
 fn the_target_stream_itself_decides_between_node_and_record() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let (capturing, other) = (gpu.stream(), gpu.stream());
     let (inside, outside, fork) = (event(&gpu), event(&gpu), event(&gpu));
     // As another stream captures, and then as none does.
@@ -152,6 +164,9 @@ fn the_target_stream_itself_decides_between_node_and_record() {
 #[test]
 fn flags_are_for_those_who_know_the_stream() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let event = event(&gpu);
     // SAFETY: the event outlives everything here.
@@ -170,6 +185,9 @@ fn flags_are_for_those_who_know_the_stream() {
 #[test]
 fn a_graph_keeps_its_events_alive() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let captured = || {
         let (record, wait) = (event(&gpu), event(&gpu));
@@ -210,6 +228,9 @@ fn a_graph_keeps_its_events_alive() {
 #[test]
 fn a_capture_that_comes_to_nothing_keeps_nothing() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     for harm in [false, true] {
         let event = event(&gpu);
@@ -241,6 +262,9 @@ fn a_record_that_fails_keeps_nothing() {
 #[test]
 fn events_of_a_capture_that_others_began_are_kept_for_good() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let event = event(&gpu);
     let weak = Arc::downgrade(&event);
@@ -267,6 +291,9 @@ fn events_of_a_capture_that_others_began_are_kept_for_good() {
 #[test]
 fn nodes_give_and_take_events() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let (first, second, third) = (event(&gpu), event(&gpu), event(&gpu));
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -316,6 +343,9 @@ fn nodes_give_and_take_events() {
 #[test]
 fn setting_an_event_again_and_again_keeps_only_the_last() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let first = event(&gpu);
     let capture = begin(&stream);
@@ -339,6 +369,9 @@ fn setting_an_event_again_and_again_keeps_only_the_last() {
 #[test]
 fn a_node_is_good_for_its_own_graph_only() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let node = graph.add_event_record_node(&[], &event).expect("a node");
@@ -360,6 +393,9 @@ fn a_node_is_good_for_its_own_graph_only() {
 #[test]
 fn events_that_the_graph_was_not_given_have_no_name() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let mut raw = null_mut();
@@ -377,6 +413,9 @@ fn events_that_the_graph_was_not_given_have_no_name() {
 #[test]
 fn launches_of_one_graph_follow_each_other_and_outlive_it() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let (first, second) = (gpu.stream(), gpu.stream());
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -397,6 +436,9 @@ fn launches_of_one_graph_follow_each_other_and_outlive_it() {
 #[test]
 fn graphs_make_the_calls_that_they_need_and_leave_the_context_stack() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
     let (context, calls) = observed(&gpu);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
@@ -440,6 +482,9 @@ fn graphs_make_the_calls_that_they_need_and_leave_the_context_stack() {
 #[test]
 fn the_dependencies_of_a_node_reach_the_driver() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let counts = Arc::new(Mutex::new(Vec::new()));
     let seen = counts.clone();
     let driver = gpu.driver.observe(move |call| {
@@ -503,6 +548,9 @@ fn older_drivers_make_graphs_too() {
 #[test]
 fn an_interprocess_event_can_be_in_a_graph() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let stream = gpu.stream();
     let event = Arc::new(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
     let capture = begin(&stream);
@@ -517,6 +565,9 @@ fn an_interprocess_event_can_be_in_a_graph() {
 fn an_interprocess_event_stays_in_its_context() {
     // A wait for one of another context is a crash in the real driver.
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let symbols = gpu.driver.symbols();
     let (mut raw, mut popped) = (null_mut(), null_mut());
     // SAFETY: places for the handles, and a device that is there; the context is destroyed behind all that is in it.
@@ -569,6 +620,9 @@ fn a_forked_child_can_drop_all_that_there_is() {
         return;
     }
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
     let (stream, capturing) = (gpu.stream(), gpu.stream());
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");

@@ -556,6 +556,9 @@ fn export_needs_no_current_context_and_changes_none() {
 #[test]
 fn an_import_belongs_to_the_named_context() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxWaitEvent) {
+        return;
+    }
     let symbols = gpu.driver.symbols();
     let mut peer = Peer::start();
     let descriptor = peer.export(EventFlags::INTERPROCESS);

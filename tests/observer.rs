@@ -8,11 +8,14 @@ use common::Gpu;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
 
+/// What was told of a call: entry point, arguments, result.
+type Told = (Function, Vec<u64>, CUresult);
+
 /// One test, because a process has four observers and they cannot be taken back.
 #[test]
 fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     let gpu = Gpu::new();
-    let told: Arc<Mutex<Vec<(Function, Vec<u64>, CUresult)>>> = Arc::default();
+    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
     let sink = Arc::clone(&told);
     let observed = gpu.driver.observe(move |call| {
         sink.lock().expect("no panic").push((call.function, call.arguments.to_vec(), call.result));

@@ -12,9 +12,9 @@ macro_rules! texts {
 }
 
 const SOURCES: &[(&str, &str)] = texts!("src":
-    "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "fork" "graph"
+    "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "graph"
     "graph/exec" "graph/kept" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve" "observer" "pool"
-    "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
+    "process" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
 );
 
 const TESTS: &[(&str, &str)] = texts!("tests":

@@ -291,10 +291,15 @@ fn awaiting_breaks_no_capture_of_another_thread() {
     let (held, captured) = (gpu.stream(), gpu.stream());
     let latch = Latch::hold(&held);
     let mut completion = pin!(held.completion().expect("a completion"));
+    let mut late = pin!(held.completion().expect("a completion"));
     let mut task = TaskContext::from_waker(Waker::noop());
     assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
     // Queries of any thread invalidate a global capture unless the thread is exempt.
     let capture = begin_capture(&captured, CaptureMode::Global).expect("a capture");
+    // The first poll asks by itself, in the thread that polls.
+    let elsewhere = || late.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
+    let first = std::thread::scope(|scope| scope.spawn(elsewhere).join().expect("no panic"));
+    assert_eq!(first, Poll::Pending);
     latch.release();
     let started = Instant::now();
     while completion.as_mut().poll(&mut task) != Poll::Ready(Ok(())) {

@@ -127,6 +127,9 @@ fn without_flags_it_is_an_ordinary_wait_and_an_ordinary_record() {
 #[test]
 fn external_is_for_capturing_streams_only() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
+        return;
+    }
     let (stream, event) = (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     // SAFETY: the stream does not capture.
     let refused = unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }.expect_err("an error");
@@ -142,6 +145,9 @@ fn external_is_for_capturing_streams_only() {
 #[test]
 fn flags_that_the_driver_does_not_know_reach_it() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
+        return;
+    }
     let (stream, event) = (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     let (record, wait) = (RecordFlags::from_bits_retain(0x80), WaitFlags::from_bits_retain(0x80));
     // SAFETY: the stream does not capture.
@@ -169,6 +175,9 @@ fn a_driver_without_record_flags_records_without_them() {
 #[test]
 fn in_a_capture_external_waits_and_records_are_nodes() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
+        return;
+    }
     let stream = gpu.stream();
     let symbols = gpu.driver.symbols();
     let [inside, outside] = [0, 1].map(|_| Event::new(&gpu.context, EventFlags::empty()).expect("an event"));

@@ -74,7 +74,7 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
     let gpu = Gpu::new();
     let range = gpu.context.stream_priority_range().expect("a range");
     for priority in [range.least + 1, range.greatest - 1, i32::MIN, i32::MAX] {
-        let error = Stream::new(&gpu.context, StreamOptions::new().priority(priority)).err().expect("an error");
+        let error = Stream::new(&gpu.context, StreamOptions::new().priority(priority)).expect_err("it is out of range");
         let expected = Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
         assert_eq!(error, expected);
         let text = error.to_string();
@@ -128,6 +128,9 @@ fn null_is_a_stream_and_means_what_the_driver_was_loaded_for() {
 #[test]
 fn each_thread_has_its_own_per_thread_default_stream() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
+        return;
+    }
     let stream = BorrowedStream::per_thread_default(&gpu.context);
     let here = stream.id().expect("ids are there since CUDA 12.0");
     let there = std::thread::scope(|scope| scope.spawn(|| stream.id()).join().expect("no panic")).expect("an id");
@@ -159,6 +162,9 @@ fn joins_of_two_threads_do_not_mix_their_default_streams() {
 #[test]
 fn ids_are_never_used_again() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
+        return;
+    }
     let ids: std::collections::HashSet<u64> = (0..50).map(|_| gpu.stream().id().expect("an id")).collect();
     assert_eq!(ids.len(), 50);
 }

@@ -14,6 +14,9 @@ use cuda_soft_driver::SoftDriver;
 #[test]
 fn objects_of_two_libraries_are_kept_apart() {
     let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
     let soft = SoftDriver::new();
     let other = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the other primary context");
     let stream = gpu.stream();

@@ -75,21 +75,19 @@ impl BorrowedStream {
     ) -> Result<()> {
         let info = self.capture_info()?;
         let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else { return plain() };
-        match kept(self.driver(), id) {
-            Some(kept) => {
-                // Also when it fails: the node may have been made before something else did.
-                kept.keep(event);
-                external()
-            }
-            None => {
-                let made = external();
-                // Others began this capture, and nobody says when its graph is gone. When restoring the caller's context
-                // fails, the node is made already.
-                if made.as_ref().err().is_none_or(|error| error.function() == Some(Function::cuCtxPopCurrent_v2)) {
-                    forget(event.clone());
-                }
-                made
-            }
+        let kept = kept(self.driver(), id);
+        if let Some(kept) = &kept {
+            kept.keep(event);
         }
+        let made = external();
+        // When the caller's context cannot be restored, the node is made already.
+        let is_node = made.as_ref().err().is_none_or(|error| error.function() == Some(Function::cuCtxPopCurrent_v2));
+        match kept {
+            Some(kept) if !is_node => kept.forget(event),
+            // Others began this capture, and nobody says when its graph is gone.
+            None if is_node => forget(event.clone()),
+            _ => {}
+        }
+        made
     }
 }

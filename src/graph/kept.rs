@@ -36,6 +36,15 @@ impl Kept {
         self.events().push((0, event.clone()));
     }
 
+    /// Takes one `keep` of the event back.
+    pub(crate) fn forget(&self, event: &Arc<Event>) {
+        let mut events = self.events();
+        let found = events.iter().rposition(|(node, kept)| *node == 0 && Arc::ptr_eq(kept, event));
+        let kept = found.map(|at| events.swap_remove(at));
+        drop(events);
+        drop(kept);
+    }
+
     /// Keeps the event that a node refers to from now on, in the place of the one before.
     pub(super) fn replace(&self, node: CUgraphNode, event: &Arc<Event>) {
         let replaced = replace_event(&mut self.events(), node, event);

@@ -1,7 +1,8 @@
 //! What the tests share: the driver under test, latches that hold a stream, and child processes.
 //!
 //! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked into the test;
-//! `shared`, the same as a shared library through dlopen; `native`, the machine's own.
+//! `shared`, the same as a shared library through dlopen; `native`, the machine's own. With `soft`,
+//! `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of CUDA.
 
 #![allow(dead_code)]
 
@@ -9,6 +10,7 @@ pub mod child;
 pub mod counting;
 
 use std::ffi::c_void;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -87,7 +89,7 @@ impl Gpu {
 pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
     match Door::chosen() {
         Door::Soft => {
-            let soft = SoftDriver::new();
+            let soft = soft_driver();
             // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
             (driver.expect("the software driver resolves"), Some(soft))
@@ -98,6 +100,37 @@ pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
         }
         Door::Native => (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None),
     }
+}
+
+/// The software driver in the process, of the version that is asked for.
+fn soft_driver() -> SoftDriver {
+    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::new() };
+    let part = |part: &str| part.parse().ok();
+    let parts = version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
+    let Some((major, minor)) = parts else { panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like") };
+    SoftDriver::builder().version(major, minor).build()
+}
+
+/// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for done, and the test
+/// returns. That the library then refuses is seen by `tests/versions.rs`.
+#[track_caller]
+pub fn needs(driver: Driver, function: Function) -> bool {
+    let since = function.entry_point().version;
+    let there = !driver.symbols().address(function).is_null();
+    assert_eq!(there, since <= driver.version(), "{function} is of CUDA {since}, the driver of {}", driver.version());
+    needs_version(driver, since, function.name())
+}
+
+/// As [`needs`], for what is of a version and no entry point of its own.
+pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
+    let there = since <= driver.version();
+    if !there {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        // Not through what the harness keeps to itself when a test passes.
+        let said = format!("not run: {test} needs {what} of CUDA {since}, and the driver is of {}", driver.version());
+        let _ = writeln!(std::io::stderr(), "{said}");
+    }
+    there
 }
 
 /// Holds a stream: work behind it does not run until the latch is released or dropped.

@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, TIMING, elsewhere, must,
-    said,
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, TIMING, elsewhere,
+    must, said,
 };
 use crate::rules;
 use crate::rules::Saw;
@@ -124,12 +124,16 @@ fn unsafe_calls(rig: &Rig) -> (CUevent, CUstream) {
 
 fn unsafe_calls_in_each_mode(rig: &Rig, saw: &Saw, around: impl Fn(&dyn Fn() -> CUresult) -> CUresult) {
     let (event, other) = unsafe_calls(rig);
-    calls_in_each_mode(rig, saw, &[
-        ("event query", &|_| around(&|| rig.cuEventQuery(event))),
-        ("event synchronize", &|_| around(&|| rig.cuEventSynchronize(event))),
-        ("stream query", &|_| around(&|| rig.cuStreamQuery(other))),
-        ("stream synchronize", &|_| around(&|| rig.cuStreamSynchronize(other))),
-    ]);
+    calls_in_each_mode(
+        rig,
+        saw,
+        &[
+            ("event query", &|_| around(&|| rig.cuEventQuery(event))),
+            ("event synchronize", &|_| around(&|| rig.cuEventSynchronize(event))),
+            ("stream query", &|_| around(&|| rig.cuStreamQuery(other))),
+            ("stream synchronize", &|_| around(&|| rig.cuStreamSynchronize(other))),
+        ],
+    );
 }
 
 unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
@@ -151,7 +155,8 @@ rules! {
 
     /// The legacy stream cannot capture, by either handle.
     fn beginning_in_the_legacy_stream(rig, saw) =
-        "each mode: NULL CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), legacy CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"
+        "each mode: NULL CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), legacy CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
+         (900)"
     {
         in_each_mode(saw, |mode| {
             let codes = [NULL_STREAM, LEGACY].map(|stream| said(rig.cuStreamBeginCapture_v2(stream, mode)));
@@ -172,7 +177,7 @@ rules! {
         call_in_each_mode(rig, saw, |stream| rig.cuStreamBeginCapture_v2(stream, GLOBAL));
     }
 
-    /// There are three modes.
+    /// There are three modes; other numbers are refused.
     fn a_mode_that_there_is_not(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from 3, -1; status 0" {
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -186,10 +191,14 @@ rules! {
     fn asking_the_capturing_stream(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (query, synchronize)"
     {
-        calls_in_each_mode(rig, saw, &[
-            ("query", &|stream| rig.cuStreamQuery(stream)),
-            ("synchronize", &|stream| rig.cuStreamSynchronize(stream)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("query", &|stream| rig.cuStreamQuery(stream)),
+                ("synchronize", &|stream| rig.cuStreamSynchronize(stream)),
+            ],
+        );
     }
 
     /// Waiting for the whole context invalidates the captures in it.
@@ -197,98 +206,112 @@ rules! {
         call_in_each_mode(rig, saw, |_| rig.cuCtxSynchronize());
     }
 
-    /// The same from another thread.
+    /// Waiting for the whole context in another thread invalidates the captures in it, too.
     fn waiting_for_the_context_in_another_thread(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated"
     {
-        call_in_each_mode(rig, saw, |_| elsewhere(|| {
-            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
-            rig.cuCtxSynchronize()
-        }));
+        call_in_each_mode(rig, saw, |_| {
+            elsewhere(|| {
+                must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+                rig.cuCtxSynchronize()
+            })
+        });
     }
 
     /// The capturing thread may ask and wait for uncaptured events and other streams only in the relaxed mode.
     fn unsafe_calls_in_the_capturing_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
-         stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, \
-         event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, \
-         event synchronize, stream query, stream synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
+         query, stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event \
+         query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, event \
+         synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| call());
     }
 
-    /// Another thread may not do so while there is a global capture.
+    /// Another thread may not ask or wait for uncaptured events and other streams while there is a global capture.
     fn unsafe_calls_in_another_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
-         stream synchronize); thread-local: success, unharmed (event query, event synchronize, stream query, \
-         stream synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, \
-         stream synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
+         query, stream synchronize); thread-local: success, unharmed (event query, event synchronize, stream query, \
+         stream synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, stream \
+         synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(call));
     }
 
-    /// A thread that set itself to the relaxed mode may do all that, in any capture.
+    /// A thread that set itself to the relaxed mode may ask and wait for uncaptured events and other streams beside any
+    /// capture.
     fn unsafe_calls_in_another_relaxed_thread(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(|| with_mode(rig, RELAXED, call)));
     }
 
-    /// Another thread that set itself to the thread-local mode may, too.
+    /// A thread that set itself to the thread-local mode may ask and wait for uncaptured events and other streams
+    /// beside the captures of other threads.
     fn unsafe_calls_in_another_thread_local_thread(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(|| with_mode(rig, THREAD_LOCAL, call)));
     }
 
-    /// The capturing thread may, too, while it is set to the relaxed mode.
+    /// The capturing thread may ask and wait for uncaptured events and other streams while it is set to the relaxed
+    /// mode.
     fn unsafe_calls_in_the_capturing_thread_made_relaxed(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, RELAXED, call));
     }
 
-    /// The thread-local mode does not help the capturing thread.
+    /// The thread-local mode does not allow the capturing thread to ask and wait for uncaptured events and other
+    /// streams.
     fn unsafe_calls_in_the_capturing_thread_made_thread_local(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
-         stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, \
-         event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, \
-         event synchronize, stream query, stream synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
+         query, stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event \
+         query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, event \
+         synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, THREAD_LOCAL, call));
     }
 
-    /// What a capture forbids in its own context, it forbids in the other contexts of the device too; waiting for another
-    /// context as a whole is allowed.
+    /// What a capture forbids in its own context, it forbids in the other contexts of the device too; waiting for
+    /// another context as a whole is allowed.
     fn another_context(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
-         stream synchronize), success, unharmed (context synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
-         (900), invalidated (event query, event synchronize, stream query, stream synchronize), success, unharmed \
-         (context synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, \
-         stream synchronize, context synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
+         query, stream synchronize), success, unharmed (context synchronize); thread-local: \
+         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, stream \
+         synchronize), success, unharmed (context synchronize); relaxed: success, unharmed (event query, event \
+         synchronize, stream query, stream synchronize, context synchronize)"
     {
         let other = rig.new_context();
         let (event, stream) = rig.within(other, || unsafe_calls(rig));
-        calls_in_each_mode(rig, saw, &[
-            ("event query", &|_| rig.cuEventQuery(event)),
-            ("event synchronize", &|_| rig.cuEventSynchronize(event)),
-            ("stream query", &|_| rig.cuStreamQuery(stream)),
-            ("stream synchronize", &|_| rig.cuStreamSynchronize(stream)),
-            ("context synchronize", &|_| rig.within(other, || rig.cuCtxSynchronize())),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("event query", &|_| rig.cuEventQuery(event)),
+                ("event synchronize", &|_| rig.cuEventSynchronize(event)),
+                ("stream query", &|_| rig.cuStreamQuery(stream)),
+                ("stream synchronize", &|_| rig.cuStreamSynchronize(stream)),
+                ("context synchronize", &|_| rig.within(other, || rig.cuCtxSynchronize())),
+            ],
+        );
     }
 
-    /// So it is for another thread: a global capture forbids it to ask about what is in other contexts.
+    /// A global capture forbids other threads, too, to ask about events and streams of other contexts.
     fn another_context_in_another_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream query); \
-         thread-local: success, unharmed (event query, stream query); relaxed: success, unharmed (event query, stream query)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream query); thread-local: \
+         success, unharmed (event query, stream query); relaxed: success, unharmed (event query, stream query)"
     {
         let other = rig.new_context();
         let (event, stream) = rig.within(other, || unsafe_calls(rig));
-        calls_in_each_mode(rig, saw, &[
-            ("event query", &|_| elsewhere(|| rig.cuEventQuery(event))),
-            ("stream query", &|_| elsewhere(|| rig.cuStreamQuery(stream))),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("event query", &|_| elsewhere(|| rig.cuEventQuery(event))),
+                ("stream query", &|_| elsewhere(|| rig.cuStreamQuery(stream))),
+            ],
+        );
     }
 
     /// Making and destroying events and streams, exporting, and timing uncaptured events is allowed.
@@ -299,26 +322,36 @@ rules! {
         let (timed, shared) = (rig.event(TIMING), rig.event(INTERPROCESS));
         rig.record(timed, stream);
         rig.synchronize(stream);
-        calls_in_each_mode(rig, saw, &[
-            ("event create", &|_| rig.cuEventCreate(&mut null_mut(), NO_TIMING)),
-            ("event destroy", &|_| rig.cuEventDestroy_v2(rig.event(NO_TIMING))),
-            ("stream create", &|_| rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
-            ("stream destroy", &|_| rig.cuStreamDestroy_v2(rig.stream(NON_BLOCKING))),
-            ("export", &|_| rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)),
-            ("elapsed", &|_| rig.elapsed_code(timed, timed)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("event create", &|_| rig.cuEventCreate(&mut null_mut(), NO_TIMING)),
+                ("event destroy", &|_| rig.cuEventDestroy_v2(rig.event(NO_TIMING))),
+                ("stream create", &|_| rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
+                ("stream destroy", &|_| rig.cuStreamDestroy_v2(rig.stream(NON_BLOCKING))),
+                ("export", &|_| rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)),
+                ("elapsed", &|_| rig.elapsed_code(timed, timed)),
+            ],
+        );
     }
 
     /// An event that was recorded in a capture is not one to ask or to wait for.
-    fn asking_a_captured_event(rig, saw) = "each mode: CUDA_ERROR_CAPTURED_EVENT (907), invalidated (query, synchronize)" {
+    fn asking_a_captured_event(rig, saw) =
+        "each mode: CUDA_ERROR_CAPTURED_EVENT (907), invalidated (query, synchronize)"
+    {
         let captured = |stream| rig.recorded(stream);
-        calls_in_each_mode(rig, saw, &[
-            ("query", &|stream| rig.cuEventQuery(captured(stream))),
-            ("synchronize", &|stream| rig.cuEventSynchronize(captured(stream))),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("query", &|stream| rig.cuEventQuery(captured(stream))),
+                ("synchronize", &|stream| rig.cuEventSynchronize(captured(stream))),
+            ],
+        );
     }
 
-    /// Nor is it one to time, but that does no harm.
+    /// There is no time of an event that was recorded in a capture, but to ask for it does no harm.
     fn timing_a_captured_event(rig, saw) = "each mode: CUDA_ERROR_CAPTURED_EVENT (907), unharmed (twice, from, to)" {
         let stream = rig.stream(NON_BLOCKING);
         let done = rig.event(TIMING);
@@ -329,14 +362,18 @@ rules! {
             rig.record(event, stream);
             event
         };
-        calls_in_each_mode(rig, saw, &[
-            ("twice", &|stream| {
-                let event = captured(stream);
-                rig.elapsed_code(event, event)
-            }),
-            ("from", &|stream| rig.elapsed_code(captured(stream), done)),
-            ("to", &|stream| rig.elapsed_code(done, captured(stream))),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("twice", &|stream| {
+                    let event = captured(stream);
+                    rig.elapsed_code(event, event)
+                }),
+                ("from", &|stream| rig.elapsed_code(captured(stream), done)),
+                ("to", &|stream| rig.elapsed_code(done, captured(stream))),
+            ],
+        );
     }
 
     /// After its capture has ended, a captured event is an invalid value to every use.
@@ -360,7 +397,7 @@ rules! {
         });
     }
 
-    /// The same after a capture that failed.
+    /// After a capture that failed, an event that was recorded in it is an invalid value, too.
     fn a_captured_event_after_a_failure(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from query, wait, elapsed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(TIMING));
         rig.record(event, stream);
@@ -374,7 +411,9 @@ rules! {
     }
 
     /// A record outside makes a captured event an ordinary one again.
-    fn recording_a_captured_event_outside(rig, saw) = "record success; synchronize success; query success; elapsed success" {
+    fn recording_a_captured_event_outside(rig, saw) =
+        "record success; synchronize success; query success; elapsed success"
+    {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(TIMING));
         rig.record(event, stream);
         must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, stream).1));
@@ -385,16 +424,14 @@ rules! {
     }
 
     /// A captured stream cannot wait for an event that was recorded outside.
-    fn waiting_for_an_outside_event(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_ISOLATION (905), invalidated"
-    {
+    fn waiting_for_an_outside_event(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_ISOLATION (905), invalidated" {
         let other = rig.stream(NON_BLOCKING);
         let event = rig.recorded(other);
         rig.synchronize(other);
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, event, 0));
     }
 
-    /// An event that was never recorded is nothing to wait for.
+    /// A captured stream may wait for an event that was never recorded: there is nothing to wait for.
     fn waiting_for_a_never_recorded_event(rig, saw) = "each mode: success, unharmed" {
         let never = rig.event(NO_TIMING);
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, never, 0));
@@ -405,10 +442,14 @@ rules! {
         let other = rig.stream(NON_BLOCKING);
         let (recorded, never) = (rig.recorded(other), rig.event(NO_TIMING));
         rig.synchronize(other);
-        calls_in_each_mode(rig, saw, &[
-            ("recorded", &|stream| rig.cuStreamWaitEvent(stream, recorded, CU_EVENT_WAIT_EXTERNAL)),
-            ("never recorded", &|stream| rig.cuStreamWaitEvent(stream, never, CU_EVENT_WAIT_EXTERNAL)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("recorded", &|stream| rig.cuStreamWaitEvent(stream, recorded, CU_EVENT_WAIT_EXTERNAL)),
+                ("never recorded", &|stream| rig.cuStreamWaitEvent(stream, never, CU_EVENT_WAIT_EXTERNAL)),
+            ],
+        );
     }
 
     /// An external record is captured.
@@ -433,10 +474,14 @@ rules! {
     fn what_an_external_record_takes(rig, saw) = "each mode: success, unharmed (interprocess, of another context)" {
         let (shared, other) = (rig.event(INTERPROCESS), rig.new_context());
         let others = rig.within(other, || rig.event(NO_TIMING));
-        calls_in_each_mode(rig, saw, &[
-            ("interprocess", &|stream| rig.cuEventRecordWithFlags(shared, stream, CU_EVENT_RECORD_EXTERNAL)),
-            ("of another context", &|stream| rig.cuEventRecordWithFlags(others, stream, CU_EVENT_RECORD_EXTERNAL)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("interprocess", &|stream| rig.cuEventRecordWithFlags(shared, stream, CU_EVENT_RECORD_EXTERNAL)),
+                ("of another context", &|stream| rig.cuEventRecordWithFlags(others, stream, CU_EVENT_RECORD_EXTERNAL)),
+            ],
+        );
     }
 
     /// A plain record in a capture takes no event of another context.
@@ -483,7 +528,9 @@ rules! {
     }
 
     /// A capture ends in the stream that it began in; ended in a joined one it is spoiled.
-    fn ending_in_a_joined_stream(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNMATCHED (903) and NULL, invalidated" {
+    fn ending_in_a_joined_stream(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNMATCHED (903) and NULL, invalidated"
+    {
         in_each_mode(saw, |mode| {
             let (stream, joined) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
@@ -495,9 +542,7 @@ rules! {
     }
 
     /// Work in a forked stream must be joined before the end; otherwise the capture is over, without a graph.
-    fn unjoined_work(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, origin 0, forked 0"
-    {
+    fn unjoined_work(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, origin 0, forked 0" {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
@@ -535,8 +580,8 @@ rules! {
 
     /// Only a relaxed capture can be ended by another thread; the others are over then all the same.
     fn ending_in_another_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; \
-         thread-local: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; relaxed: success and a graph, over"
+        "global: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; thread-local: \
+         CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; relaxed: success and a graph, over"
     {
         in_each_mode(saw, |mode| {
             let stream = capturing(rig, mode);
@@ -588,7 +633,8 @@ rules! {
 
     /// While a blocking stream captures, the legacy stream cannot be used: it would have to wait for the capture.
     fn the_legacy_stream_beside_a_blocking_capture(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated (record, wait, query, synchronize, host function)"
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated (record, wait, query, synchronize, host \
+         function)"
     {
         let event = rig.event(NO_TIMING);
         let calls: [(&str, &dyn Fn() -> CUresult); 5] = [
@@ -629,14 +675,20 @@ rules! {
     }
 
     /// Beside a non-blocking capture the legacy stream can be used.
-    fn the_legacy_stream_beside_a_non_blocking_capture(rig, saw) = "each mode: success, unharmed (record, wait, host function, capturing)" {
+    fn the_legacy_stream_beside_a_non_blocking_capture(rig, saw) =
+        "each mode: success, unharmed (record, wait, host function, capturing)"
+    {
         let event = rig.event(NO_TIMING);
-        calls_in_each_mode(rig, saw, &[
-            ("record", &|_| rig.cuEventRecord(event, NULL_STREAM)),
-            ("wait", &|_| rig.cuStreamWaitEvent(NULL_STREAM, event, 0)),
-            ("host function", &|_| rig.host(NULL_STREAM, || {})),
-            ("capturing", &|_| status(rig, NULL_STREAM).err().unwrap_or(CUresult::CUDA_SUCCESS)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("record", &|_| rig.cuEventRecord(event, NULL_STREAM)),
+                ("wait", &|_| rig.cuStreamWaitEvent(NULL_STREAM, event, 0)),
+                ("host function", &|_| rig.host(NULL_STREAM, || {})),
+                ("capturing", &|_| status(rig, NULL_STREAM).err().unwrap_or(CUresult::CUDA_SUCCESS)),
+            ],
+        );
     }
 
     /// The legacy stream cannot join a capture.
@@ -684,6 +736,43 @@ rules! {
         let _ = end(rig, stream);
     }
 
+    /// Once a capture is invalidated, asking or waiting for its stream says so.
+    fn asking_the_stream_of_an_invalidated_capture(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901), invalidated (query, synchronize)"
+    {
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("query", &|stream| {
+                    let _ = rig.cuStreamQuery(stream);
+                    rig.cuStreamQuery(stream)
+                }),
+                ("synchronize", &|stream| {
+                    let _ = rig.cuStreamQuery(stream);
+                    rig.cuStreamSynchronize(stream)
+                }),
+            ],
+        );
+    }
+
+    /// A stream cannot join an invalidated capture.
+    fn joining_an_invalidated_capture(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901), status 0, invalidated"
+    {
+        in_each_mode(saw, |mode| {
+            let (stream, other) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
+            let event = rig.recorded(stream);
+            let _ = rig.cuStreamQuery(stream);
+            let code = said(rig.cuStreamWaitEvent(other, event, 0));
+            format!(
+                "{code}, status {}, {}",
+                status(rig, other).map_or_else(said, |status| status.to_string()),
+                fate(rig, stream)
+            )
+        });
+    }
+
     /// A thread's mode is exchanged for the one that was set; numbers that are no mode are taken, too.
     fn exchanging_the_mode(rig, saw) = "was 0; was 2; was 7; was 1" {
         elsewhere(|| {
@@ -697,12 +786,18 @@ rules! {
 
     /// Whole-context calls invalidate the captures in the context, relaxed ones too.
     [since(12, 5)]
-    fn whole_context_calls(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (record, wait)" {
+    fn whole_context_calls(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (record, wait)"
+    {
         let event = rig.event(NO_TIMING);
-        calls_in_each_mode(rig, saw, &[
-            ("record", &|_| rig.cuCtxRecordEvent(rig.context, event)),
-            ("wait", &|_| rig.cuCtxWaitEvent(rig.context, event)),
-        ]);
+        calls_in_each_mode(
+            rig,
+            saw,
+            &[
+                ("record", &|_| rig.cuCtxRecordEvent(rig.context, event)),
+                ("wait", &|_| rig.cuCtxWaitEvent(rig.context, event)),
+            ],
+        );
     }
 
     /// Two captures in one context are two: one goes on when the other ends.

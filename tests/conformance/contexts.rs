@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING, elsewhere,
-    must,
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING,
+    elsewhere, must,
 };
 use crate::rules;
 
@@ -37,6 +37,26 @@ fn retain(raw: &Raw, device: CUdevice) -> CUcontext {
     context
 }
 
+/// Ends a context that has work in a stream, which goes on when the call has been made: whether the call waited for it.
+fn ends_with_work(rig: &Rig, saw: &crate::rules::Saw, end: impl FnOnce() -> CUresult) -> CUresult {
+    let stream = rig.stream(NON_BLOCKING);
+    let latch = rig.hold(stream);
+    let (work, done) = channel();
+    must("cuLaunchHostFunc", rig.host(stream, move || work.send(()).expect("the rule waits")));
+    let (begin, begun) = channel();
+    let code = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            begun.recv().expect("the rule begins");
+            latch.release();
+        });
+        begin.send(()).expect("the thread waits");
+        end()
+    });
+    saw.text(crate::raw::said(code));
+    saw.holds("the work was done", done.try_recv().is_ok());
+    code
+}
+
 /// The driver after `cuInit`, with no context anywhere.
 fn initialised(rig: &Rig) {
     must("cuInit", rig.cuInit(0));
@@ -48,7 +68,11 @@ rules! {
         elsewhere(|| {
             let mut context = std::ptr::without_provenance_mut(77);
             let code = rig.cuCtxGetCurrent(&mut context);
-            saw.text(format_args!("{}, {}", crate::raw::said(code), if context.is_null() { "NULL" } else { "a context" }));
+            saw.text(format_args!(
+                "{}, {}",
+                crate::raw::said(code),
+                if context.is_null() { "NULL" } else { "a context" }
+            ));
         });
     }
 
@@ -201,8 +225,8 @@ rules! {
     /// The primary context is counted: as many releases as retains, and one more is an invalid context.
     [bare]
     fn the_primary_context_is_counted(rig, saw) =
-        "at first inactive; retained twice active; released once active; released twice inactive; \
-         released again CUDA_ERROR_INVALID_CONTEXT (201)"
+        "at first inactive; retained twice active; released once active; released twice inactive; released again \
+         CUDA_ERROR_INVALID_CONTEXT (201)"
     {
         initialised(rig);
         let state = || if active(rig, 0) { "active" } else { "inactive" };
@@ -232,7 +256,7 @@ rules! {
         saw.text(stack(rig, &[("primary", context)]));
     }
 
-    /// Retaining again gives the same handle.
+    /// Retaining the primary context again gives the same handle.
     fn retaining_again(rig, saw) = "the same handle" {
         saw.holds("the same handle", retain(rig, rig.device) == rig.context);
         must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
@@ -262,7 +286,9 @@ rules! {
     /// Retained anew after its last release, the primary context has the same handle, and works where it is still
     /// current.
     [bare]
-    fn retaining_after_the_last_release(rig, saw) = "the same handle; cuEventCreate success; cuStreamQuery(NULL) success" {
+    fn retaining_after_the_last_release(rig, saw) =
+        "the same handle; cuEventCreate success; cuStreamQuery(NULL) success"
+    {
         initialised(rig);
         let context = retain(rig, 0);
         must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
@@ -271,6 +297,32 @@ rules! {
         saw.holds("the same handle", retain(rig, 0) == context);
         saw.code("cuEventCreate", rig.cuEventCreate(&mut event, 0));
         saw.code("cuStreamQuery(NULL)", rig.cuStreamQuery(NULL_STREAM));
+    }
+
+    /// The last release of the primary context waits for the work in it.
+    [bare]
+    fn the_last_release_waits(rig, saw) = "success; the work was done" {
+        initialised(rig);
+        let context = retain(rig, 0);
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+        let code = ends_with_work(rig, saw, || rig.cuDevicePrimaryCtxRelease_v2(0));
+        must("cuDevicePrimaryCtxRelease", code);
+    }
+
+    /// Destroying a context waits for the work in it.
+    [alone]
+    fn destroying_waits(rig, saw) = "success; the work was done" {
+        let context = rig.new_context();
+        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(context));
+        let code = ends_with_work(rig, saw, || rig.destroy_context(context));
+        must("cuCtxDestroy", code);
+    }
+
+    /// The primary context is not one to destroy.
+    [alone]
+    fn destroying_the_primary_context(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
+        saw.text(crate::raw::said(rig.cuCtxDestroy_v2(rig.context)));
+        std::process::exit(0);
     }
 
     /// Destroying a context pops it from the calling thread's stack.
@@ -286,7 +338,8 @@ rules! {
     /// answers that it is destroyed.
     [alone]
     fn destroyed_while_current_elsewhere(rig, saw) =
-        "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, cuStreamQuery(NULL)"
+        "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, \
+         cuStreamQuery(NULL)"
     {
         let context = rig.new_context();
         let raw: &Raw = rig;
@@ -331,8 +384,8 @@ rules! {
     /// What names an event or a stream needs no current context.
     fn calls_that_need_none(rig, saw) =
         "success from cuEventRecord, cuEventQuery, cuEventSynchronize, cuEventElapsedTime, cuStreamWaitEvent, \
-         cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing, \
-         cuLaunchHostFunc, cuStreamAddCallback, cuEventDestroy, cuStreamDestroy"
+         cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, \
+         cuStreamIsCapturing, cuLaunchHostFunc, cuStreamAddCallback, cuEventDestroy, cuStreamDestroy"
     {
         unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut std::ffi::c_void) {}
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
@@ -408,10 +461,10 @@ rules! {
 
     /// Any call on a default stream, by whatever handle, needs a current context.
     fn default_streams_need_one(rig, saw) =
-        "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, priority, context, \
-         host function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, \
-         flags, priority, context, host function, capturing; per-thread: CUDA_ERROR_INVALID_CONTEXT (201) from record, \
-         wait, query, synchronize, flags, priority, context, host function, capturing"
+        "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, priority, context, host \
+         function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, \
+         priority, context, host function, capturing; per-thread: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, \
+         query, synchronize, flags, priority, context, host function, capturing"
     {
         let event = rig.event(NO_TIMING);
         elsewhere(|| {
@@ -437,7 +490,9 @@ rules! {
 
     /// The id of a default stream needs a current context.
     [since(12, 0)]
-    fn the_id_of_a_default_stream_needs_one(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201) from NULL, legacy, per-thread" {
+    fn the_id_of_a_default_stream_needs_one(rig, saw) =
+        "CUDA_ERROR_INVALID_CONTEXT (201) from NULL, legacy, per-thread"
+    {
         elsewhere(|| {
             let mut id = 0;
             saw.codes(&[

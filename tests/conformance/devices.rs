@@ -43,7 +43,9 @@ rules! {
 
     /// An event cannot be recorded in a stream of another device.
     [two_devices]
-    fn recording_across_devices(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from event of the first, event of the second" {
+    fn recording_across_devices(rig, saw) =
+        "CUDA_ERROR_INVALID_HANDLE (400) from event of the first, event of the second"
+    {
         let second = Second::new(rig);
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         let (others, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
@@ -56,7 +58,8 @@ rules! {
     /// A stream can wait for an event of another device.
     [two_devices]
     fn waiting_across_devices(rig, saw) =
-        "second for first: CUDA_ERROR_NOT_READY (600), then success; first for second: CUDA_ERROR_NOT_READY (600), then success"
+        "second for first: CUDA_ERROR_NOT_READY (600), then success; first for second: CUDA_ERROR_NOT_READY (600), \
+         then success"
     {
         let second = Second::new(rig);
         let (here, there) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
@@ -88,7 +91,9 @@ rules! {
 
     /// An event of one device can be asked and waited for while another device is current.
     [two_devices]
-    fn asking_with_another_device_current(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; destroy success" {
+    fn asking_with_another_device_current(rig, saw) =
+        "query CUDA_ERROR_NOT_READY (600); synchronize success; destroy success"
+    {
         let second = Second::new(rig);
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
@@ -214,7 +219,8 @@ rules! {
     /// A descriptor opens in a context of another device than the exporter's, too.
     [two_devices]
     fn importing_on_another_device(rig, saw) =
-        "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits CUDA_ERROR_NOT_READY (600); then success"
+        "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits CUDA_ERROR_NOT_READY (600); then \
+         success"
     {
         let second = Second::new(rig);
         let mut peer = crate::ipc::Peer::start();

@@ -62,13 +62,13 @@ rules! {
         }
     }
 
-    /// From an event to itself it is exactly zero.
+    /// From an event to itself the time is exactly zero.
     fn the_same_event_twice(rig, saw) = "0" {
         let (start, _) = pair(rig);
         saw.text(rig.elapsed(start, start).map_or_else(said, |time| time.to_string()));
     }
 
-    /// In reversed order it is the negative number.
+    /// In reversed order the time is the negative number.
     fn reversed_is_negative(rig, saw) = "the exact negative" {
         let stream = rig.stream(NON_BLOCKING);
         let (start, end) = (rig.event(TIMING), rig.event(TIMING));
@@ -87,10 +87,10 @@ rules! {
     /// An event that was never recorded or is without timing, or one of another context, is an invalid handle, also
     /// beside one that is pending; two good ones of which either is pending are not ready.
     fn refused(rig, saw) =
-        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, \
-         done to untimed, never to pending, pending to never, untimed to pending, another context to done, \
-         done to another context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, \
-         pending to done, pending twice"
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
+         untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
+         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending \
+         twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.elapsed_code(start, end)));
     }
@@ -98,10 +98,10 @@ rules! {
     /// The second version of the function refuses the same.
     [since(12, 8)]
     fn refused_by_the_second_version(rig, saw) =
-        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, \
-         done to untimed, never to pending, pending to never, untimed to pending, another context to done, \
-         done to another context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, \
-         pending to done, pending twice"
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
+         untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
+         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending \
+         twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.cuEventElapsedTime_v2(&mut 0.0, start, end)));
     }
@@ -126,7 +126,7 @@ rules! {
         saw.text(said(rig.cuEventElapsedTime(null_mut(), start, end)));
     }
 
-    /// The same of the second version.
+    /// The second version of the function, too, calls a missing place an invalid handle.
     [since(12, 8)]
     fn no_place_for_the_result_of_the_second_version(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (start, end) = pair(rig);
@@ -144,7 +144,7 @@ rules! {
         saw.text(said(rig.elapsed_code(events[0], events[1])));
     }
 
-    /// A refused call writes nothing.
+    /// A refused call writes no time.
     fn a_refusal_writes_nothing(rig, saw) = "nothing written" {
         let (never, mut milliseconds) = (rig.event(TIMING), 77.5);
         assert_ne!(rig.cuEventElapsedTime(&mut milliseconds, never, never), CUresult::CUDA_SUCCESS);
@@ -167,7 +167,11 @@ rules! {
             })
         };
         let count = events.windows(2).filter(on_grid).count();
-        saw.text(if count == 500 { "all of 500 on the grid".to_owned() } else { format!("{count} of 500 on the grid") });
+        saw.text(if count == 500 {
+            "all of 500 on the grid".to_owned()
+        } else {
+            format!("{count} of 500 on the grid")
+        });
     }
 
     /// A later record in the stream has no earlier time.
@@ -178,7 +182,8 @@ rules! {
             rig.record(*event, stream);
         }
         rig.synchronize(stream);
-        let back = events.windows(2).filter(|pair| !rig.elapsed(pair[0], pair[1]).is_ok_and(|time| time >= 0.0)).count();
+        let back =
+            events.windows(2).filter(|pair| !rig.elapsed(pair[0], pair[1]).is_ok_and(|time| time >= 0.0)).count();
         saw.text(if back == 0 { "never".to_owned() } else { format!("{back} times") });
     }
 
@@ -190,7 +195,7 @@ rules! {
         saw.text(said(rig.elapsed_code(event, event)));
     }
 
-    /// The function needs no current context and no particular one.
+    /// The time needs no current context and no particular one.
     fn no_context(rig, saw) = "success with none current; success with another current" {
         let (start, end) = pair(rig);
         let other = rig.new_context();

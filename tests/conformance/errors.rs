@@ -87,9 +87,9 @@ rules! {
     /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn events_and_streams(rig, saw) =
-        "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, \
-         event synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, \
-         NULL query, event destroy, stream destroy"
+        "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, event \
+         synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, NULL \
+         query, event destroy, stream destroy"
     {
         let (stream, done, never) = (rig.stream(NON_BLOCKING), rig.event(TIMING), rig.event(NO_TIMING));
         rig.record(done, stream);
@@ -129,7 +129,7 @@ rules! {
         ]);
     }
 
-    /// The id of a stream is not told either.
+    /// The id of a stream in a failed context is not told.
     [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 0)]
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let stream = rig.stream(NON_BLOCKING);
@@ -137,7 +137,7 @@ rules! {
         saw.text(said(rig.cuStreamGetId(stream, &mut 0)));
     }
 
-    /// Both versions of the elapsed time answer the error.
+    /// The second version of the elapsed time answers the error, too.
     [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 8)]
     fn the_second_version_of_elapsed_time(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
@@ -147,7 +147,7 @@ rules! {
         saw.text(said(rig.cuEventElapsedTime_v2(&mut 0.0, event, event)));
     }
 
-    /// What is about contexts and devices works on.
+    /// What is about contexts and devices works on after a context failed.
     [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
     fn contexts_and_devices(rig, saw) =
         "success from current, set current, push, pop, device count, device of the context, primary release"
@@ -166,9 +166,12 @@ rules! {
         std::process::exit(0);
     }
 
-    /// Released and retained again, the primary context does not recover: only another process can use the device.
+    /// Released and retained again, a failed primary context does not recover: only another process can use the device.
     [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
-    fn no_recovery(rig, saw) = "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
+    fn no_recovery(rig, saw) =
+        "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED \
+         (709)"
+    {
         break_context(rig, |_| {});
         saw.code("release", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
         saw.code("retain", rig.cuDevicePrimaryCtxRetain(&mut null_mut(), rig.device));
@@ -186,9 +189,12 @@ rules! {
         }
         let ((sender, statuses), (call, calls)) = (channel(), channel::<()>());
         break_context(rig, |stream| {
-            must("cuLaunchHostFunc", rig.host(stream, move || {
-                let _ = call.send(());
-            }));
+            must(
+                "cuLaunchHostFunc",
+                rig.host(stream, move || {
+                    let _ = call.send(());
+                }),
+            );
             let sender = Box::into_raw(Box::new(sender)).cast();
             must("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(called), sender, 0));
         });

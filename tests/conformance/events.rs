@@ -207,7 +207,8 @@ rules! {
 
     /// The external flag of a wait is an illegal state outside a capture; other bits are invalid.
     fn the_flags_of_a_wait(rig, saw) =
-        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits CUDA_ERROR_INVALID_VALUE (1)"
+        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits \
+         CUDA_ERROR_INVALID_VALUE (1)"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         saw.code("0", rig.cuStreamWaitEvent(stream, event, 0));
@@ -219,7 +220,8 @@ rules! {
     /// The external flag of a record is an illegal state outside a capture; other bits are invalid.
     [since(11, 1)]
     fn the_flags_of_a_record(rig, saw) =
-        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits CUDA_ERROR_INVALID_VALUE (1)"
+        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits \
+         CUDA_ERROR_INVALID_VALUE (1)"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         saw.code("0", rig.cuEventRecordWithFlags(event, stream, 0));
@@ -255,8 +257,8 @@ rules! {
 
     /// An interprocess event works as any other in its own process.
     fn an_interprocess_event_here(rig, saw) =
-        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); synchronize success; \
-         the stream that waits success"
+        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); synchronize success; the \
+         stream that waits success"
     {
         let (event, stream, waiting) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
@@ -271,8 +273,8 @@ rules! {
 
     /// A new record of an interprocess event does not replace an unfinished one: its stream waits for that first.
     fn an_interprocess_event_recorded_again(rig, saw) =
-        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
-         then event success, stream success"
+        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); then \
+         event success, stream success"
     {
         let (event, held, idle) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
@@ -295,7 +297,11 @@ rules! {
         rig.synchronize(stream);
         let done = events.iter().filter(|event| rig.cuEventQuery(**event) == CUresult::CUDA_SUCCESS).count();
         let gone = events.iter().filter(|event| rig.cuEventDestroy_v2(**event) == CUresult::CUDA_SUCCESS).count();
-        if done == gone { saw.text(format_args!("{done} created, recorded and destroyed")) } else { saw.text(format_args!("{done} done, {gone} destroyed")) }
+        if done == gone {
+            saw.text(format_args!("{done} created, recorded and destroyed"))
+        } else {
+            saw.text(format_args!("{done} done, {gone} destroyed"))
+        }
     }
 
     /// A whole-context record takes in all streams of the context. A whole-context wait holds them, but asking an idle
@@ -317,7 +323,9 @@ rules! {
 
     /// A whole-context wait holds work that is given to a stream afterwards.
     [since(12, 5)]
-    fn a_whole_context_wait_holds_later_work(rig, saw) = "an event recorded after the wait CUDA_ERROR_NOT_READY (600); then success" {
+    fn a_whole_context_wait_holds_later_work(rig, saw) =
+        "an event recorded after the wait CUDA_ERROR_NOT_READY (600); then success"
+    {
         let (held, idle) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         let event = rig.recorded(held);
@@ -330,7 +338,9 @@ rules! {
 
     /// The whole-context calls name their context: none needs to be current.
     [since(12, 5)]
-    fn whole_contexts_need_none_current(rig, saw) = "record success; wait success; record in NULL CUDA_ERROR_INVALID_CONTEXT (201)" {
+    fn whole_contexts_need_none_current(rig, saw) =
+        "record success; wait success; record in NULL CUDA_ERROR_INVALID_CONTEXT (201)"
+    {
         let event = rig.event(NO_TIMING);
         crate::raw::elsewhere(|| {
             saw.code("record", rig.cuCtxRecordEvent(rig.context, event));
@@ -342,7 +352,8 @@ rules! {
     /// The event of a whole-context record is of that context; the event of a whole-context wait may be of any.
     [since(12, 5)]
     fn whole_contexts_and_other_contexts(rig, saw) =
-        "record CUDA_ERROR_INVALID_HANDLE (400); wait success; NULL event CUDA_ERROR_INVALID_HANDLE (400), CUDA_ERROR_INVALID_HANDLE (400)"
+        "record CUDA_ERROR_INVALID_HANDLE (400); wait success; NULL event CUDA_ERROR_INVALID_HANDLE (400), \
+         CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let other = rig.new_context();
         let event = rig.within(other, || rig.event(NO_TIMING));
@@ -362,7 +373,9 @@ rules! {
 
     /// A whole-context record takes in the default streams too.
     [since(12, 5)]
-    fn a_whole_context_record_and_the_legacy_stream(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success" {
+    fn a_whole_context_record_and_the_legacy_stream(rig, saw) =
+        "query CUDA_ERROR_NOT_READY (600); synchronize success"
+    {
         let event = rig.event(NO_TIMING);
         let latch = rig.hold(NULL_STREAM);
         must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, event));

@@ -51,7 +51,8 @@ struct Info {
 
 fn info(raw: &Raw, stream: CUstream) -> Info {
     let mut status = CUstreamCaptureStatus(77);
-    let (mut id, mut graph, mut nodes, mut count) = (77, std::ptr::without_provenance_mut(77), std::ptr::without_provenance(77), 77);
+    let (mut id, mut graph, mut nodes, mut count) =
+        (77, std::ptr::without_provenance_mut(77), std::ptr::without_provenance(77), 77);
     let code = raw.cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count);
     Info { code, status: status.0, id, graph, nodes, count }
 }
@@ -109,7 +110,7 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The first version tells status and id alike.
+    /// The first version of the information about a capture tells status and id as the second does.
     [since(11, 3)]
     fn the_first_version(rig, saw) = "success; the same status and id" {
         let stream = capturing(rig, GLOBAL);
@@ -120,14 +121,16 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The third version, which tells of edges, tells the rest alike; nobody has to ask for the edges.
+    /// The third version, which tells of edges, tells the rest as the second does; nobody has to ask for the edges.
     [since(12, 3)]
     fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph and count" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut status = CUstreamCaptureStatus(77);
         let (mut id, mut graph, mut nodes, mut count, mut edges) = (77, null_mut(), null(), 77, null());
-        let mut ask = |edges| rig.cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, &mut nodes, edges, &mut count);
+        let mut ask = |edges| {
+            rig.cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, &mut nodes, edges, &mut count)
+        };
         saw.text(said(ask(&mut edges)));
         saw.code("without edges", ask(null_mut()));
         let second = info(rig, stream);
@@ -175,7 +178,7 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// What the next work depends on can be added to, replaced and emptied.
+    /// What the next work of a capture depends on can be added to, replaced and emptied.
     [since(11, 3)]
     fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; unharmed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
@@ -194,11 +197,11 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// Changes that make no sense are refused, and the capture is unharmed.
+    /// Changes of the dependencies that make no sense are refused, and the capture is unharmed.
     [since(11, 3)]
     fn dependencies_that_make_no_sense(rig, saw) =
-        "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a node of another graph \
-         CUDA_ERROR_INVALID_VALUE (1); unharmed"
+        "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a node of another \
+         graph CUDA_ERROR_INVALID_VALUE (1); unharmed"
     {
         let (stream, event, other) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
         let mut node = record_node(rig, other, event);
@@ -210,7 +213,7 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// The second version of the change takes no edges for default ones.
+    /// The second version of changing the dependencies takes no edges for default ones.
     [since(12, 3)]
     fn dependencies_without_edges(rig, saw) = "success; 1" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
@@ -264,8 +267,8 @@ rules! {
     /// A capture into a graph that fails destroys the graph; what is called with it is an invalid value.
     [since(12, 3)]
     fn a_failed_capture_into_a_graph(rig, saw) =
-        "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: CUDA_ERROR_INVALID_VALUE (1) from \
-         instantiate, destroy"
+        "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: CUDA_ERROR_INVALID_VALUE (1) \
+         from instantiate, destroy"
     {
         let after = |into| {
             let one = rules::Saw::default();
@@ -303,8 +306,8 @@ rules! {
     [since(11, 4)]
     fn handles_are_checked(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from graph destroyed twice, exec destroyed twice, launch of a destroyed exec, \
-         record node as wait node, wait node as record node, a node of another graph in exec, \
-         dependency of another graph, record node of NULL"
+         record node as wait node, wait node as record node, a node of another graph in exec, dependency of another \
+         graph, record node of NULL"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         let (gone, first, second) = (graph(rig), graph(rig), graph(rig));
@@ -343,8 +346,8 @@ rules! {
     /// Instantiating needs a current context, and launching in a default stream does; nothing else about graphs does.
     [since(11, 4)]
     fn what_needs_a_context(rig, saw) =
-        "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, add, get, set, exec set, \
-         launch, exec destroy, destroy"
+        "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, add, get, set, exec \
+         set, launch, exec destroy, destroy"
     {
         let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, of, event);
@@ -406,11 +409,12 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Externally recorded events are recorded by the launch: pending until it is done, with times, and others can wait.
+    /// Externally recorded events are recorded by the launch: pending until it is done, with times, and others can
+    /// wait.
     [since(11, 4)]
     fn a_launch_records_events(rig, saw) =
-        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), \
-         a stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
+        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), a \
+         stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
     {
         let (first, last) = (rig.event(TIMING), rig.event(TIMING));
         let of = captured(rig, |stream| {
@@ -418,11 +422,19 @@ rules! {
             must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
         });
         let (exec, stream, waiting) = (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
-        saw.text(format_args!("before: query {}, elapsed {}", said(rig.cuEventQuery(last)), said(rig.elapsed_code(first, last))));
+        saw.text(format_args!(
+            "before: query {}, elapsed {}",
+            said(rig.cuEventQuery(last)),
+            said(rig.elapsed_code(first, last))
+        ));
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, last, 0));
-        saw.text(format_args!("launched: query {}, a stream that waits {}", said(rig.cuEventQuery(last)), said(rig.cuStreamQuery(waiting))));
+        saw.text(format_args!(
+            "launched: query {}, a stream that waits {}",
+            said(rig.cuEventQuery(last)),
+            said(rig.cuStreamQuery(waiting))
+        ));
         latch.release();
         rig.synchronize(stream);
         rig.synchronize(waiting);
@@ -438,7 +450,9 @@ rules! {
 
     /// Graph and executable graph can be destroyed while a launch is under way: it is done, and its event with it.
     [since(11, 4)]
-    fn destroyed_while_launched(rig, saw) = "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success" {
+    fn destroyed_while_launched(rig, saw) =
+        "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success"
+    {
         let event = rig.event(NO_TIMING);
         let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
         let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
@@ -454,7 +468,8 @@ rules! {
     /// An event that is destroyed after instantiation, or while a launch is under way, is no trouble to launches.
     [since(11, 4)]
     fn events_destroyed_after_instantiation(rig, saw) =
-        "event success; launch success; stream success; again success, success; destroyed while launched success, success"
+        "event success; launch success; stream success; again success, success; destroyed while launched success, \
+         success"
     {
         let launch = |exec, stream| (rig.cuGraphLaunch(exec, stream), rig.cuStreamSynchronize(stream));
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
@@ -475,13 +490,19 @@ rules! {
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         let destroyed = rig.cuEventDestroy_v2(event);
         latch.release();
-        saw.text(format_args!("destroyed while launched {}, {}", said(destroyed), said(rig.cuStreamSynchronize(stream))));
+        saw.text(format_args!(
+            "destroyed while launched {}, {}",
+            said(destroyed),
+            said(rig.cuStreamSynchronize(stream))
+        ));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
     /// A node's event can be replaced in the graph, and in an executable graph for later launches.
     [since(11, 4)]
-    fn replacing_a_nodes_event(rig, saw) = "the graph tells the new one; launched: first not recorded, second recorded" {
+    fn replacing_a_nodes_event(rig, saw) =
+        "the graph tells the new one; launched: first not recorded, second recorded"
+    {
         let (first, second, stream, of) = (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, of, first);
         let exec = instantiate(rig, of);
@@ -499,7 +520,7 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// A wait node's event can be replaced in the same ways.
+    /// A wait node's event can be replaced in the graph, and in an executable graph for later launches.
     [since(11, 4)]
     fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
         let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));

@@ -26,7 +26,12 @@ fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> 
 }
 
 /// Does some calls inside a host function of a stream, and says what they answered.
-fn inside(rig: &Rig, stream: CUstream, saw: &Saw, calls: impl FnOnce(&Raw) -> Vec<(&'static str, CUresult)> + Send + 'static) {
+fn inside(
+    rig: &Rig,
+    stream: CUstream,
+    saw: &Saw,
+    calls: impl FnOnce(&Raw) -> Vec<(&'static str, CUresult)> + Send + 'static,
+) {
     let (answer, answers) = channel();
     // The rule waits for the answers, so the driver's table is there for as long as the function runs.
     let raw = Raw { driver: rig.driver };
@@ -53,7 +58,9 @@ rules! {
     }
 
     /// Work behind a host function waits until it has returned.
-    fn the_stream_waits_for_its_return(rig, saw) = "while it runs CUDA_ERROR_NOT_READY (600), CUDA_ERROR_NOT_READY (600); then success" {
+    fn the_stream_waits_for_its_return(rig, saw) =
+        "while it runs CUDA_ERROR_NOT_READY (600), CUDA_ERROR_NOT_READY (600); then success"
+    {
         let stream = rig.stream(NON_BLOCKING);
         let ((begin, begun), (end, ended)) = (channel(), channel::<()>());
         let code = rig.host(stream, move || {
@@ -69,7 +76,7 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// A function is needed.
+    /// A host function or callback cannot be NULL.
     fn no_function(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from host function, callback" {
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -89,14 +96,18 @@ rules! {
     /// A host function runs in a thread of the driver's, not in one that the program made.
     fn in_a_thread_of_the_drivers(rig, saw) = "another thread" {
         let (stream, (call, called)) = (rig.stream(NON_BLOCKING), channel());
-        must("cuLaunchHostFunc", rig.host(stream, move || call.send(std::thread::current().id()).expect("the rule waits")));
+        must(
+            "cuLaunchHostFunc",
+            rig.host(stream, move || call.send(std::thread::current().id()).expect("the rule waits")),
+        );
         rig.synchronize(stream);
         saw.holds("another thread", called.recv().is_ok_and(|thread| thread != std::thread::current().id()));
     }
 
     /// Host functions of independent streams run one at a time.
     fn one_at_a_time(rig, saw) = "400 called, at most 1 at a time" {
-        let (running, most, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (running, most, count) =
+            (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let streams = [0; 4].map(|_| rig.stream(NON_BLOCKING));
         for _ in 0..100 {
             for stream in streams {
@@ -122,7 +133,11 @@ rules! {
         must("cuStreamAddCallback", callback(rig, stream, sender, 0));
         rig.synchronize(stream);
         let (handle, status) = called.recv().expect("it was called");
-        saw.text(format_args!("{}, {}", if handle == stream.addr() { "its stream" } else { "another stream" }, said(status)));
+        saw.text(format_args!(
+            "{}, {}",
+            if handle == stream.addr() { "its stream" } else { "another stream" },
+            said(status)
+        ));
     }
 
     /// A callback in the NULL stream gets NULL.
@@ -149,15 +164,19 @@ rules! {
         let latch = rig.hold(stream);
         for _ in 0..2 {
             let from_function = sender.clone();
-            must("cuLaunchHostFunc", rig.host(stream, move || {
-                let _ = from_function.send((0, CUresult::CUDA_SUCCESS));
-            }));
+            must(
+                "cuLaunchHostFunc",
+                rig.host(stream, move || {
+                    let _ = from_function.send((0, CUresult::CUDA_SUCCESS));
+                }),
+            );
             must("cuStreamAddCallback", callback(rig, stream, sender.clone(), 0));
         }
         latch.release();
         rig.synchronize(stream);
         drop(sender);
-        let order: Vec<&str> = received.iter().take(4).map(|(stream, _)| if stream == 0 { "function" } else { "callback" }).collect();
+        let order: Vec<&str> =
+            received.iter().take(4).map(|(stream, _)| if stream == 0 { "function" } else { "callback" }).collect();
         saw.text(order.join(" "));
     }
 
@@ -199,9 +218,9 @@ rules! {
     /// refused.
     [alone]
     fn calls_that_are_refused(rig, saw) =
-        "CUDA_ERROR_NOT_PERMITTED (800) from cuCtxGetCurrent, cuCtxSetCurrent, cuCtxPushCurrent, cuDevicePrimaryCtxRetain, \
-         cuCtxSynchronize, cuDeviceGet, cuDeviceGetCount, cuEventCreate, cuStreamCreate, cuIpcGetEventHandle, \
-         cuStreamQuery(NULL)"
+        "CUDA_ERROR_NOT_PERMITTED (800) from cuCtxGetCurrent, cuCtxSetCurrent, cuCtxPushCurrent, \
+         cuDevicePrimaryCtxRetain, cuCtxSynchronize, cuDeviceGet, cuDeviceGetCount, cuEventCreate, cuStreamCreate, \
+         cuIpcGetEventHandle, cuStreamQuery(NULL)"
     {
         let (stream, shared) = (rig.stream(NON_BLOCKING), Sent::new(rig.event(INTERPROCESS)));
         let (context, device) = (Sent::new(rig.context), rig.device);

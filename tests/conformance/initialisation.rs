@@ -73,8 +73,8 @@ rules! {
     /// `cuInit` refuses all flags but 0, before and after it succeeded; refused, it leaves the driver uninitialised.
     [bare]
     fn the_flags_of_init(rig, saw) =
-        "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3); cuInit(0) success; \
-         cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount success"
+        "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3); cuInit(0) \
+         success; cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount success"
     {
         let mut count = 0;
         saw.code("cuInit(1)", rig.cuInit(1));
@@ -104,7 +104,9 @@ rules! {
         let mut other = Vec::new();
         for code in (0..1000).map(CUresult) {
             let mut text = null();
-            let (Some(own), CUresult::CUDA_SUCCESS) = (code.name(), rig.cuGetErrorName(code, &mut text)) else { continue };
+            let (Some(own), CUresult::CUDA_SUCCESS) = (code.name(), rig.cuGetErrorName(code, &mut text)) else {
+                continue;
+            };
             // SAFETY: with success it is a C string that is never freed.
             let name = unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy();
             if name != own {
@@ -116,7 +118,9 @@ rules! {
     }
 
     /// A device's ordinal is checked: a negative one and one past the last are invalid devices.
-    fn ordinals(rig, saw) = "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE (101)" {
+    fn ordinals(rig, saw) =
+        "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE (101)"
+    {
         let (count, mut device) = (rig.device_count(), 0);
         saw.code("-1", rig.cuDeviceGet(&mut device, -1));
         saw.code("the last", rig.cuDeviceGet(&mut device, count - 1));
@@ -142,7 +146,8 @@ rules! {
     /// Without a device `cuInit` fails, and says so again; nothing is initialised then.
     [bare, settings("devices=0"), environment("CUDA_VISIBLE_DEVICES", "")]
     fn no_device(rig, saw) =
-        "cuInit CUDA_ERROR_NO_DEVICE (100); again CUDA_ERROR_NO_DEVICE (100); cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3)"
+        "cuInit CUDA_ERROR_NO_DEVICE (100); again CUDA_ERROR_NO_DEVICE (100); cuDeviceGetCount \
+         CUDA_ERROR_NOT_INITIALIZED (3)"
     {
         let mut count = 77;
         saw.code("cuInit", rig.cuInit(0));

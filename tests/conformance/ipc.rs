@@ -7,9 +7,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::raw::{
-    INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings,
-};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
 
@@ -242,14 +240,20 @@ rules! {
     }
 
     /// Opened twice, a descriptor gives two events, and each is destroyed on its own.
-    fn opening_twice(rig, saw) = "success, success; two handles; destroy success; the other query success, destroy success" {
+    fn opening_twice(rig, saw) =
+        "success, success; two handles; destroy success; the other query success, destroy success"
+    {
         let mut peer = Peer::start();
         let descriptor = peer.export();
         let [(first, one), (second, two)] = [rig.open(descriptor), rig.open(descriptor)];
         saw.text(format_args!("{}, {}", said(first), said(second)));
         saw.holds("two handles", one != two);
         saw.code("destroy", rig.cuEventDestroy_v2(one));
-        saw.text(format_args!("the other query {}, destroy {}", said(rig.cuEventQuery(two)), said(rig.cuEventDestroy_v2(two))));
+        saw.text(format_args!(
+            "the other query {}, destroy {}",
+            said(rig.cuEventQuery(two)),
+            said(rig.cuEventDestroy_v2(two))
+        ));
         peer.end();
     }
 
@@ -298,7 +302,11 @@ rules! {
         saw.text(format_args!("the exporter {}, another importer {}", peer.step("query"), third.step("query")));
         latch.release();
         rig.synchronize(stream);
-        saw.text(format_args!("released: the exporter {}, another importer {}", peer.step("synchronize"), third.step("synchronize")));
+        saw.text(format_args!(
+            "released: the exporter {}, another importer {}",
+            peer.step("synchronize"),
+            third.step("synchronize")
+        ));
         third.end();
         peer.end();
     }
@@ -318,7 +326,9 @@ rules! {
     }
 
     /// An import is of the context in which it was opened: it is recorded in that one's streams only.
-    fn an_import_is_of_a_context(rig, saw) = "in its context's stream success; in another's CUDA_ERROR_INVALID_HANDLE (400)" {
+    fn an_import_is_of_a_context(rig, saw) =
+        "in its context's stream success; in another's CUDA_ERROR_INVALID_HANDLE (400)"
+    {
         let mut peer = Peer::start();
         let (event, other) = (imported(rig, &mut peer), rig.new_context());
         let theirs = rig.within(other, || rig.stream(NON_BLOCKING));
@@ -389,7 +399,7 @@ rules! {
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
     }
 
-    /// Another context has room of its own.
+    /// When one context has no room for more interprocess events, another one has.
     fn the_limit_is_of_a_context(rig, saw) = "in another context success" {
         let mut events = Vec::new();
         loop {
@@ -404,7 +414,8 @@ rules! {
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
     }
 
-    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old import means the new event.
+    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old import means the new
+    /// event.
     fn a_place_is_used_again(rig, saw) =
         "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY (600); then success"
     {
@@ -458,8 +469,8 @@ rules! {
         }
     }
 
-    /// A record by an importer does not replace the unfinished record of a killed exporter: its stream waits for that, for
-    /// ever.
+    /// A record by an importer does not replace the unfinished record of a killed exporter: its stream waits for that,
+    /// for ever.
     fn recording_after_a_killed_exporter(rig, saw) =
         "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600)"
     {
@@ -482,7 +493,8 @@ rules! {
 
     /// A record by an importer does not replace the unfinished record of a living exporter either: its stream waits.
     fn recording_beside_the_exporter(rig, saw) =
-        "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); released: success, success"
+        "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); released: success, \
+         success"
     {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
@@ -512,7 +524,8 @@ rules! {
         let process = peer.0.id();
         peer.export();
         let files = files_of(process);
-        let mode = files.first().and_then(|file| file.metadata().ok()).map_or(0, |file| file.permissions().mode() & 0o777);
+        let mode =
+            files.first().and_then(|file| file.metadata().ok()).map_or(0, |file| file.permissions().mode() & 0o777);
         saw.text(format_args!("{}, mode {mode:o}", said(&files)));
         peer.exit();
         let left = files_of(process);
@@ -525,6 +538,30 @@ rules! {
         // The peer's end is the end of its rig, which releases the primary context.
         peer.end();
         saw.text(format_args!("after the last release {}", said(&files_of(process))));
+    }
+
+    /// The file comes with the first interprocess event, before anything is exported.
+    fn the_file_comes_with_the_event(rig, saw) =
+        "before no file; an ordinary event no file; an interprocess event one file"
+    {
+        let _ = rig;
+        let mut peer = Peer::start();
+        let process = peer.0.id();
+        let said = |count: usize| {
+            if count == 0 {
+                "no file".to_owned()
+            } else {
+                format!("{} file", if count == 1 { "one" } else { "more than one" })
+            }
+        };
+        // Any answer says that the peer has its context.
+        peer.step("stream-query");
+        saw.text(format_args!("before {}", said(files_of(process).len())));
+        peer.step(&format!("create {NO_TIMING}"));
+        saw.text(format_args!("an ordinary event {}", said(files_of(process).len())));
+        peer.step(&format!("create {INTERPROCESS}"));
+        saw.text(format_args!("an interprocess event {}", said(files_of(process).len())));
+        peer.end();
     }
 
     /// A process of another user cannot map an event.

@@ -17,7 +17,9 @@ rules! {
     }
 
     /// The legacy stream is not ready while a blocking stream is busy, whether or not anything was given to it.
-    fn it_is_busy_with_blocking_streams(rig, saw) = "NULL CUDA_ERROR_NOT_READY (600); legacy CUDA_ERROR_NOT_READY (600); then success" {
+    fn it_is_busy_with_blocking_streams(rig, saw) =
+        "NULL CUDA_ERROR_NOT_READY (600); legacy CUDA_ERROR_NOT_READY (600); then success"
+    {
         let stream = rig.stream(BLOCKING);
         let latch = rig.hold(stream);
         saw.code("NULL", rig.cuStreamQuery(NULL_STREAM));
@@ -38,7 +40,8 @@ rules! {
     /// Through the legacy stream one blocking stream's later work waits for another blocking stream; asking the stream
     /// is about what was given to it alone.
     fn blocking_streams_wait_through_it(rig, saw) =
-        "the other stream before success; after an operation in legacy success; its event CUDA_ERROR_NOT_READY (600); then success"
+        "the other stream before success; after an operation in legacy success; its event CUDA_ERROR_NOT_READY (600); \
+         then success"
     {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let latch = rig.hold(held);
@@ -148,13 +151,18 @@ rules! {
     }
 
     /// The legacy handle names the same stream as NULL.
-    fn by_either_handle(rig, saw) = "legacy CUDA_ERROR_NOT_READY (600); NULL CUDA_ERROR_NOT_READY (600); then success, success" {
+    fn by_either_handle(rig, saw) =
+        "legacy CUDA_ERROR_NOT_READY (600); NULL CUDA_ERROR_NOT_READY (600); then success, success"
+    {
         let stream = rig.stream(BLOCKING);
         let latch = rig.hold(stream);
         let events: [CUevent; 2] = [rig.recorded(LEGACY), rig.recorded(NULL_STREAM)];
         saw.code("legacy", rig.cuEventQuery(events[0]));
         saw.code("NULL", rig.cuEventQuery(events[1]));
         latch.release();
-        saw.text(format_args!("then {}", events.map(|event| crate::raw::said(rig.cuEventSynchronize(event))).join(", ")));
+        saw.text(format_args!(
+            "then {}",
+            events.map(|event| crate::raw::said(rig.cuEventSynchronize(event))).join(", ")
+        ));
     }
 }

@@ -30,7 +30,11 @@ impl fmt::Display for Found {
             _ => "a function",
         };
         write!(f, "{}, {function}", said(self.code))?;
-        if self.status == STATUS_BEFORE { write!(f, ", status not written") } else { write!(f, ", status {}", self.status.0) }
+        if self.status == STATUS_BEFORE {
+            write!(f, ", status not written")
+        } else {
+            write!(f, ", status {}", self.status.0)
+        }
     }
 }
 
@@ -202,8 +206,8 @@ rules! {
     /// The flags 0 to 3 are accepted, anything above is refused, and then nothing is written.
     [since(12, 0)]
     fn flags(rig, saw) =
-        "0 to 3: success, a function, status 0; 4: CUDA_ERROR_INVALID_VALUE (1), function not written, status not written; \
-         all bits: CUDA_ERROR_INVALID_VALUE (1), function not written, status not written"
+        "0 to 3: success, a function, status 0; 4: CUDA_ERROR_INVALID_VALUE (1), function not written, status not \
+         written; all bits: CUDA_ERROR_INVALID_VALUE (1), function not written, status not written"
     {
         let answers: Vec<String> =
             (0..4).map(|flags| ask(rig, c"cuEventRecord", version(rig), flags).to_string()).collect();
@@ -241,6 +245,12 @@ rules! {
         saw.text(ask(rig, c"cuEventQuery", -5, 0));
     }
 
+    /// Version 0 is below every introduction.
+    [since(12, 0)]
+    fn version_zero(rig, saw) = "success, NULL, status 2" {
+        saw.text(ask(rig, c"cuEventQuery", 0, 0));
+    }
+
     /// Nobody has to ask for the status.
     [since(12, 0)]
     fn no_place_for_the_status(rig, saw) = "unknown name success, NULL; known name success, a function" {
@@ -261,8 +271,8 @@ rules! {
     /// The four-argument form answers an error for an unknown or empty name, and writes nothing.
     [since(11, 3)]
     fn four_arguments_and_an_unknown_name(rig, saw) =
-        "unknown: CUDA_ERROR_NOT_FOUND (500), function not written; empty: CUDA_ERROR_NOT_FOUND (500), function not written; \
-         suffixed: CUDA_ERROR_NOT_FOUND (500), function not written"
+        "unknown: CUDA_ERROR_NOT_FOUND (500), function not written; empty: CUDA_ERROR_NOT_FOUND (500), function not \
+         written; suffixed: CUDA_ERROR_NOT_FOUND (500), function not written"
     {
         saw.text(format_args!("unknown: {}", ask_v1(rig, c"cuNoSuchThing", 11030, 0)));
         saw.text(format_args!("empty: {}", ask_v1(rig, c"", 11030, 0)));
@@ -278,13 +288,15 @@ rules! {
     /// The four-argument form refuses a version above the driver's own and unknown flags, and writes nothing.
     [since(11, 3)]
     fn four_arguments_refused(rig, saw) =
-        "version: CUDA_ERROR_INVALID_VALUE (1), function not written; flags: CUDA_ERROR_INVALID_VALUE (1), function not written"
+        "version: CUDA_ERROR_INVALID_VALUE (1), function not written; flags: CUDA_ERROR_INVALID_VALUE (1), function \
+         not written"
     {
         saw.text(format_args!("version: {}", ask_v1(rig, c"cuEventRecord", version(rig) + 10, 0)));
         saw.text(format_args!("flags: {}", ask_v1(rig, c"cuEventRecord", 2000, 4)));
     }
 
-    /// The versions that brought a new event function under its name, as the published function-pointer types list them.
+    /// The versions that brought a new event function under its name, as the published function-pointer types list
+    /// them.
     [since(12, 0)]
     fn versions_of_event_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, EVENTS));
@@ -329,7 +341,8 @@ rules! {
         if other.is_empty() { saw.text(all) } else { saw.text(format_args!("{some} {}", other.join(", "))) }
     }
 
-    /// Every entry point that is not newer than the driver is exported under its full name, and so are per-thread twins.
+    /// Every entry point that is not newer than the driver is exported under its full name, and so are per-thread
+    /// twins.
     fn exports(rig, saw) = "all there" {
         let mut missing = Vec::new();
         for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.driver.version()) {
@@ -341,7 +354,11 @@ rules! {
                 }
             }
         }
-        if missing.is_empty() { saw.text("all there") } else { saw.text(format_args!("missing: {}", missing.join(", "))) }
+        if missing.is_empty() {
+            saw.text("all there")
+        } else {
+            saw.text(format_args!("missing: {}", missing.join(", ")))
+        }
     }
 
     /// What a newer function replaced stays exported under the plain name.
@@ -362,7 +379,11 @@ rules! {
         ];
         let missing: Vec<_> =
             names.iter().filter(|name| rig.export(name).is_null()).map(|name| name.to_string_lossy()).collect();
-        if missing.is_empty() { saw.text("all there") } else { saw.text(format_args!("missing: {}", missing.join(", "))) }
+        if missing.is_empty() {
+            saw.text("all there")
+        } else {
+            saw.text(format_args!("missing: {}", missing.join(", ")))
+        }
     }
 
     /// What is newer than the driver is not exported.

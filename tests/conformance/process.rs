@@ -34,6 +34,8 @@ fn in_forked_child(work: impl FnOnce() -> String) -> String {
     // SAFETY: no other thread holds a lock that the child needs; the child ends through `_exit`.
     let child = unsafe { fork() };
     if child == 0 {
+        // The parent's does not hold here.
+        crate::rules::do_not_hang();
         let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         let status = match said {
             Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
@@ -125,7 +127,8 @@ rules! {
          success from cuDriverGetVersion"
     {
         saw.text(in_forked_child(|| {
-            let (mut count, mut version, mut context, mut event, mut stream) = (0, 0, null_mut(), null_mut(), null_mut());
+            let (mut count, mut version, mut context, mut event, mut stream) =
+                (0, 0, null_mut(), null_mut(), null_mut());
             let one = Saw::default();
             one.codes(&[
                 ("cuInit", rig.cuInit(0)),
@@ -151,6 +154,26 @@ rules! {
                 ("cuEventQuery", rig.cuEventQuery(event)),
                 ("cuStreamQuery", rig.cuStreamQuery(stream)),
                 ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
+            ]);
+            one.all()
+        }));
+    }
+
+    /// Giving work to inherited handles is success in a forked child, which means nothing.
+    [alone]
+    fn work_in_a_forked_child(rig, saw) =
+        "success from cuEventRecord, cuStreamWaitEvent, cuEventSynchronize, cuStreamSynchronize"
+    {
+        let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        saw.text(in_forked_child(|| {
+            let one = Saw::default();
+            one.codes(&[
+                ("cuEventRecord", rig.cuEventRecord(event, stream)),
+                ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
+                ("cuEventSynchronize", rig.cuEventSynchronize(event)),
+                ("cuStreamSynchronize", rig.cuStreamSynchronize(stream)),
             ]);
             one.all()
         }));
@@ -184,13 +207,19 @@ rules! {
         let mut status = 0;
         // SAFETY: a place for the status; the child is ours.
         assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
-        if status == 0 { saw.text("ended well") } else { saw.text(format_args!("wait status {status}")) }
+        if status == 0 {
+            saw.text("ended well")
+        } else {
+            saw.text(format_args!("wait status {status}"))
+        }
         saw.code("the parent", rig.cuStreamQuery(stream));
     }
 
     /// A process that is forked before `cuInit` can use the driver.
     [bare]
-    fn forked_before_init(rig, saw) = "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's cuInit success" {
+    fn forked_before_init(rig, saw) =
+        "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's cuInit success"
+    {
         saw.text(in_forked_child(|| {
             let (mut context, mut event) = (null_mut(), null_mut());
             let one = Saw::default();

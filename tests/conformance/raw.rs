@@ -43,7 +43,7 @@ impl Raw {
 
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) $([$optional:ident])?;)*) => {
-        #[allow(non_snake_case)]
+        #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Raw {
             $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
                 let call = self.driver.symbols().$name;
@@ -367,7 +367,8 @@ impl Raw {
         extern "C" fn call(work: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
             let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-            work();
+            // A panic must not go through the driver; what it was about shows in the rule that waits.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         }
         let work: Box<Work> = Box::new(Box::new(work));
         self.cuLaunchHostFunc(stream, Some(call), Box::into_raw(work).cast())

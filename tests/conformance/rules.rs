@@ -8,11 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use cuda_events::sys::CUresult;
 use cuda_events::Version;
+use cuda_events::sys::CUresult;
 
-use crate::common::child::{self, say};
 use crate::common::Door;
+use crate::common::child::{self, say};
 use crate::raw::{Rig, said, soft_settings};
 
 /// The role of a child that does one rule.
@@ -165,7 +165,11 @@ impl Rule {
     }
 
     fn statement(&self) -> String {
-        self.statement.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+        let statement = self.statement.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        match self.how.since {
+            Some(since) => format!("{statement} Since CUDA {since}."),
+            None => statement,
+        }
     }
 }
 

@@ -65,9 +65,7 @@ impl Drop for Word<'_> {
 
 rules! {
     /// A stream is blocking or non-blocking; other flags are refused.
-    fn flags(rig, saw) =
-        "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, all bits"
-    {
+    fn flags(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, all bits" {
         let create = |flags| {
             let mut stream = null_mut();
             rig.cuStreamCreate(&mut stream, flags)
@@ -82,7 +80,7 @@ rules! {
         ]);
     }
 
-    /// The same of a stream with a priority.
+    /// A stream with a priority takes the same flags as one without.
     fn flags_with_a_priority(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits" {
         let create = |flags| {
             let mut stream = null_mut();
@@ -144,7 +142,9 @@ rules! {
     }
 
     /// A stream tells the flags that it was created with.
-    fn a_stream_tells_its_flags(rig, saw) = "blocking 0; non-blocking 1; blocking with a priority 0; non-blocking with a priority 1" {
+    fn a_stream_tells_its_flags(rig, saw) =
+        "blocking 0; non-blocking 1; blocking with a priority 0; non-blocking with a priority 1"
+    {
         saw.text(format_args!("blocking {}", flags_of(rig, rig.stream(BLOCKING))));
         saw.text(format_args!("non-blocking {}", flags_of(rig, rig.stream(NON_BLOCKING))));
         saw.text(format_args!("blocking with a priority {}", flags_of(rig, with_priority(rig, BLOCKING, -1))));
@@ -152,14 +152,16 @@ rules! {
     }
 
     /// The default streams have no flags and priority 0.
-    fn the_default_streams(rig, saw) = "NULL: flags 0, priority 0; legacy: flags 0, priority 0; per-thread: flags 0, priority 0" {
+    fn the_default_streams(rig, saw) =
+        "NULL: flags 0, priority 0; legacy: flags 0, priority 0; per-thread: flags 0, priority 0"
+    {
         for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
             saw.text(format_args!("{name}: flags {}, priority {}", flags_of(rig, stream), priority(rig, stream)));
         }
     }
 
-    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each thread, and the same each
-    /// time.
+    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each thread, and the same
+    /// each time.
     [since(12, 0)]
     fn ids_of_the_default_streams(rig, saw) =
         "NULL is legacy; per-thread is another; it stays; it is another in each thread; legacy is one for all threads"
@@ -194,7 +196,9 @@ rules! {
     }
 
     /// A stream's context is the one that it was created in; that of a default stream is the current one.
-    fn the_context_of_a_stream(rig, saw) = "its own; NULL: the current one; legacy: the current one; per-thread: the current one" {
+    fn the_context_of_a_stream(rig, saw) =
+        "its own; NULL: the current one; legacy: the current one; per-thread: the current one"
+    {
         let (stream, other) = (rig.stream(NON_BLOCKING), rig.new_context());
         let context_of = |stream| {
             let mut context = null_mut();
@@ -229,7 +233,9 @@ rules! {
     }
 
     /// Destroying a stream with work returns at once, and the work is still done.
-    fn destroying_a_busy_stream(rig, saw) = "destroy success; event CUDA_ERROR_NOT_READY (600); then success; its host function ran" {
+    fn destroying_a_busy_stream(rig, saw) =
+        "destroy success; event CUDA_ERROR_NOT_READY (600); then success; its host function ran"
+    {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         let (ran, run) = channel();
@@ -290,11 +296,12 @@ rules! {
         saw.text(format_args!("the word {}", word.word().load(Ordering::SeqCst)));
     }
 
-    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common bit, a bit that is clear
-    /// in both.
+    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common bit, a bit that is
+    /// clear in both.
     [since(11, 7)]
     fn comparisons_with_a_value(rig, saw) =
-        "at least: success; equal: success; a common bit: success; a clear bit: success; not at least: CUDA_ERROR_NOT_READY (600)"
+        "at least: success; equal: success; a common bit: success; a clear bit: success; not at least: \
+         CUDA_ERROR_NOT_READY (600)"
     {
         let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
         word.word().store(6, Ordering::SeqCst);

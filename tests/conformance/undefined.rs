@@ -134,7 +134,8 @@ misuses! {
 
     /// An event that was destroyed in another thread: the message says in which.
     fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2", "the-destroyer"] =
-        "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error \
+         CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -253,7 +254,8 @@ misuses! {
 
     /// Asking an event from before the last release of the primary context.
     fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery", "cuDevicePrimaryCtxRelease_v2"] =
-        "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE \
+         (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -312,7 +314,8 @@ misuses! {
     /// Instantiating a graph that has a destroyed event in a node.
     [since(11, 4)]
     fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags", "cuEventDestroy_v2"] =
-        "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error \
+         CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let (event, mut graph, mut node) = (rig.event(NO_TIMING), null_mut(), null_mut());
         about(tell, event);
