@@ -122,7 +122,7 @@ pub fn needs(driver: Driver, function: Function) -> bool {
 }
 
 /// As [`needs`], for what is of a version and no entry point of its own.
-pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
+pub fn needs_version(driver: Driver, since: cuda_events::Version, what: &str) -> bool {
     let there = since <= driver.version();
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();

@@ -278,8 +278,8 @@ rules! {
     fn another_context(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
          query, stream synchronize), success, unharmed (context synchronize); thread-local: \
-         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, stream \
-         synchronize), success, unharmed (context synchronize); relaxed: success, unharmed (event query, event \
+         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
+         stream synchronize), success, unharmed (context synchronize); relaxed: success, unharmed (event query, event \
          synchronize, stream query, stream synchronize, context synchronize)"
     {
         let other = rig.new_context();
@@ -720,8 +720,8 @@ rules! {
     /// What is given to an invalidated capture is refused.
     [since(11, 3)]
     fn in_an_invalidated_capture(rig, saw) =
-        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901) from wait, external wait, record, external record, host function, \
-         dependencies"
+        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901) from wait, external wait, record, external record, host \
+         function, dependencies"
     {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         let _ = rig.cuStreamQuery(stream);

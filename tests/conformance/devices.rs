@@ -148,8 +148,8 @@ rules! {
     /// What a capture forbids, it forbids about another device too; waiting for that device's context is allowed.
     [two_devices]
     fn a_capture_and_another_device(rig, saw) =
-        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from context synchronize; \
-         invalidated"
+        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from context \
+         synchronize; invalidated"
     {
         let second = Second::new(rig);
         let (event, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));

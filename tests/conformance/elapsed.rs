@@ -89,8 +89,8 @@ rules! {
     fn refused(rig, saw) =
         "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
          untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
-         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending \
-         twice"
+         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, \
+         pending twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.elapsed_code(start, end)));
     }
@@ -100,8 +100,8 @@ rules! {
     fn refused_by_the_second_version(rig, saw) =
         "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
          untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
-         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending \
-         twice"
+         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, \
+         pending twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.cuEventElapsedTime_v2(&mut 0.0, start, end)));
     }

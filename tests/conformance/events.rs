@@ -273,8 +273,8 @@ rules! {
 
     /// A new record of an interprocess event does not replace an unfinished one: its stream waits for that first.
     fn an_interprocess_event_recorded_again(rig, saw) =
-        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); then \
-         event success, stream success"
+        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
+         then event success, stream success"
     {
         let (event, held, idle) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);

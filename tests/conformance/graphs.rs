@@ -413,8 +413,8 @@ rules! {
     /// wait.
     [since(11, 4)]
     fn a_launch_records_events(rig, saw) =
-        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), a \
-         stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
+        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), \
+         a stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
     {
         let (first, last) = (rig.event(TIMING), rig.event(TIMING));
         let of = captured(rig, |stream| {

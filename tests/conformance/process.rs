@@ -123,8 +123,8 @@ rules! {
     /// be.
     [alone]
     fn a_forked_child_is_not_initialised(rig, saw) =
-        "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, cuEventCreate, cuStreamCreate; \
-         success from cuDriverGetVersion"
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, cuEventCreate, \
+         cuStreamCreate; success from cuDriverGetVersion"
     {
         saw.text(in_forked_child(|| {
             let (mut count, mut version, mut context, mut event, mut stream) =
@@ -235,8 +235,8 @@ rules! {
     /// An exit handler that was registered after the driver was loaded and initialised runs while it still works.
     [alone]
     fn a_handler_registered_after_init(rig, saw) =
-        "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, cuStreamQuery, cuEventCreate, \
-         cuEventDestroy, cuStreamDestroy"
+        "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, cuStreamQuery, \
+         cuEventCreate, cuEventDestroy, cuStreamDestroy"
     {
         let _ = saw;
         ask_at_exit();

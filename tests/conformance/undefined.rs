@@ -254,8 +254,8 @@ misuses! {
 
     /// Asking an event from before the last release of the primary context.
     fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery", "cuDevicePrimaryCtxRelease_v2"] =
-        "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE \
-         (400)"
+        "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error \
+         CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
