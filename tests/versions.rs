@@ -20,8 +20,8 @@ use std::sync::Arc;
 use child::Child;
 use cuda_events::sys::{CUgraphEdgeData, CUresult, ENTRY_POINTS, Function};
 use cuda_events::{
-    Capture, CaptureDependency, CaptureMode, Context, DependencyUpdate, Device, Driver, Error, Event, EventFlags, Graph,
-    GraphNode, IpcEventDescriptor, LoadOptions, RecordFlags, Result, Stream, StreamOptions, Version,
+    Capture, CaptureDependency, CaptureMode, Context, DependencyUpdate, Device, Driver, Error, Event, EventFlags,
+    Graph, GraphNode, IpcEventDescriptor, LoadOptions, RecordFlags, Result, Stream, StreamOptions, Version,
 };
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 use harness::attempt;

@@ -17,7 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    BorrowedStream, Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream, StreamOptions,
+    BorrowedStream, Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream,
+    StreamOptions, Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -107,7 +108,9 @@ fn soft_driver() -> SoftDriver {
     let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::new() };
     let part = |part: &str| part.parse().ok();
     let parts = version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
-    let Some((major, minor)) = parts else { panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like") };
+    let Some((major, minor)) = parts else {
+        panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like")
+    };
     SoftDriver::builder().version(major, minor).build()
 }
 
@@ -122,7 +125,7 @@ pub fn needs(driver: Driver, function: Function) -> bool {
 }
 
 /// As [`needs`], for what is of a version and no entry point of its own.
-pub fn needs_version(driver: Driver, since: cuda_events::Version, what: &str) -> bool {
+pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
     let there = since <= driver.version();
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();

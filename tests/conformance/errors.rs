@@ -85,7 +85,7 @@ fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
 
 rules! {
     /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn events_and_streams(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, event \
          synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, NULL \
@@ -115,7 +115,7 @@ rules! {
     }
 
     /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the error.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn making_things(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, export"
     {
@@ -130,7 +130,7 @@ rules! {
     }
 
     /// The id of a stream in a failed context is not told.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 0)]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(12, 0)]
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let stream = rig.stream(NON_BLOCKING);
         break_context(rig, |_| {});
@@ -138,7 +138,7 @@ rules! {
     }
 
     /// The second version of the elapsed time answers the error, too.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn, since(12, 8)]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(12, 8)]
     fn the_second_version_of_elapsed_time(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
         rig.record(event, stream);
@@ -148,7 +148,7 @@ rules! {
     }
 
     /// What is about contexts and devices works on after a context failed.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn contexts_and_devices(rig, saw) =
         "success from current, set current, push, pop, device count, device of the context, primary release"
     {
@@ -167,7 +167,7 @@ rules! {
     }
 
     /// Released and retained again, a failed primary context does not recover: only another process can use the device.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn no_recovery(rig, saw) =
         "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED \
          (709)"
@@ -180,7 +180,7 @@ rules! {
     }
 
     /// A host function behind the failure is not called; a callback of the old form is, with the error.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host function was not called" {
         unsafe extern "C" fn called(_stream: CUstream, status: CUresult, sender: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
@@ -205,7 +205,7 @@ rules! {
     }
 
     /// An event that was pending when the context failed answers the error, and so does waiting for it.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, synchronize" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |stream| rig.record(event, stream));
@@ -213,7 +213,7 @@ rules! {
     }
 
     /// The error is the context's, whichever thread asks and whatever is current there.
-    [environment("CUDA_MODULE_LOADING", "EAGER"), in_turn]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn in_another_thread(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |_| {});

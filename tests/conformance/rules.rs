@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 use cuda_events::Version;
 use cuda_events::sys::CUresult;
@@ -54,7 +54,7 @@ pub struct How {
     devices: i32,
     settings: &'static str,
     environment: Vec<(&'static str, &'static str)>,
-    in_turn: bool,
+    undisturbed: bool,
     before_loading: Option<fn()>,
 }
 
@@ -68,7 +68,7 @@ impl How {
             devices: 1,
             settings: "",
             environment: Vec::new(),
-            in_turn: false,
+            undisturbed: false,
             before_loading: None,
         }
     }
@@ -111,9 +111,10 @@ impl How {
         self.alone()
     }
 
-    /// One at a time: two processes whose contexts fail at once on one real device did not come to their end.
-    pub fn in_turn(mut self) -> Self {
-        self.in_turn = true;
+    /// With no other rule at the same time: processes whose contexts failed at once on one real device did not come to
+    /// their end.
+    pub fn undisturbed(mut self) -> Self {
+        self.undisturbed = true;
         self
     }
 
@@ -292,14 +293,16 @@ pub fn run(rule: &Rule) {
         }
         return;
     }
+    // Those that have to be alone wait for all others of this process to end, and hold back the rest.
+    static ALONE: RwLock<()> = RwLock::new(());
+    let _alone = rule.how.undisturbed.then(|| ALONE.write().unwrap_or_else(PoisonError::into_inner));
+    let _beside = (!rule.how.undisturbed).then(|| ALONE.read().unwrap_or_else(PoisonError::into_inner));
     let observed = match rule.how.unable() {
         Some(reason) => format!("not run: {reason}"),
         None if rule.how.alone => {
             let settings = soft_settings(rule.how.settings);
             let mut environment = rule.how.environment.clone();
             environment.push(("CUDA_SOFT_DRIVER", &settings));
-            static TURN: Mutex<()> = Mutex::new(());
-            let _turn = rule.how.in_turn.then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = in_child(&rule.test(), ROLE, &environment);
             let mut items = ended.said;
             items.extend(ended.badly.map(|badly| format!("the process {badly}")));

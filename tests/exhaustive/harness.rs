@@ -1,13 +1,15 @@
 //! One run of a scenario with one fault, and what must hold after it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use cuda_events::sys::{CU_STREAM_PER_THREAD, CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function};
+use cuda_events::sys::{
+    CU_STREAM_PER_THREAD, CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function,
+};
 use cuda_events::{Driver, Error, IpcEventDescriptor, Result};
 use cuda_soft_driver::{CallRecord, Fault, Live, SoftDriver};
 
@@ -213,7 +215,8 @@ pub fn attempt(
     }
 
     let undone = |record: &&CallRecord| {
-        record.injected && failure.is_some_and(|failure| failure.mode != Mode::AfterTheWork)
+        record.injected
+            && failure.is_some_and(|failure| failure.mode != Mode::AfterTheWork)
             && function(record).is_some()
     };
     let undone: Vec<&CallRecord> = log.iter().filter(undone).collect();
@@ -263,7 +266,8 @@ fn told(
     result: &Result<()>,
 ) -> Result<(), String> {
     let Some(failed) = function(first) else { return Err(format!("an unknown function was called: {first}")) };
-    let names = |error: &Error, function: Function| error.function() == Some(function) && error.code() == Some(failure.code);
+    let names =
+        |error: &Error, function: Function| error.function() == Some(function) && error.code() == Some(failure.code);
     if let Err(error) = result {
         let text = error.to_string();
         // The typed causes are about what is wrong and not about the call, which is in the value.
@@ -294,7 +298,11 @@ fn told(
         return match result {
             Ok(()) => Ok(()),
             // A later one that failed.
-            Err(error) if log.iter().any(|record| record.injected && function(record).is_some_and(|f| names(error, f))) => Ok(()),
+            Err(error)
+                if log.iter().any(|record| record.injected && function(record).is_some_and(|f| names(error, f))) =>
+            {
+                Ok(())
+            }
             Err(error) => Err(format!("{first} led to another error: {error}")),
         };
     }

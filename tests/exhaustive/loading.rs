@@ -53,13 +53,7 @@ fn every_call_of_loading_fails() {
     assert!(runs > 1000);
 }
 
-fn check(
-    whole: &Driver,
-    loaded: Result<Driver, LoadFailure>,
-    nth: u64,
-    code: CUresult,
-    from_then_on: bool,
-) {
+fn check(whole: &Driver, loaded: Result<Driver, LoadFailure>, nth: u64, code: CUresult, from_then_on: bool) {
     if nth == 1 {
         // The driver is asked for its version first of all.
         assert_eq!(loaded.err(), Some(LoadFailure::Version(code)));

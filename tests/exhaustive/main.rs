@@ -11,6 +11,7 @@ mod harness;
 mod loading;
 mod methods;
 mod poller;
+mod restoring;
 mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,19 +110,21 @@ struct Total {
 }
 
 /// Runs one scenario until no call is left to fail, with every code and mode.
-fn exhaust(
-    plan: Plan,
-    scenario: &Scenario,
-    import: IpcEventDescriptor,
-    total: &Mutex<Total>,
-) -> Result<(), String> {
+fn exhaust(plan: Plan, scenario: &Scenario, import: IpcEventDescriptor, total: &Mutex<Total>) -> Result<(), String> {
     let once = |failure: Option<Failure>| {
         let soft = soft_driver(plan.version);
         let options = LoadOptions::new().per_thread_default_stream(plan.per_thread);
         let driver = soft.try_driver(&options).expect("the software driver resolves");
         attempt(&soft, driver, scenario, plan.stacked, import, failure).map_err(|what| {
             let log: Vec<String> = soft.log().iter().map(|record| format!("\n  {record}")).collect();
-            format!("{} on {:?} (stacked {}, per thread {}) with {failure:?}: {what}\nthe calls:{}", scenario.name, plan.version, plan.stacked, plan.per_thread, log.concat())
+            format!(
+                "{} on {:?} (stacked {}, per thread {}) with {failure:?}: {what}\nthe calls:{}",
+                scenario.name,
+                plan.version,
+                plan.stacked,
+                plan.per_thread,
+                log.concat()
+            )
         })
     };
     let healthy = once(None)?;

@@ -83,7 +83,8 @@ methods! {
         ForeignStream::<()>::into_owner;
     current_streams: StreamScope::enter::<Stream>, current_stream;
     events: BorrowedEvent::record, BorrowedEvent::record_with, BorrowedEvent::query, BorrowedEvent::synchronize,
-        BorrowedEvent::synchronize_timeout, BorrowedEvent::flags, BorrowedEvent::is_imported, BorrowedEvent::context;
+        BorrowedEvent::synchronize_timeout, BorrowedEvent::flags, BorrowedEvent::is_imported, BorrowedEvent::context,
+        BorrowedEvent::device;
     event_close: Event::new, Event::into_raw, Event::from_raw, Event::close, BorrowedEvent::from_raw,
         BorrowedEvent::as_raw;
     order: BorrowedStream::wait_event, BorrowedStream::wait_event_with, BorrowedStream::wait_stream,
@@ -94,7 +95,7 @@ methods! {
     values: BorrowedStream::wait_value32, BorrowedStream::wait_value64, BorrowedStream::write_value32,
         BorrowedStream::write_value64, BorrowedStream::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
         MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier, MemOp::as_raw;
-    lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event, LazyEvent::context,
+    lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event, LazyEvent::context, LazyEvent::device,
         LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
         LazyEvent::wait_recorded, LazyEvent::wait_external, LazyEvent::query, LazyEvent::synchronize,
         LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed, LazyEvent::ipc_descriptor;
@@ -124,11 +125,8 @@ methods! {
 
 /// Those that have a type of their own for an argument and so no path, and those that make no driver call and are tested
 /// elsewhere.
-const APART: &[(&str, &str)] = &[
-    ("hold", "launch_host_function"),
-    ("host_functions", "add_callback"),
-    ("observer", "observe"),
-];
+const APART: &[(&str, &str)] =
+    &[("hold", "launch_host_function"), ("host_functions", "add_callback"), ("observer", "observe")];
 
 /// No driver call is made in them, and none can fail.
 const PURE: &[&str] = &[

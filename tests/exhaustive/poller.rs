@@ -45,8 +45,7 @@ fn every_call_of_the_poller_fails() {
                     let fault = Fault::on(function).in_thread(POLLER).nth(nth).answer(code);
                     soft.inject(if from_then_on { fault.from_then_on() } else { fault.once() });
                     let mut completion = Completion::new(event);
-                    let polled =
-                        std::pin::Pin::new(&mut completion).poll(&mut TaskContext::from_waker(Waker::noop()));
+                    let polled = std::pin::Pin::new(&mut completion).poll(&mut TaskContext::from_waker(Waker::noop()));
                     assert_eq!(polled, Poll::Pending);
                     // The stream is held, so the poller asks until it is told something else than "not ready".
                     while soft.injected() == 0 {
@@ -102,14 +101,14 @@ fn every_observed_call_fails() {
         }
     });
     let driver = driver.expect("the first observer of this process");
-    let scenario =
-        Scenario { name: "observed", run: observed, closes: &[], silent: &[] };
+    let scenario = Scenario { name: "observed", run: observed, closes: &[], silent: &[] };
     let import = IpcEventDescriptor::from_raw([0; 64], false);
     let mut runs = 0;
     for mode in [Mode::Once, Mode::FromThenOn] {
         for &code in CODES {
             for nth in 1.. {
-                let before = (soft.injected(), soft.calls(), told.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
+                let before =
+                    (soft.injected(), soft.calls(), told.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
                 let failure = Failure { nth, code, mode };
                 let seen = attempt(&soft, driver, &scenario, true, import, Some(failure));
                 let seen = seen.unwrap_or_else(|what| panic!("{failure:?}: {what}"));

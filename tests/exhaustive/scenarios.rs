@@ -351,7 +351,7 @@ fn events(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC)?;
     assert!(event.flags() == EventFlags::BLOCKING_SYNC && !event.is_imported());
-    assert_eq!(event.context(), &context);
+    assert_eq!((event.context(), event.device()), (&context, context.device()));
     event.query()?;
     event.record(&stream)?;
     event.synchronize()?;
@@ -504,7 +504,8 @@ fn lazy_events(run: &Run) -> Result<()> {
     let (start, end) = (LazyEvent::new(EventFlags::TIMING)?, LazyEvent::new(EventFlags::TIMING)?);
     run.refused(start.elapsed(&end), |error| matches!(error, Error::NotRecorded { .. }))?;
     run.refused(start.wait_recorded(&stream), |error| *error == Error::NeverRecorded)?;
-    assert!(start.query()? && start.event().is_none() && start.context().is_none());
+    assert!(start.query()? && start.event().is_none());
+    assert!(start.context().is_none() && start.device().is_none());
     start.wait(&stream)?;
     start.wait_external(&stream)?;
     assert!(start.record_once(&stream)?);

@@ -111,31 +111,25 @@ impl State {
     }
 
     /// The captures in which a call that may block or depend on other work is forbidden to the calling thread.
-    fn forbidding(&self, call: &Call, context: u32) -> Vec<CaptureKey> {
+    fn forbidding(&self, call: &Call) -> Vec<CaptureKey> {
         let thread = thread::number();
         let mode = thread::with(call.machine.slot, self.epoch, |on| on.capture_mode);
         if mode == RELAXED {
             return Vec::new();
         }
-        // Measured: in the other contexts of the device too.
-        let device = self.contexts[context].device;
+        // Measured: whatever context and device the call is about.
         let forbids = |capture: &Capture| {
-            self.contexts[capture.context].device == device
-                && if capture.thread == thread {
-                    capture.mode != RELAXED
-                } else {
-                    mode == GLOBAL && capture.mode == GLOBAL
-                }
+            if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
         };
         self.captures.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
     }
 
     /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
-    pub(crate) fn refuse_unsafe(&mut self, call: &Call, context: u32) -> Answer {
+    pub(crate) fn refuse_unsafe(&mut self, call: &Call) -> Answer {
         if self.captures.active.is_empty() {
             return Ok(());
         }
-        let forbidding = self.forbidding(call, context);
+        let forbidding = self.forbidding(call);
         for key in &forbidding {
             self.captures.invalidate(*key);
         }
@@ -196,7 +190,7 @@ impl State {
             self.captures.invalidate(key);
             return Err(UNSUPPORTED);
         }
-        self.refuse_unsafe(call, self.streams[stream].context)
+        self.refuse_unsafe(call)
     }
 
     pub(crate) fn refuse_event_in_capture(&mut self, call: &Call, event: u32) -> Answer {
@@ -205,7 +199,7 @@ impl State {
             self.captures.invalidate(key);
             return Err(code);
         }
-        self.refuse_unsafe(call, self.events[event].context)
+        self.refuse_unsafe(call)
     }
 
     /// What is answered about an event that was recorded in a capture.

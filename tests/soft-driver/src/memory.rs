@@ -304,7 +304,7 @@ pub(crate) fn mem_alloc(call: &Call, address: Ptr<CUdeviceptr>, bytes: usize) ->
     let mut state = call.ready()?;
     address.required()?;
     let context = state.current(call)?;
-    state.refuse_unsafe(call, context)?;
+    state.refuse_unsafe(call)?;
     let base = state.allocate(context, bytes, Kind::Device)?;
     address.put(base)
 }
