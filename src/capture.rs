@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::process;
 use crate::graph::{Graph, GraphNode, Kept};
+use crate::process;
 use crate::stream::BorrowedStream;
 use crate::sys::{
     CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraph, CUgraphEdgeData, CUresult,

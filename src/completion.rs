@@ -14,8 +14,8 @@ use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
-use crate::process;
 use crate::pool::PooledEvent;
+use crate::process;
 use crate::stream::BorrowedStream;
 use crate::sys::Function;
 

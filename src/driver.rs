@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::process;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
+use crate::process;
 use crate::sys::{CUresult, Function, Symbols};
 use crate::version::Version;
 

@@ -252,21 +252,12 @@ impl BorrowedStream {
         function: Function,
         mut call: impl FnMut() -> CUresult,
     ) -> Result<CUresult> {
-        if process::unusual() || self.is_default() {
-            self.call_closely(other, function, &mut call)
-        } else {
-            Ok(call())
-        }
+        if process::unusual() || self.is_default() { self.call_closely(other, function, &mut call) } else { Ok(call()) }
     }
 
     #[cold]
     #[inline(never)]
-    fn call_closely(
-        &self,
-        other: Driver,
-        function: Function,
-        call: &mut dyn FnMut() -> CUresult,
-    ) -> Result<CUresult> {
+    fn call_closely(&self, other: Driver, function: Function, call: &mut dyn FnMut() -> CUresult) -> Result<CUresult> {
         self.driver.check_closely(other, function)?;
         if !self.is_default() {
             return Ok(call());

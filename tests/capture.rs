@@ -453,7 +453,8 @@ fn a_capture_can_add_to_a_graph() {
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let first = graph.add_event_record_node(&[], &events[0]).expect("a node");
     let raw = graph.as_raw();
-    let capture = common::begin_capture_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
+    let capture =
+        common::begin_capture_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
     // SAFETY: this thread is the only one that uses the stream.
     let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
     assert_eq!(dependencies, [CaptureDependency::from(first)]);

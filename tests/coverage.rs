@@ -16,12 +16,14 @@ fn page() -> String {
         let name = entry.function;
         let need = if entry.required { "required" } else { "optional" };
         let twin = entry.per_thread_version.map(|version| format!("`{name}_ptsz` at {version}")).unwrap_or_default();
-        writeln!(page, "| `{name}` | `{}` at {} | {twin} | {need} |", entry.base, entry.version).expect("a String grows");
+        writeln!(page, "| `{name}` | `{}` at {} | {twin} | {need} |", entry.base, entry.version)
+            .expect("a String grows");
     }
     let required = ENTRY_POINTS.iter().filter(|entry| entry.required).count();
     let twins = ENTRY_POINTS.iter().filter(|entry| entry.per_thread_version.is_some()).count();
     let all = ENTRY_POINTS.len();
-    writeln!(page, "\n{all} entry points, {required} of them required, {twins} with a per-thread twin.").expect("a String grows");
+    writeln!(page, "\n{all} entry points, {required} of them required, {twins} with a per-thread twin.")
+        .expect("a String grows");
     page
 }
 

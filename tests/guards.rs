@@ -90,7 +90,9 @@ fn stub() -> Driver {
             cuInit => function!(|flags: u32|),
             cuDeviceGetCount => function!(|count: *mut c_int| *count = 1),
             cuDeviceGet => function!(|device: *mut CUdevice, ordinal: c_int| *device = 0),
-            cuDeviceGetUuid | cuDeviceGetUuid_v2 => function!(|uuid: *mut CUuuid, device: CUdevice| uuid.write_bytes(1, 1)),
+            cuDeviceGetUuid | cuDeviceGetUuid_v2 => {
+                function!(|uuid: *mut CUuuid, device: CUdevice| uuid.write_bytes(1, 1))
+            }
             cuDevicePrimaryCtxRetain => function!(|context: *mut CUcontext, device: CUdevice| *context = CONTEXT),
             // Never the one that is asked for, so that the longer way is taken.
             cuCtxGetCurrent => function!(|context: *mut CUcontext| *context = null_mut()),
@@ -114,7 +116,8 @@ fn stub() -> Driver {
     }
 
     // SAFETY: the functions that are called have the types of their entry points.
-    unsafe { Driver::from_resolver(&mut |name| resolve(name), &LoadOptions::new()) }.expect("everything required is there")
+    unsafe { Driver::from_resolver(&mut |name| resolve(name), &LoadOptions::new()) }
+        .expect("everything required is there")
 }
 
 #[test]
@@ -159,7 +162,8 @@ fn nothing_on_the_way_to_the_driver_allocates() {
 #[test]
 fn what_creates_asks_for_the_current_context_once() {
     let gpu = Gpu::new();
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     shared.ipc_descriptor().expect("a descriptor");

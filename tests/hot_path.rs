@@ -129,7 +129,9 @@ fn closing_and_dropping_are_one_call() {
     let ((raw_event, raw_stream), made) = calls(|| (event.into_raw(), stream.into_raw()));
     assert_eq!(made, []);
     // SAFETY: both were given up by their owners a line above.
-    drop(unsafe { (Event::from_raw(&gpu.context, raw_event, EventFlags::empty()), Stream::from_raw(&gpu.context, raw_stream)) });
+    drop(unsafe {
+        (Event::from_raw(&gpu.context, raw_event, EventFlags::empty()), Stream::from_raw(&gpu.context, raw_stream))
+    });
 }
 
 #[test]

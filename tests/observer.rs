@@ -34,7 +34,10 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC).expect("an event");
     let created: Vec<_> = take().into_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
     // BLOCKING_SYNC and DISABLE_TIMING, behind the place for the handle.
-    assert!(matches!(created.as_slice(), [(_, arguments, CUresult::CUDA_SUCCESS)] if arguments[1..] == [3]), "{created:?}");
+    assert!(
+        matches!(created.as_slice(), [(_, arguments, CUresult::CUDA_SUCCESS)] if arguments[1..] == [3]),
+        "{created:?}"
+    );
 
     let (raw_event, raw_stream) = (event.as_raw() as u64, stream.as_raw() as u64);
     event.record(&stream).expect("a record");
@@ -76,7 +79,6 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
 
     drop((event, stream, context));
     let last: Vec<_> = take().into_iter().map(|(function, ..)| function).collect();
-    let expected =
-        [Function::cuEventDestroy_v2, Function::cuStreamDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
+    let expected = [Function::cuEventDestroy_v2, Function::cuStreamDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
     assert_eq!(last, expected);
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
+use common::Gpu;
 use common::child::{self, Child};
 use common::counting::{counting, fail_next};
-use common::Gpu;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 
@@ -109,7 +109,9 @@ fn drop_ignores_what_the_driver_answers_and_close_reports_it() {
         fail_next(Function::cuStreamDestroy_v2, code);
         drop(stream);
         // SAFETY: the destructions above were not made, so that the objects are alive and nobody's.
-        drop(unsafe { (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1)) });
+        drop(unsafe {
+            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+        });
 
         (event, stream) = make();
         let leaked = (event.as_raw(), stream.as_raw());
@@ -118,7 +120,9 @@ fn drop_ignores_what_the_driver_answers_and_close_reports_it() {
         fail_next(Function::cuStreamDestroy_v2, code);
         assert_eq!(stream.close().err().and_then(|error| error.code()), Some(code));
         // SAFETY: as above.
-        drop(unsafe { (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1)) });
+        drop(unsafe {
+            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+        });
     }
     fail_next(Function::cuDevicePrimaryCtxRelease_v2, CUresult::CUDA_ERROR_DEINITIALIZED);
     drop(context);

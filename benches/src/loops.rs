@@ -91,10 +91,7 @@ fn positive<E>(milliseconds: Result<f32, E>) -> Result<(), ()> {
 }
 
 #[inline(always)]
-fn import(
-    context: &cuda_events::Context,
-    descriptor: &cuda_events::IpcEventDescriptor,
-) -> cuda_events::Result<Event> {
+fn import(context: &cuda_events::Context, descriptor: &cuda_events::IpcEventDescriptor) -> cuda_events::Result<Event> {
     // SAFETY: the process that exported it keeps the event until this program has ended.
     unsafe { Event::from_ipc_descriptor(context, descriptor) }
 }

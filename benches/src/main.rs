@@ -150,7 +150,8 @@ fn count(options: &Options) -> ExitCode {
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
     let rounds = options.number("--rounds", if quick { 30 } else { 300 });
-    let mut out = options.value("--out").map(|file| BufWriter::new(File::create(file).expect("the file can be written")));
+    let mut out =
+        options.value("--out").map(|file| BufWriter::new(File::create(file).expect("the file can be written")));
     let mut report = |mut row: Value| {
         row["driver"] = name.into();
         match &mut out {
@@ -202,16 +203,22 @@ fn measure(name: &str, options: &Options) -> ExitCode {
 fn about(context: &cuda_events::Context) -> Value {
     let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let cpu = text("/proc/cpuinfo");
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
+    let cpu =
+        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
     let date = Command::new("date").args(["-u", "+%Y-%m-%d %H:%M UTC"]).output();
     let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     let driver = context.driver();
+    // Without the file, whose place says nothing.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_file = |index: usize| arguments[index] == "--out" || index > 0 && arguments[index - 1] == "--out";
+    let command: Vec<&str> = (0..arguments.len()).filter(|&at| !is_file(at)).map(|at| arguments[at].as_str()).collect();
+    let command = format!("events-bench {}", command.join(" "));
     let native = text("/proc/driver/nvidia/version");
     let native = native.lines().next().and_then(|line| line.split_whitespace().find(|word| word.contains('.')));
     json!({
         "kind": "run",
         "date": date,
-        "command": std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        "command": command,
         "cuda": driver.version().to_string(),
         "driver_version": native.unwrap_or(""),
         "device": context.device().name().expect("the device has a name"),

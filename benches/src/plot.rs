@@ -14,9 +14,9 @@ const DRAWN: [(&str, &str, &str); 4] = [
     ("safe", "cuda-events", "#0072b2"),
 ];
 
-const LEFT: f64 = 210.0;
+const LEFT: f64 = 250.0;
 const RIGHT: f64 = 30.0;
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 900.0;
 const TOP: f64 = 86.0;
 const ROW: f64 = 30.0;
 
@@ -25,9 +25,8 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
     let run = Run::new(rows, driver);
     let operations: Vec<&str> =
         run.operations().into_iter().filter(|operation| run.find("time", operation, "safe").is_some()).collect();
-    let ratios = || {
-        operations.iter().flat_map(|operation| DRAWN.iter().filter_map(|(name, ..)| run.ratio(operation, name)))
-    };
+    let ratios =
+        || operations.iter().flat_map(|operation| DRAWN.iter().filter_map(|(name, ..)| run.ratio(operation, name)));
     let least = ratios().fold(1.0, f64::min).max(0.02);
     let most = ratios().fold(2.0, f64::max) * 1.15;
     let low = if least < 0.9 { least * 0.8 } else { 0.9 };
@@ -67,13 +66,18 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
         if tick < low || tick > most {
             continue;
         }
-        let (x, colour, width) = (x(tick), if tick == 1.0 { "#000000" } else { "#dddddd" }, if tick == 1.0 { 1.5 } else { 1.0 });
+        let (x, colour, width) =
+            (x(tick), if tick == 1.0 { "#000000" } else { "#dddddd" }, if tick == 1.0 { 1.5 } else { 1.0 });
         let _ = writeln!(
             svg,
             r##"<line x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>"##
         );
         let label = if tick == 1.0 { "1 = C".to_owned() } else { format!("{tick} x") };
-        let _ = writeln!(svg, r##"<text x="{x:.1}" y="{}" text-anchor="middle" fill="#333333">{label}</text>"##, bottom + 18.0);
+        let _ = writeln!(
+            svg,
+            r##"<text x="{x:.1}" y="{}" text-anchor="middle" fill="#333333">{label}</text>"##,
+            bottom + 18.0
+        );
     }
     for (index, operation) in operations.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
@@ -84,7 +88,13 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
                 y - ROW / 2.0
             );
         }
-        let _ = writeln!(svg, r##"<text x="{}" y="{}" text-anchor="end">{}</text>"##, LEFT - 12.0, y + 4.5, escape(operation));
+        let _ = writeln!(
+            svg,
+            r##"<text x="{}" y="{}" text-anchor="end">{}</text>"##,
+            LEFT - 12.0,
+            y + 4.5,
+            escape(operation)
+        );
         for (name, _, colour) in DRAWN {
             let Some(ratio) = run.ratio(operation, name) else { continue };
             if let Some(spread) = run.find("time", operation, name).map(|row| &row["ratio"])

@@ -10,10 +10,16 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
     for driver in drivers(rows) {
         let rows: Vec<&Value> = rows.iter().filter(|row| row["driver"] == driver).collect();
         let run = Run { driver, rows };
-        let heading = format!("Driver: {driver}");
-        let _ = if markdown { writeln!(out, "## {heading}\n") } else { writeln!(out, "{heading}") };
+        let heading = match driver {
+            "native" => "On a GPU",
+            "null" => "On the null driver",
+            "soft" => "On the software driver",
+            _ => "Building",
+        };
+        let _ = if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
         for (note, table) in run.tables() {
-            let _ = writeln!(out, "{note}\n\n{}", table.render(markdown));
+            let table = table.render(markdown);
+            let _ = if note.is_empty() { writeln!(out, "{table}") } else { writeln!(out, "{note}\n\n{table}") };
         }
     }
     out
@@ -65,9 +71,8 @@ impl<'a> Run<'a> {
 
     /// What a call takes, as a multiple of the C loop's; peers from other processes have only their own time.
     pub fn ratio(&self, operation: &str, implementation: &str) -> Option<f64> {
-        self.median(operation, implementation, "ratio").or_else(|| {
-            Some(self.median(operation, implementation, "ns")? / self.median(operation, "c", "ns")?)
-        })
+        self.median(operation, implementation, "ratio")
+            .or_else(|| Some(self.median(operation, implementation, "ns")? / self.median(operation, "c", "ns")?))
     }
 
     fn tables(&self) -> Vec<(String, Table)> {
@@ -76,7 +81,8 @@ impl<'a> Run<'a> {
             tables.push((self.about(), self.times()));
         }
         if self.of_kind("instructions").next().is_some() {
-            let note = "Instructions of one call (callgrind), the driver's function included; `over` is over the C loop.";
+            let note =
+                "Instructions of one call (callgrind), the driver's function included; `over` is over the C loop.";
             tables.push((note.to_owned(), self.instructions()));
         }
         if self.of_kind("threads").next().is_some() {
@@ -84,7 +90,10 @@ impl<'a> Run<'a> {
                         over threads and rounds; in brackets wall-clock time.";
             tables.push((note.to_owned(), self.threads()));
         }
-        tables.push(("Others.".to_owned(), self.others()));
+        let others = self.others();
+        if !others.rows.is_empty() {
+            tables.push(("And:".to_owned(), others));
+        }
         tables
     }
 
@@ -184,7 +193,8 @@ impl<'a> Run<'a> {
                 self.find("instructions", operation, implementation).and_then(|row| row[what].as_f64())
             };
             let plain = |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 0));
-            let most = TARGETS.iter().find(|targets| targets.operation == operation).and_then(|targets| targets.instructions);
+            let most =
+                TARGETS.iter().find(|targets| targets.operation == operation).and_then(|targets| targets.instructions);
             let target = match (most, count("safe", "over_c")) {
                 (Some(most), Some(over)) if over <= most => format!("<= {most}"),
                 (Some(most), Some(_)) => format!("<= {most}: MISSED"),
@@ -234,10 +244,17 @@ impl<'a> Run<'a> {
             let over = row["over_dlopen_us"]["median"].as_f64().unwrap_or(f64::NAN);
             let most = if self.driver == "native" { 1000.0 } else { 200.0 };
             add("dlopen alone, us".into(), spread(&row["dlopen_us"], 1), "", true);
-            add("load, over dlopen, us".into(), spread(&row["over_dlopen_us"], 1), &format!("<= {most} us"), over <= most);
+            add(
+                "load, over dlopen, us".into(),
+                spread(&row["over_dlopen_us"], 1),
+                &format!("<= {most} us"),
+                over <= most,
+            );
             add("load again, us".into(), spread(&row["again_us"], 2), "", true);
         }
-        if let (Some(pool), Some(c)) = (self.median("pool take + return", "safe", "ns"), self.median("create + drop", "c", "ns")) {
+        if let (Some(pool), Some(c)) =
+            (self.median("pool take + return", "safe", "ns"), self.median("create + drop", "c", "ns"))
+        {
             let name = "pool take + return, ns";
             match self.driver {
                 "null" => add(name.into(), number(pool, 1), "<= 25 ns", pool <= 25.0),
@@ -264,12 +281,15 @@ impl<'a> Run<'a> {
             if let Some(bytes) = row["bytes"].as_f64() {
                 add(format!("{name}: bytes each"), number(bytes, 1), "<= 32", bytes.floor() <= 32.0);
             }
-            for (what, steps, all) in
-                [("create", "create_steps", "create_ns"), ("drop", "destroy_steps", "destroy_ns")]
+            for (what, steps, all) in [("create", "create_steps", "create_ns"), ("drop", "destroy_steps", "destroy_ns")]
             {
                 let step = |which: &str| row[steps][which].as_f64().unwrap_or(f64::NAN);
-                let measured =
-                    format!("{} -> {}, all {}", number(step("first"), 1), number(step("last"), 1), spread(&row[all], 1));
+                let measured = format!(
+                    "{} -> {}, all {}",
+                    number(step("first"), 1),
+                    number(step("last"), 1),
+                    spread(&row[all], 1)
+                );
                 add(format!("{name}: {what}, ns in the first and the last twentieth"), measured, "flat", true);
             }
         }

@@ -70,7 +70,8 @@ impl Samples {
     /// What several processes measured, as if one had.
     pub fn merge(processes: &[Value]) -> Self {
         let all = |read: &dyn Fn(&Value) -> Vec<f64>| -> Vec<f64> { processes.iter().flat_map(read).collect() };
-        let numbers = |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
+        let numbers =
+            |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
         let of = |operation: usize, index: usize| all(&|process| numbers(&process["nanoseconds"][operation][index]));
         let batch = |operation: usize, index: usize| processes[0]["batches"][operation][index].as_u64().unwrap_or(0);
         let each = |operation: usize| 0..OPERATIONS[operation].loops.len();

@@ -71,10 +71,9 @@ impl BorrowedStream {
         const FUNCTION: Function = Function::cuStreamWaitEvent;
         event.check_wait(FUNCTION, self.context())?;
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        let code = self
-            .call_with(event.driver(), FUNCTION, || unsafe {
-                (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
-            })?;
+        let code = self.call_with(event.driver(), FUNCTION, || unsafe {
+            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
+        })?;
         Error::check(FUNCTION, code)
     }
 
@@ -134,10 +133,9 @@ impl BorrowedEvent {
     pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecord;
         // SAFETY: event and stream are alive as long as their references are.
-        let code =
-            stream.call_with(self.driver(), FUNCTION, || unsafe {
-                (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw)
-            })?;
+        let code = stream.call_with(self.driver(), FUNCTION, || unsafe {
+            (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw)
+        })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
 
@@ -163,7 +161,8 @@ impl BorrowedEvent {
         }
         let record = self.driver().require(FUNCTION, self.driver().symbols().cuEventRecordWithFlags)?;
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream.call_with(self.driver(), FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
+        let code = stream
+            .call_with(self.driver(), FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
 

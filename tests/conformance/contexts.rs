@@ -392,14 +392,18 @@ rules! {
         elsewhere(|| {
             let (mut flags, mut priority, mut context) = (0, 0, null_mut());
             let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            // Done before it is asked about.
+            let record = rig.cuEventRecord(event, stream);
+            let (event_synchronize, wait) = (rig.cuEventSynchronize(event), rig.cuStreamWaitEvent(stream, event, 0));
+            let stream_synchronize = rig.cuStreamSynchronize(stream);
             saw.codes(&[
-                ("cuEventRecord", rig.cuEventRecord(event, stream)),
-                ("cuEventQuery", rig.cuEventSynchronize(event)),
-                ("cuEventSynchronize", rig.cuEventQuery(event)),
+                ("cuEventRecord", record),
+                ("cuEventQuery", rig.cuEventQuery(event)),
+                ("cuEventSynchronize", event_synchronize),
                 ("cuEventElapsedTime", rig.elapsed_code(event, event)),
-                ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
-                ("cuStreamQuery", rig.cuStreamSynchronize(stream)),
-                ("cuStreamSynchronize", rig.cuStreamQuery(stream)),
+                ("cuStreamWaitEvent", wait),
+                ("cuStreamQuery", rig.cuStreamQuery(stream)),
+                ("cuStreamSynchronize", stream_synchronize),
                 ("cuStreamGetFlags", rig.cuStreamGetFlags(stream, &mut flags)),
                 ("cuStreamGetPriority", rig.cuStreamGetPriority(stream, &mut priority)),
                 ("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut context)),

@@ -167,10 +167,11 @@ rules! {
     fn the_current_context_does_not_matter(rig, saw) = "success from record, query, synchronize, wait" {
         let other = rig.new_context();
         let (stream, event) = rig.within(other, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
+        let (record, synchronize) = (rig.cuEventRecord(event, stream), rig.cuEventSynchronize(event));
         saw.codes(&[
-            ("record", rig.cuEventRecord(event, stream)),
-            ("query", rig.cuEventSynchronize(event)),
-            ("synchronize", rig.cuEventQuery(event)),
+            ("record", record),
+            ("query", rig.cuEventQuery(event)),
+            ("synchronize", synchronize),
             ("wait", rig.cuStreamWaitEvent(stream, event, 0)),
         ]);
     }

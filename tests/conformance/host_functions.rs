@@ -194,12 +194,14 @@ rules! {
         let done = Sent::new(done);
         inside(rig, stream, saw, move |raw| {
             let (mut flags, mut priority, mut context, mut version, mut name) = (0, 0, null_mut(), 0, std::ptr::null());
+            // While it has nothing to do.
+            let idle = raw.cuStreamQuery(other.get());
             vec![
                 ("cuEventQuery", raw.cuEventQuery(done.get())),
                 ("cuEventSynchronize", raw.cuEventSynchronize(done.get())),
                 ("cuEventRecord", raw.cuEventRecord(unrecorded.get(), other.get())),
                 ("cuEventElapsedTime", raw.elapsed_code(done.get(), done.get())),
-                ("cuStreamQuery", raw.cuStreamQuery(other.get())),
+                ("cuStreamQuery", idle),
                 ("cuStreamWaitEvent", raw.cuStreamWaitEvent(other.get(), done.get(), 0)),
                 ("cuLaunchHostFunc", raw.host(other.get(), || {})),
                 ("cuStreamGetFlags", raw.cuStreamGetFlags(other.get(), &mut flags)),

@@ -58,7 +58,7 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
     let aborted = run("misuse=abort");
     let end = aborted.badly.unwrap_or_else(|| "did not end".to_owned());
     let handle = find(&aborted.said, HANDLE);
-    let message = aborted.errors.lines().find(|line| line.starts_with("cuda-soft-driver")).unwrap_or_default();
+    let message = aborted.errors.lines().find(|line| line.starts_with("cuda-soft-driver: cu")).unwrap_or_default();
     let has = |text: &str| message.contains(text);
     let mut named: Vec<String> = names.iter().filter(|name| has(name)).map(|name| (*name).to_owned()).collect();
     if handle.as_deref().is_some_and(has) {

@@ -241,9 +241,15 @@ pub fn attempt(
     for record in &undone {
         redo(driver, record)?;
     }
-    let unended = |record: &&CallRecord| function(record) == Some(Function::cuStreamEndCapture);
+    // An end that was kept from its work, or that the guard could not even ask for.
+    let unended = |record: &CallRecord| {
+        function(record)
+            .is_some_and(|function| function == Function::cuStreamEndCapture || scenario.silent.contains(&function))
+    };
     let hopeless = failure.is_some_and(|failure| failure.mode == Mode::FromThenOn);
-    if soft.live().captures > before.0.captures && (hopeless || undone.iter().any(unended)) {
+    if soft.live().captures > before.0.captures
+        && (hopeless || log.iter().filter(|record| record.injected).any(unended))
+    {
         surroundings.end_capture();
     }
     settle(soft, &run, before.0)?;

@@ -140,12 +140,18 @@ pub const SCENARIOS: &[Scenario] = &[
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
     plain("captures", captures),
-    // The guard's end has nobody to tell.
+    // The guard's end has nobody to tell, of a stream for which the context must be made current either.
     Scenario {
         name: "dropped_capture",
         run: dropped_capture,
         closes: &[],
-        silent: &[Function::cuStreamEndCapture, Function::cuThreadExchangeStreamCaptureMode],
+        silent: &[
+            Function::cuThreadExchangeStreamCaptureMode,
+            Function::cuCtxGetCurrent,
+            Function::cuCtxPushCurrent_v2,
+            Function::cuStreamEndCapture,
+            Function::cuCtxPopCurrent_v2,
+        ],
     },
     plain("external", external),
     plain("capture_of_default_stream", capture_of_default_stream),
@@ -636,7 +642,9 @@ fn captures(run: &Run) -> Result<()> {
 }
 
 fn dropped_capture(run: &Run) -> Result<()> {
-    let (context, stream) = run.stream()?;
+    let context = run.context()?;
+    // A stream that is never destroyed, so that nothing else ends the capture.
+    let stream = BorrowedStream::per_thread_default(&context);
     let event = Event::new(&context, EventFlags::empty())?;
     let capture = run.capture(&stream, CaptureMode::Global)?;
     let mode = ThreadCaptureMode::exchange(run.driver, CaptureMode::Relaxed)?;
