@@ -1,7 +1,6 @@
 //! Captures: modes, ends, what is captured and what the driver says of it.
 
 mod common;
-#[allow(dead_code)]
 #[path = "common/table.rs"]
 mod table;
 

@@ -295,6 +295,9 @@ fn a_call_that_the_driver_is_too_old_for_is_unsupported() {
 #[test]
 fn nothing_newer_than_the_driver_is_in_its_table() {
     let (real, _soft) = load(&LoadOptions::new());
+    if !common::needs_version(real, Version::new(11, 8), "the entry points") {
+        return;
+    }
     let driver = in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
     for entry in ENTRY_POINTS {
         let there = !driver.symbols().address(entry.function).is_null();
@@ -800,6 +803,9 @@ fn driver_library(driver: Driver) -> Option<libloading::Library> {
 #[test]
 fn each_entry_point_is_asked_for_at_its_own_version() {
     let (real, soft) = load(&LoadOptions::new());
+    if !common::needs(real, Function::cuGetProcAddress_v2) {
+        return;
+    }
     for way in [Way::WithStatus, Way::WithoutStatus] {
         for per_thread in [false, true] {
             let options = LoadOptions::new().per_thread_default_stream(per_thread);
@@ -822,6 +828,9 @@ fn each_entry_point_is_asked_for_at_its_own_version() {
 #[test]
 fn nothing_newer_than_the_driver_is_asked_for() {
     let (real, soft) = load(&LoadOptions::new());
+    if !common::needs(real, Function::cuGetProcAddress_v2) {
+        return;
+    }
     REAL.set(Some(real));
     ASKED.take();
     let mut resolve = |name: &CStr| match name.to_bytes() {
@@ -841,6 +850,9 @@ fn nothing_newer_than_the_driver_is_asked_for() {
 #[test]
 fn all_ways_of_lookup_give_the_same_table() {
     let (real, soft) = load(&LoadOptions::new());
+    if !common::needs(real, Function::cuGetProcAddress_v2) {
+        return;
+    }
     for per_thread in [false, true] {
         let options = LoadOptions::new().per_thread_default_stream(per_thread);
         let table = |way| {
@@ -872,6 +884,9 @@ fn all_ways_of_lookup_give_the_same_table() {
 #[test]
 fn the_per_thread_option_selects_the_twins() {
     let (real, soft) = load(&LoadOptions::new());
+    if !common::needs(real, Function::cuGetProcAddress_v2) {
+        return;
+    }
     for way in [Way::WithStatus, Way::WithoutStatus, Way::Exports] {
         let table = |per_thread| {
             let options = LoadOptions::new().per_thread_default_stream(per_thread);
@@ -889,6 +904,9 @@ fn the_per_thread_option_selects_the_twins() {
 #[test]
 fn a_lookup_that_finds_nothing_is_a_missing_entry_point() {
     let (real, soft) = load(&LoadOptions::new());
+    if !common::needs(real, Function::cuGetProcAddress_v2) {
+        return;
+    }
     for (way, spoiled) in [
         (Way::WithStatus, Spoiled::SuccessWithNull),
         (Way::WithStatus, Spoiled::ErrorAndUntouched),
