@@ -77,12 +77,14 @@ extern "C" fn ask() {
     let Some(Asked { raw, event, stream }) = &*asked else { return };
     let (mut version, mut count, mut created) = (0, 0, null_mut());
     let one = Saw::default();
+    // While it has nothing to do.
+    let idle = raw.cuStreamQuery(stream.get());
     one.codes(&[
         ("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version)),
         ("cuDeviceGetCount", raw.cuDeviceGetCount(&mut count)),
         ("cuEventQuery", raw.cuEventQuery(event.get())),
         ("cuEventRecord", raw.cuEventRecord(event.get(), stream.get())),
-        ("cuStreamQuery", raw.cuStreamQuery(stream.get())),
+        ("cuStreamQuery", idle),
         ("cuEventCreate", raw.cuEventCreate(&mut created, 0)),
         ("cuEventDestroy", raw.cuEventDestroy_v2(event.get())),
         ("cuStreamDestroy", raw.cuStreamDestroy_v2(stream.get())),

@@ -32,7 +32,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// A software driver in this process, with nothing in common with any other one.
 ///
-/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is dropped, and panics
+/// There is room for [`SLOTS`] at a time; making one more waits until another one is dropped, and panics
 /// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`.
 #[derive(Debug)]
 pub struct SoftDriver {
