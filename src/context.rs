@@ -31,6 +31,8 @@ struct Inner {
     device: Device,
     retained: bool,
     uuid: OnceLock<Uuid>,
+    /// Asking for it is a system call. In a forked child, where it would be wrong, nothing of the context works.
+    process: OnceLock<u32>,
 }
 
 // SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
@@ -57,7 +59,7 @@ impl Context {
         // SAFETY: a place for the handle.
         let code = unsafe { (device.driver().symbols().cuDevicePrimaryCtxRetain)(&mut raw, device.as_raw()) };
         Error::check(Function::cuDevicePrimaryCtxRetain, code)?;
-        Ok(Self(Arc::new(Inner { raw, device, retained: true, uuid: OnceLock::new() })))
+        Ok(Self(Arc::new(Inner { raw, device, retained: true, uuid: OnceLock::new(), process: OnceLock::new() })))
     }
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.
@@ -88,7 +90,7 @@ impl Context {
             })?,
         }
         let device = Device::from_raw(driver, device);
-        Ok(Self(Arc::new(Inner { raw, device, retained: false, uuid: OnceLock::new() })))
+        Ok(Self(Arc::new(Inner { raw, device, retained: false, uuid: OnceLock::new(), process: OnceLock::new() })))
     }
 
     /// The context that is current on the calling thread, if one is; it is named, not owned.
@@ -143,6 +145,7 @@ impl Context {
     }
 
     /// The driver that the context belongs to.
+    #[inline]
     pub fn driver(&self) -> Driver {
         self.0.device.driver()
     }
@@ -166,9 +169,15 @@ impl Context {
         Ok(*self.0.uuid.get_or_init(|| uuid))
     }
 
+    /// The process id, asked once.
+    pub(crate) fn process(&self) -> u32 {
+        *self.0.process.get_or_init(std::process::id)
+    }
+
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.
     ///
     /// If that fails, what `f` made is dropped and the failure returned.
+    #[inline(always)]
     pub(crate) fn with_current<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
         with_current(self.driver(), self.0.raw, f)
     }
@@ -176,6 +185,7 @@ impl Context {
 
 /// The current context of this thread, or NULL.
 #[allow(unsafe_code)]
+#[inline(always)]
 fn current(driver: Driver) -> Result<CUcontext> {
     driver.check_fork(Function::cuCtxGetCurrent)?;
     let mut current = null_mut();
@@ -200,10 +210,13 @@ fn pop(driver: Driver) -> Result<()> {
     Error::check(Function::cuCtxPopCurrent_v2, code)
 }
 
+#[inline(always)]
 fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
-    if current(driver)? == raw {
-        return f();
-    }
+    if current(driver)? == raw { f() } else { with_pushed(driver, raw, f) }
+}
+
+#[inline(never)]
+fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
     push(driver, raw)?;
     let made = f();
     let restored = restore(driver, raw);

@@ -77,6 +77,7 @@ impl Device {
     }
 
     /// The driver that the device was asked of.
+    #[inline]
     pub fn driver(self) -> Driver {
         self.driver
     }

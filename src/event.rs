@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -96,17 +96,9 @@ impl Event {
     ///
     /// [`Error::TimingWithInterprocess`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuEventCreate")]
+    #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
-        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
-            return Err(Error::TimingWithInterprocess);
-        }
-        let create = context.driver().symbols().cuEventCreate;
-        context.with_current(|| {
-            let mut raw = null_mut();
-            // SAFETY: a place for the handle; the context is current.
-            Error::check(Function::cuEventCreate, unsafe { create(&mut raw, flags.to_driver()) })?;
-            Ok(Self(BorrowedEvent::new(context, raw, flags, false)))
-        })
+        Ok(NewEvent::create(context, flags)?.in_context(context, flags))
     }
 
     /// Takes ownership of an event that other code created in `context`. `flags` are those that it was created with;
@@ -158,12 +150,58 @@ impl Event {
 
 impl Drop for Event {
     #[allow(unsafe_code)]
+    #[inline]
     fn drop(&mut self) {
         if !process::forked() {
             // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
             // may be shutting down with the process, or the context broken by failed work.
             unsafe { (self.0.driver.symbols().cuEventDestroy_v2)(self.0.raw) };
         }
+    }
+}
+
+/// A new event that is not yet put together with its context. Dropping it destroys it.
+///
+/// It is two words, which stay in registers, where an [`Event`] that is handed on is copied through memory.
+pub(crate) struct NewEvent {
+    raw: CUevent,
+    driver: Driver,
+}
+
+#[allow(unsafe_code)]
+impl NewEvent {
+    #[inline(always)]
+    pub(crate) fn create(context: &Context, flags: EventFlags) -> Result<Self> {
+        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
+            return Err(Error::TimingWithInterprocess);
+        }
+        let driver = context.driver();
+        context.with_current(move || {
+            let mut raw = null_mut();
+            // SAFETY: a place for the handle; the context is current.
+            let code = unsafe { (driver.symbols().cuEventCreate)(&mut raw, flags.to_driver()) };
+            Error::check(Function::cuEventCreate, code)?;
+            Ok(Self { raw, driver })
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_raw(&self) -> CUevent {
+        self.raw
+    }
+
+    #[inline(always)]
+    pub(crate) fn in_context(self, context: &Context, flags: EventFlags) -> Event {
+        let this = ManuallyDrop::new(self);
+        Event(BorrowedEvent::new(context, this.raw, flags, false))
+    }
+}
+
+impl Drop for NewEvent {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here.
+        unsafe { (self.driver.symbols().cuEventDestroy_v2)(self.raw) };
     }
 }
 
@@ -184,6 +222,7 @@ impl AsRef<BorrowedEvent> for Event {
 
 #[allow(unsafe_code)]
 impl BorrowedEvent {
+    #[inline]
     fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
         Self { raw, driver: context.driver(), context: context.clone(), flags, imported }
     }
@@ -278,18 +317,25 @@ impl BorrowedEvent {
     #[doc(alias = "elapsed_time")]
     #[inline]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
-        let symbols = self.driver.symbols();
-        let (function, elapsed) = match symbols.cuEventElapsedTime_v2 {
-            Some(elapsed) => (Function::cuEventElapsedTime_v2, elapsed),
-            None => (Function::cuEventElapsedTime, symbols.cuEventElapsedTime),
-        };
-        self.driver.check_same(end.driver, function)?;
-        let mut milliseconds = 0.0;
-        // SAFETY: a place for the one number; both events are alive as long as their references are.
-        match unsafe { elapsed(&mut milliseconds, self.raw, end.raw) } {
-            CUresult::CUDA_SUCCESS => Ok(milliseconds),
-            code => Err(self.elapsed_error(end, function, code)),
+        let mut code = CUresult::CUDA_SUCCESS;
+        if !process::unusual() {
+            let mut milliseconds = MaybeUninit::uninit();
+            code = self.ask_elapsed(end, milliseconds.as_mut_ptr());
+            if code == CUresult::CUDA_SUCCESS {
+                // SAFETY: with a success the driver has written it.
+                return Ok(unsafe { milliseconds.assume_init() });
+            }
         }
+        // One cold way for all that is not plain, or the time would go through memory on the plain way too.
+        self.elapsed_otherwise(end, code)
+    }
+
+    #[inline(always)]
+    fn ask_elapsed(&self, end: &Self, milliseconds: *mut f32) -> CUresult {
+        let symbols = self.driver.symbols();
+        let elapsed = symbols.cuEventElapsedTime_v2.unwrap_or(symbols.cuEventElapsedTime);
+        // SAFETY: a place for the one number; both events are alive as long as their references are.
+        unsafe { elapsed(milliseconds, self.raw, end.raw) }
     }
 
     /// The time from this event's record to `end`'s. The resolution is about half a microsecond. It does not wait.
@@ -307,8 +353,21 @@ impl BorrowedEvent {
 
     #[cold]
     #[inline(never)]
-    fn elapsed_error(&self, end: &Self, function: Function, code: CUresult) -> Error {
-        match code {
+    fn elapsed_otherwise(&self, end: &Self, mut code: CUresult) -> Result<f32> {
+        let function = match self.driver.symbols().cuEventElapsedTime_v2 {
+            Some(_) => Function::cuEventElapsedTime_v2,
+            None => Function::cuEventElapsedTime,
+        };
+        if code == CUresult::CUDA_SUCCESS {
+            // A success does not come here: the driver was not asked yet.
+            self.driver.check_closely(end.driver, function)?;
+            let mut milliseconds = 0.0;
+            code = self.ask_elapsed(end, &mut milliseconds);
+            if code == CUresult::CUDA_SUCCESS {
+                return Ok(milliseconds);
+            }
+        }
+        Err(match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {
                     Error::TimingDisabled { function, code }
@@ -320,7 +379,7 @@ impl BorrowedEvent {
             }
             CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
             code => Error::Driver { function, code },
-        }
+        })
     }
 
     /// Makes the event stand for all work that is in the context now, in whatever stream. The event must belong to the
@@ -406,6 +465,12 @@ impl BorrowedEvent {
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
+    }
+
+    /// For those who need it only on a cold path: it is not read before.
+    #[inline(always)]
+    pub(crate) fn driver_ref(&self) -> &Driver {
+        &self.driver
     }
 }
 

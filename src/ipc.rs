@@ -278,7 +278,7 @@ impl BorrowedEvent {
         Ok(IpcEventDescriptor {
             handle: handle.reserved,
             blocking_sync: self.flags().contains(EventFlags::BLOCKING_SYNC),
-            origin: Some(Origin { pid: std::process::id(), device: self.context().device_uuid()? }),
+            origin: Some(Origin { pid: self.context().process(), device: self.context().device_uuid()? }),
         })
     }
 }

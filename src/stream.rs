@@ -240,25 +240,28 @@ impl BorrowedStream {
 
     /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
     #[inline(always)]
-    pub(crate) fn call(&self, function: Function, call: impl FnMut() -> CUresult) -> Result<CUresult> {
-        self.call_with(self.driver, function, call)
+    pub(crate) fn call(&self, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
+        self.call_with(&self.driver, function, call)
     }
 
     /// As `call`, for a call that takes an object of `other` too.
+    ///
+    /// A `call` that captures no more than two words costs a real stream nothing: the cold path takes it in registers,
+    /// where a reference to it would put the captures on the stack first.
     #[inline(always)]
     pub(crate) fn call_with(
         &self,
-        other: Driver,
+        other: &Driver,
         function: Function,
-        mut call: impl FnMut() -> CUresult,
+        call: impl FnOnce() -> CUresult,
     ) -> Result<CUresult> {
-        if process::unusual() || self.is_default() { self.call_closely(other, function, &mut call) } else { Ok(call()) }
+        if process::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
     }
 
     #[cold]
     #[inline(never)]
-    fn call_closely(&self, other: Driver, function: Function, call: &mut dyn FnMut() -> CUresult) -> Result<CUresult> {
-        self.driver.check_closely(other, function)?;
+    fn call_closely(&self, other: &Driver, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
+        self.driver.check_closely(*other, function)?;
         if !self.is_default() {
             return Ok(call());
         }

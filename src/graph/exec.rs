@@ -66,7 +66,7 @@ impl GraphExec {
         }
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
         let code =
-            stream.call_with(self.context.driver(), FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
+            stream.call_with(&self.context.driver(), FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
         Error::check(FUNCTION, code)
     }
 

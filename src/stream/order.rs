@@ -4,7 +4,7 @@ use bitflags::bitflags;
 
 use super::BorrowedStream;
 use crate::error::{Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::event::{BorrowedEvent, Event, EventFlags, NewEvent};
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
 bitflags! {
@@ -43,7 +43,11 @@ impl BorrowedStream {
     #[doc(alias = "wait")]
     #[inline]
     pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
-        self.wait(event, CU_EVENT_WAIT_DEFAULT)
+        // The flags are not captured: see `call_with`.
+        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
+        self.wait(event, || unsafe {
+            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT)
+        })
     }
 
     /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
@@ -63,18 +67,17 @@ impl BorrowedStream {
     #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
     #[inline]
     pub unsafe fn wait_event_with(&self, event: &BorrowedEvent, flags: WaitFlags) -> Result<()> {
-        self.wait(event, flags.bits())
+        // SAFETY: as in `wait_event`; the caller answers for the flags.
+        self.wait(event, || unsafe {
+            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags.bits())
+        })
     }
 
     #[inline(always)]
-    fn wait(&self, event: &BorrowedEvent, flags: u32) -> Result<()> {
+    fn wait(&self, event: &BorrowedEvent, call: impl FnOnce() -> CUresult) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamWaitEvent;
         event.check_wait(FUNCTION, self.context())?;
-        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        let code = self.call_with(event.driver(), FUNCTION, || unsafe {
-            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags)
-        })?;
-        Error::check(FUNCTION, code)
+        Error::check(FUNCTION, self.call_with(event.driver_ref(), FUNCTION, call)?)
     }
 
     /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
@@ -111,10 +114,15 @@ impl BorrowedStream {
     /// # Errors
     ///
     /// As [`Event::new`] and [`BorrowedEvent::record`].
+    #[inline]
     pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
-        let event = Event::new(&self.context, flags)?;
-        event.record(self)?;
-        Ok(event)
+        const FUNCTION: Function = Function::cuEventRecord;
+        let event = NewEvent::create(&self.context, flags)?;
+        let raw = event.as_raw();
+        // SAFETY: the event was just made, and the stream is alive as long as `self` is.
+        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuEventRecord)(raw, self.raw) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(event.in_context(&self.context, flags))
     }
 }
 
@@ -133,7 +141,7 @@ impl BorrowedEvent {
     pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecord;
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream.call_with(self.driver(), FUNCTION, || unsafe {
+        let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
             (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw)
         })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
@@ -161,8 +169,9 @@ impl BorrowedEvent {
         }
         let record = self.driver().require(FUNCTION, self.driver().symbols().cuEventRecordWithFlags)?;
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream
-            .call_with(self.driver(), FUNCTION, || unsafe { record(self.as_raw(), stream.as_raw(), flags.bits()) })?;
+        let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
+            record(self.as_raw(), stream.as_raw(), flags.bits())
+        })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
 
