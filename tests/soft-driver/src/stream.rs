@@ -139,11 +139,12 @@ impl State {
     pub(crate) fn destroy_stream(&mut self, call: &Call, index: u32) {
         let handle = self.streams.handle(index);
         self.bury(call, handle);
-        let stream = &mut self.streams[index];
-        if stream.queue.is_empty() {
-            self.streams.remove(index);
+        let context = self.streams[index].context;
+        // A stream whose last task is done counts as busy until it is looked at once more.
+        if self.contexts[context].busy.contains(&index) {
+            self.streams[index].destroyed = true;
         } else {
-            stream.destroyed = true;
+            self.streams.remove(index);
         }
     }
 
