@@ -26,7 +26,8 @@ bitflags! {
         /// Records take a time stamp, so that [`elapsed_ms`](BorrowedEvent::elapsed_ms) works. It is the reverse of the
         /// driver's `CU_EVENT_DISABLE_TIMING`. Such records cost about ten times as much as others.
         const TIMING = 2;
-        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`.
+        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`. Recording it
+        /// again before it is done, in whichever process, does not replace the record: the new one waits for it in its stream.
         const INTERPROCESS = 4;
     }
 }
