@@ -42,7 +42,10 @@ fn tour(options: &Options) -> Result<(), Failure> {
     let mut out = io::stdout();
     let mut table = Table::new();
 
-    let opened = Opened::new(options.driver.as_ref())?;
+    let mut opened = Opened::new(options.driver.as_ref())?;
+    if options.trace {
+        opened.driver = opened.driver.observe(|call| eprintln!("{call}"))?;
+    }
     if let Some(error) = &opened.no_native {
         writeln!(out, "There is no NVIDIA driver ({error}); the tour goes on with the software driver.")?;
     }

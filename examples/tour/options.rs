@@ -8,13 +8,14 @@ use crate::report::Failure;
 pub(crate) const HELP: &str = "\
 A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with a child process.
 
-usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N]
+usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--trace]
 
   --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that size are allocated
   --driver WHICH  native, the NVIDIA driver of this machine; soft, the software driver in this program;
                   or the absolute path of a driver library
                   by default native, and soft where there is no NVIDIA driver
   --device N      the device's number, 0 by default
+  --trace         every driver call of this process on standard error, with its arguments, its answer and its time
   --help          this text
 
 exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or path
@@ -43,6 +44,7 @@ pub(crate) struct Options {
     pub(crate) bytes: usize,
     pub(crate) driver: Option<Choice>,
     pub(crate) device: u32,
+    pub(crate) trace: bool,
     /// Where the tour started this process as the other end of its interprocess event: the file that they share.
     pub(crate) child: Option<PathBuf>,
 }
@@ -53,7 +55,7 @@ pub(crate) const CHILD: &str = "--as-child";
 impl Options {
     /// The options, or none when help was asked for.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, Failure> {
-        let mut options = Self { bytes: 256 << 20, driver: None, device: 0, child: None };
+        let mut options = Self { bytes: 256 << 20, driver: None, device: 0, trace: false, child: None };
         while let Some(argument) = arguments.next() {
             let name = argument.to_string_lossy().into_owned();
             let mut value = || {
@@ -62,6 +64,7 @@ impl Options {
             };
             match &*name {
                 "--help" | "-h" => return Ok(None),
+                "--trace" => options.trace = true,
                 CHILD => options.child = Some(value()?.into()),
                 "--mib" => {
                     let value = value()?;
