@@ -36,6 +36,8 @@ pub struct Failure {
 /// What was seen of a run.
 pub struct Seen {
     pub struck: bool,
+    /// Whether all was looked at; else only that nothing panicked and nothing was misused.
+    pub judged: bool,
     /// The entry points that were called, in order.
     pub called: Vec<Function>,
     /// What the driver was too old for.
@@ -200,14 +202,14 @@ pub fn attempt(
     let log = soft.log();
     let struck = soft.injected() > before.1;
     let first = log.iter().find(|record| record.injected);
+    let result = result.map_err(|_| "it panicked")?;
     if let (Some(first), Some(Mode::AfterTheWork)) = (first, failure.map(|failure| failure.mode))
         && function(first).is_none_or(all_or_nothing)
     {
         // No driver does that, and what it leaves behind nobody can know.
         surroundings.stack();
-        return Ok(Seen { struck, called: Vec::new(), unsupported: Vec::new() });
+        return Ok(Seen { struck, judged: false, called: Vec::new(), unsupported: Vec::new() });
     }
-    let result = result.map_err(|_| "it panicked")?;
     if let (Some(first), Some(failure)) = (first, failure) {
         told(scenario, &run, failure, first, &log, &result)?;
     } else if let Err(error) = &result {
@@ -259,7 +261,7 @@ pub fn attempt(
     }
     surroundings.tear_down();
     let unsupported = run.unsupported.take();
-    Ok(Seen { struck, called: log.iter().filter_map(function).collect(), unsupported })
+    Ok(Seen { struck, judged: true, called: log.iter().filter_map(function).collect(), unsupported })
 }
 
 /// Whether the first failure was told as it should be.

@@ -138,10 +138,11 @@ fn exhaust(plan: Plan, scenario: &Scenario, import: IpcEventDescriptor, total: &
         for &code in plan.codes {
             for nth in 1.. {
                 assert!(nth < MANY as u64, "{} does not end", scenario.name);
-                if !once(Some(Failure { nth, code, mode }))?.struck {
+                let seen = once(Some(Failure { nth, code, mode }))?;
+                if !seen.struck {
                     break;
                 }
-                runs += 1;
+                runs += u64::from(seen.judged);
             }
         }
     }
