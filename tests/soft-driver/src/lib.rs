@@ -44,6 +44,7 @@
 //! * A record makes a point of completion. Whatever waits for the event takes the point that it has then: recording the
 //!   event again changes nothing for it.
 //! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits costs no thread.
+//!   One that waits for a value in memory is looked at every millisecond.
 //!   Host functions run on one thread, one after the other, as on the real driver; copies run on two others.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is recognised, and
 //!   [`OnMisuse`] says what then happens.
