@@ -138,7 +138,8 @@ fn first_rig() -> (rig::Rig, processes::Exporter) {
     let driver = Driver::load().expect("a driver");
     let peer = CudaContext::new(0).expect("cudarc finds the driver");
     let exporter = processes::Exporter::start();
-    (rig::Rig::new(&rig::first_context(driver), &peer, exporter.descriptor), exporter)
+    let context = rig::first_context(driver);
+    (rig::Rig::new(&context, &rig::leaked_context(&context), &peer, exporter.descriptor), exporter)
 }
 
 fn count(options: &Options) -> ExitCode {
