@@ -33,16 +33,21 @@ struct Inner {
     retained: bool,
     /// Set once, after which one share of the count is never given back, and no others need be.
     leaked: AtomicBool,
-    uuid: OnceLock<Uuid>,
-    /// Asking for it is a system call. In a forked child, where it would be wrong, nothing of the context works.
-    process: OnceLock<u32>,
+    origin: OnceLock<Origin>,
+}
+
+/// Where an event that is made in a context comes from, for other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) pid: u32,
+    pub(crate) device: Uuid,
 }
 
 // SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
 // address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
-// SAFETY: as for Send; nothing in it changes but the once-cells and the atomic flag, which are Sync.
+// SAFETY: as for Send; nothing in it changes but the once-cell and the atomic flag, which are Sync.
 #[allow(unsafe_code)]
 unsafe impl Sync for Inner {}
 
@@ -71,8 +76,7 @@ impl Context {
             device,
             retained,
             leaked: AtomicBool::new(false),
-            uuid: OnceLock::new(),
-            process: OnceLock::new(),
+            origin: OnceLock::new(),
         })))
     }
 
@@ -199,18 +203,20 @@ impl Context {
         self.0.raw
     }
 
-    /// The device's UUID, asked once.
-    pub(crate) fn device_uuid(&self) -> Result<Uuid> {
-        if let Some(uuid) = self.0.uuid.get() {
-            return Ok(*uuid);
+    /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
+    /// forked child, where the process would be wrong, nothing of the context works.
+    #[inline]
+    pub(crate) fn origin(&self) -> Result<&Origin> {
+        match self.0.origin.get() {
+            Some(origin) => Ok(origin),
+            None => self.ask_origin(),
         }
-        let uuid = self.device().uuid()?;
-        Ok(*self.0.uuid.get_or_init(|| uuid))
     }
 
-    /// The process id, asked once.
-    pub(crate) fn process(&self) -> u32 {
-        *self.0.process.get_or_init(std::process::id)
+    #[cold]
+    fn ask_origin(&self) -> Result<&Origin> {
+        let origin = Origin { pid: std::process::id(), device: self.device().uuid()? };
+        Ok(self.0.origin.get_or_init(|| origin))
     }
 
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.
