@@ -185,7 +185,7 @@ fn measure(name: &str, options: &Options) -> ExitCode {
         rounds::Samples::merge(&samples).report(children, &mut report);
     }
     if wanted("threads") {
-        threads::measure(&context, &peer, if quick { 3 } else { 15 }, &mut report);
+        threads::measure(&context, &peer, if quick { 3 } else { 40 }, &mut report);
     }
     if wanted("scale") {
         scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);
