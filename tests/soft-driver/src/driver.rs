@@ -273,7 +273,6 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
-        crate::foreign::in_shared_library();
         let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
         let config = match Builder::from_text(&text) {
             Ok(builder) => builder.into_config(),

@@ -242,6 +242,25 @@ fn lookups_can_lie() {
 }
 
 #[test]
+fn what_is_not_supported_is_a_call_like_any_other() {
+    // Two drivers, because the functions are not the same for each.
+    let (raw, other) = (Raw::bare(SoftDriver::builder().log(2)), Raw::new());
+    type Anything = unsafe extern "C" fn() -> CUresult;
+    let find = |raw: &Raw| unsafe { std::mem::transmute::<_, Anything>(raw.soft.resolve(c"cuModuleLoad")) };
+    let load = find(&raw);
+    assert_eq!(unsafe { load() }.0, NOT_INITIALIZED);
+    assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
+    assert_eq!(unsafe { load() }.0, NOT_SUPPORTED);
+    raw.soft.inject(fault("cuModule*", 218).nth(2));
+    assert_eq!([0; 3].map(|_| unsafe { load() }.0), [NOT_SUPPORTED, 218, NOT_SUPPORTED]);
+    let log: Vec<_> = raw.soft.log().iter().map(|record| (record.function, record.result.0)).collect();
+    assert_eq!(log, [("cuModuleLoad", 218), ("cuModuleLoad", NOT_SUPPORTED)]);
+    raw.soft.shut_down();
+    assert_eq!(unsafe { load() }.0, DEINITIALIZED);
+    assert_eq!(unsafe { find(&other)() }.0, NOT_SUPPORTED);
+}
+
+#[test]
 fn after_the_shutdown_and_after_the_drop() {
     let raw = Raw::new();
     let event = raw.event(0);
