@@ -194,7 +194,13 @@ impl SoftDriver {
     }
 
     /// Has calls fail from now on.
+    ///
+    /// # Panics
+    ///
+    /// When the fault can never strike: its pattern matches no entry point, or its count or probability is none.
+    #[track_caller]
     pub fn inject(&self, fault: Fault) {
+        let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
         let hooks = &self.machine().hooks;
         let mut control = hooks.control();
         control.faults.add(fault);

@@ -109,6 +109,7 @@ mod nodes;
 mod objects;
 mod pointers;
 mod primary;
+mod random;
 mod report;
 mod stream;
 mod thread;

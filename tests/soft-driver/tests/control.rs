@@ -135,17 +135,20 @@ fn faults_strike_when_they_are_told_to() {
 fn a_call_can_be_held() {
     let raw = Raw::new();
     let event = raw.event(NO_TIMING);
-    raw.soft.inject(Fault::on("cuEventQuery").block().once());
-    std::thread::scope(|scope| {
-        let (raw, event) = (&raw, event.expose_provenance());
-        let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
-        while raw.soft.blocked() == 0 {
-            std::thread::yield_now();
-        }
-        assert!(!held.is_finished());
-        assert_eq!(raw.soft.release(), 1);
-        assert_eq!(held.join().unwrap(), OK);
-    });
+    let held = Fault::on("cuEventQuery").block().once();
+    for (fault, answer) in [(held.clone(), OK), (held.answer(CUresult(7)), 7)] {
+        raw.soft.inject(fault);
+        std::thread::scope(|scope| {
+            let (raw, event) = (&raw, event.expose_provenance());
+            let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
+            while raw.soft.blocked() == 0 {
+                std::thread::yield_now();
+            }
+            assert!(!held.is_finished());
+            assert_eq!(raw.soft.release(), 1);
+            assert_eq!(held.join().unwrap(), answer);
+        });
+    }
 }
 
 #[test]
