@@ -136,6 +136,10 @@ pub(crate) mod bodies {
     pub(crate) use crate::values::*;
 }
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub use builder::Builder;
 pub use config::{OnMisuse, Rules, Scheduler, Time};
 #[doc(hidden)]
