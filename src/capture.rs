@@ -19,10 +19,9 @@ mod external;
 
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
 /// queries and synchronization of other streams and events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Such calls fail in all threads, and invalidate the capture, but in threads that [are exempt](ThreadCaptureMode).
-    #[default]
     Global,
     /// Such calls fail in the thread that captures.
     ThreadLocal,
