@@ -12,6 +12,19 @@ use crate::sys::{
 /// How a thread waits in [`BorrowedStream::synchronize`].
 ///
 /// A driver may give a value that has no name here; a stream whose policy was never set may have such a one.
+///
+/// ```
+/// use cuda_events::SynchronizationPolicy;
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
+/// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SynchronizationPolicy(CUsynchronizationPolicy);
 
@@ -56,6 +69,21 @@ impl fmt::Debug for SynchronizationPolicy {
 ///
 /// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different domains see each other's
 /// accesses in order only across barriers of system scope.
+///
+/// ```
+/// use cuda_events::{MemorySyncDomain, MemorySyncDomainMap};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// // A stream of communication, whose slow writes to other devices hold up nobody else's barriers.
+/// stream.set_memory_sync_domain(MemorySyncDomain::REMOTE)?;
+/// assert_eq!(stream.memory_sync_domain()?, MemorySyncDomain::REMOTE);
+/// stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomain(CUlaunchMemSyncDomain);
 
@@ -118,18 +146,6 @@ impl BorrowedStream {
     /// # Errors
     ///
     /// As [`synchronization_policy`](Self::synchronization_policy).
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions, SynchronizationPolicy};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
-    /// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let mut value = EMPTY;

@@ -39,7 +39,7 @@ impl CaptureMode {
     }
 }
 
-/// Whether a stream captures.
+/// Whether a stream captures; see [`BorrowedStream::capture_status`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureStatus {
     /// It does not: what is put into it is done.
@@ -62,6 +62,24 @@ impl CaptureStatus {
 }
 
 /// What the driver says of the capture that a stream takes part in; see [`BorrowedStream::capture_info`].
+///
+/// ```
+/// use cuda_events::{Capture, CaptureMode, CaptureStatus};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// // SAFETY: no other thread has these streams.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// other.wait_stream(&stream)?; // `other` joins the capture,
+/// assert_eq!(other.capture_info()?.id, stream.capture_info()?.id);
+/// stream.wait_stream(&other)?; // and must be joined before the end.
+/// capture.end()?;
+/// assert_eq!(stream.capture_status()?, CaptureStatus::None);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaptureInfo {
@@ -75,6 +93,29 @@ pub struct CaptureInfo {
 }
 
 /// A node that the next work in a capturing stream will depend on, and how.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Capture, CaptureMode, DependencyUpdate, Event, EventFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let event = Arc::new(Event::new(&context, EventFlags::empty())?);
+///
+/// // SAFETY: no other thread has this stream or this event.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// stream.record_external(&event)?;
+/// // SAFETY: as above.
+/// let after_the_record = unsafe { capture.dependencies(&stream) }?;
+/// assert_eq!(after_the_record.len(), 1);
+/// // What follows shall not wait for the record: it begins at the root of the graph.
+/// capture.update_dependencies(&stream, &[], DependencyUpdate::Set)?;
+/// capture.end()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureDependency {
     /// The node.
@@ -233,6 +274,30 @@ impl<'a> Capture<'a> {
     ///
     /// The graph is taken: [`end`](Self::end) gives it back. If this or the capture fails, or the capture is dropped, the
     /// graph is destroyed.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cuda_events::{Capture, CaptureMode, Event, EventFlags, Graph};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let (before, after) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+    /// # let (before, after) = (Arc::new(before), Arc::new(after));
+    ///
+    /// let mut graph = Graph::new(&context)?;
+    /// let first = graph.add_event_record_node(&[], &before)?;
+    /// // SAFETY: no other thread has this stream or these events.
+    /// let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal) }?;
+    /// stream.record_external(&after)?;
+    /// let exec = capture.end()?.instantiate()?;
+    /// exec.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// assert!(before.elapsed_ms(&after)? >= 0.0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

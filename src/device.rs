@@ -9,7 +9,19 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid, Function};
 
 /// A GPU, by its ordinal in this process.
 ///
-/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not.
+/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. All methods may be called from any
+/// thread, and none needs a context.
+///
+/// ```
+/// use cuda_events::Device;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// for device in Device::all(driver)? {
+///     println!("{}: {}, {}, {} MiB", device.ordinal(), device.name()?, device.uuid()?, device.total_memory()? >> 20);
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Device {
     driver: Driver,
@@ -176,6 +188,13 @@ impl fmt::Debug for Device {
 }
 
 /// A device's UUID. Prints as nvidia-smi does: `GPU-` and the hexadecimal groups.
+///
+/// ```
+/// use cuda_events::Uuid;
+///
+/// let uuid = Uuid::from_bytes([0x11; 16]);
+/// assert_eq!(uuid.to_string(), "GPU-11111111-1111-1111-1111-111111111111");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid([u8; 16]);
 

@@ -15,6 +15,24 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// the call that it came from ([`function`](Self::function)). A cause is looked for only after a call failed.
 ///
 /// It is at most 16 bytes.
+///
+/// ```
+/// use cuda_events::{Error, Event, EventFlags};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (start, end) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+///
+/// let error = start.elapsed_ms(&end).unwrap_err();
+/// assert!(matches!(error, Error::NotRecorded { .. }));
+/// assert_eq!(
+///     error.to_string(),
+///     "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never recorded; \
+///      record both first"
+/// );
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -320,6 +338,14 @@ impl From<DescriptorError> for Error {
 }
 
 /// Why an IPC descriptor was refused.
+///
+/// ```
+/// use cuda_events::{DescriptorError, Error, IpcEventDescriptor};
+///
+/// let mut bytes = IpcEventDescriptor::from_raw([7; 64], false).to_bytes();
+/// bytes[40] ^= 1;
+/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(Error::Descriptor(DescriptorError::Checksum)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {

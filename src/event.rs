@@ -18,6 +18,19 @@ use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 
 bitflags! {
     /// How an event is created. None by default: no timing, waiting spins, this process only; the cheapest there is.
+    ///
+    /// The numbers are this crate's own: what the driver takes has another sense of timing.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::TIMING | EventFlags::BLOCKING_SYNC)?;
+    /// assert!(event.flags().contains(EventFlags::TIMING));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// [`synchronize`](BorrowedEvent::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
@@ -72,7 +85,22 @@ pub struct Event(BorrowedEvent);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
-/// All methods may be called from any thread, and but for export none needs a current context.
+/// All methods may be called from any thread, and none needs a current context.
+///
+/// ```
+/// use cuda_events::{BorrowedEvent, Event, EventFlags};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // Stands for the event of a library that knows nothing of this crate.
+/// let theirs = Event::new(&context, EventFlags::empty())?;
+///
+/// // SAFETY: the event was created in this context and with these flags, and lives until the end of the example.
+/// let event = unsafe { BorrowedEvent::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
+/// assert!(event.query()?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct BorrowedEvent {
     raw: CUevent,
     driver: Driver,
@@ -387,6 +415,21 @@ impl BorrowedEvent {
     /// context. It does not wait. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// ```
+    /// use cuda_events::{Event, EventFlags};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    ///
+    /// // Whatever is in any stream now comes before whatever is put into any stream from now on.
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// event.record_context(&context)?;
+    /// context.wait_event(&event)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -21,6 +21,24 @@ pub use exec::GraphExec;
 pub(crate) use kept::Kept;
 
 /// A node of a [`Graph`]: a name, which is valid as long as the graph is, and refused by any other.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags, Graph};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (event, other) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let (event, other) = (Arc::new(event), Arc::new(other));
+///
+/// let mut graph = Graph::new(&context)?;
+/// let node = graph.add_event_record_node(&[], &event)?;
+/// assert!(graph.record_node_event(node)?.is_some_and(|recorded| Arc::ptr_eq(&recorded, &event)));
+/// graph.set_record_node_event(node, &other)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GraphNode {
     raw: CUgraphNode,

@@ -26,6 +26,28 @@ const FLAG_ORIGIN: u16 = 2;
 /// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can name any
 /// interprocess event of the same user. Take descriptors only from processes that you trust, over a channel that only
 /// they can write to.
+///
+/// It is sent as bytes, as [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
+///
+/// ```
+/// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // In the exporter:
+/// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// let line = event.ipc_descriptor()?.to_string();
+///
+/// // In the importer, which got the line as an argument, say:
+/// let descriptor: IpcEventDescriptor = line.parse()?;
+/// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+/// // SAFETY: the line came from a process of ours, which keeps the event until it is told that this one is done.
+/// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
+/// // Here the two are one process, in which it cannot be opened.
+/// println!("{}", opened.unwrap_err());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IpcEventDescriptor {
     handle: [u8; 64],

@@ -270,6 +270,20 @@ fn own_shelf() -> usize {
 ///
 /// It is used like any event. The methods that it has of its own do what those of [`BorrowedEvent`] do, and remember an
 /// error, after which the event is destroyed and not given back. So does awaiting it.
+///
+/// ```
+/// use cuda_events::{EventFlags, EventPool};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// let pool = EventPool::new(&context, EventFlags::empty())?;
+/// // Given back at the end of the statement: the wait keeps the record that it saw.
+/// two.wait_event(&*pool.record_event(&one)?)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct PooledEvent {
     /// Taken once, by the destructor.
     entry: ManuallyDrop<Box<Entry>>,

@@ -58,6 +58,23 @@ pub struct Stream(BorrowedStream);
 ///
 /// All methods may be called from any thread. On a real stream none needs a current context, and each is one driver
 /// call. On a default stream the context that was named is made current for the call.
+///
+/// ```
+/// use cuda_events::{BorrowedStream, Event, EventFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // The default stream, which needs no creating, and the stream of a library that knows nothing of this crate.
+/// let default = BorrowedStream::default_stream(&context);
+/// # let owned = Stream::new(&context, StreamOptions::new())?;
+/// # let raw = owned.as_raw();
+/// // SAFETY: the stream was created in this context, and lives until the end of the example.
+/// let theirs = unsafe { BorrowedStream::from_raw(&context, raw) };
+/// theirs.wait_stream(&default)?;
+/// theirs.synchronize()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct BorrowedStream {
     raw: CUstream,
     driver: Driver,

@@ -70,6 +70,24 @@ impl fmt::Debug for Timer<'_> {
 }
 
 /// A time that the driver has taken or will take; see [`Timer`].
+///
+/// ```
+/// use cuda_events::{Error, Timer};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// let timing = Timer::start(&stream)?.stop()?;
+/// other.wait_event(timing.end())?;
+/// match timing.elapsed_ms() {
+///     Ok(milliseconds) => println!("{milliseconds} ms"),
+///     Err(Error::NotReady { .. }) => println!("not done"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Timing {
     start: Arc<Event>,

@@ -68,6 +68,32 @@ pub enum BarrierScope {
 }
 
 /// One operation of [`BorrowedStream::batch_mem_op`]. Making one does nothing.
+///
+/// ```
+/// use cuda_events::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let symbols = driver.symbols();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let _current = context.make_current()?;
+/// # let mut counter = 0;
+/// # // SAFETY: a place for the address.
+/// # unsafe { (symbols.cuMemAlloc_v2)(&mut counter, 8) };
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// let mut operations = [
+///     MemOp::write_value32(counter, 3, WriteValueFlags::empty()),
+///     MemOp::barrier(BarrierScope::System),
+///     MemOp::wait_value32(counter, 2, WaitCondition::GreaterOrEqual, WaitValueFlags::empty()),
+/// ];
+/// // SAFETY: `counter` is the address of device memory, which is freed when the stream is done.
+/// unsafe { stream.batch_mem_op(&mut operations) }?;
+/// stream.synchronize()?;
+/// # // SAFETY: nobody uses it any more.
+/// # unsafe { (symbols.cuMemFree_v2)(counter) };
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct MemOp(CUstreamBatchMemOpParams);
