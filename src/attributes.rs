@@ -126,7 +126,8 @@ pub struct MemorySyncDomainMap {
     pub remote: u8,
 }
 
-/// Stream attributes. What is set holds for work that is put into the stream afterwards.
+/// Stream attributes. What is set holds for work that is put into the stream afterwards. Each is one driver call,
+/// `cuStreamGetAttribute` or `cuStreamSetAttribute`, where nothing else is said.
 #[allow(unsafe_code)]
 impl BorrowedStream {
     /// How [`synchronize`](Self::synchronize) waits.
@@ -157,6 +158,9 @@ impl BorrowedStream {
     /// Gives the stream another [`priority`](Self::priority), within [`Context::stream_priority_range`]. CUDA 12.0.
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
+    ///
+    /// Driver calls: `cuStreamSetAttribute`, and before it `cuCtxGetStreamPriorityRange` with the stream's context
+    /// current.
     ///
     /// # Errors
     ///
@@ -228,6 +232,8 @@ impl BorrowedStream {
 
     /// Any attribute, also one that this crate does not know, as the driver has it. What the driver does not write is 0.
     ///
+    /// One driver call: `cuStreamGetAttribute`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the driver answers;
@@ -244,6 +250,8 @@ impl BorrowedStream {
     }
 
     /// Sets any attribute, also one that this crate does not know.
+    ///
+    /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
@@ -263,6 +271,8 @@ impl BorrowedStream {
     }
 
     /// Gives this stream all attributes of `source`, which must belong to the same context.
+    ///
+    /// One driver call: `cuStreamCopyAttributes`.
     ///
     /// # Errors
     ///

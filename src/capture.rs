@@ -141,7 +141,7 @@ pub enum DependencyUpdate {
 
 #[allow(unsafe_code)]
 impl BorrowedStream {
-    /// Whether the stream captures. It is one driver call, which harms no capture.
+    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no capture.
     ///
     /// # Errors
     ///
@@ -251,6 +251,9 @@ pub struct Capture<'a> {
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
+    /// Driver calls: `cuStreamBeginCapture`, and one for the capture's id
+    /// ([`capture_info`](BorrowedStream::capture_info)).
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_ILLEGAL_STATE` for a stream that captures already, which goes on unharmed;
@@ -274,6 +277,8 @@ impl<'a> Capture<'a> {
     ///
     /// The graph is taken: [`end`](Self::end) gives it back. If this or the capture fails, or the capture is dropped, the
     /// graph is destroyed.
+    ///
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, and one for the capture's id.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -355,6 +360,8 @@ impl<'a> Capture<'a> {
     }
 
     /// Ends the capture and gives the graph.
+    ///
+    /// One driver call: `cuStreamEndCapture`.
     ///
     /// # Errors
     ///
@@ -549,6 +556,8 @@ pub struct ThreadCaptureMode {
 #[allow(unsafe_code)]
 impl ThreadCaptureMode {
     /// Changes the calling thread's capture mode.
+    ///
+    /// One driver call, `cuThreadExchangeStreamCaptureMode`, and one more when the guard is dropped.
     ///
     /// # Errors
     ///

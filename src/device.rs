@@ -60,6 +60,8 @@ impl Device {
 
     /// How many devices this process sees.
     ///
+    /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
+    ///
     /// # Errors
     ///
     /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none); [`Error::ForkedChild`].
@@ -74,6 +76,8 @@ impl Device {
     }
 
     /// All devices that this process sees, by ordinal.
+    ///
+    /// Driver calls: those of [`count`](Self::count).
     ///
     /// # Errors
     ///
@@ -105,6 +109,8 @@ impl Device {
     }
 
     /// The marketing name, such as `NVIDIA H200`.
+    ///
+    /// One driver call: `cuDeviceGetName`.
     ///
     /// # Errors
     ///
@@ -143,6 +149,8 @@ impl Device {
 
     /// One of the driver's integer attributes.
     ///
+    /// One driver call: `cuDeviceGetAttribute`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know; [`Error::ForkedChild`].
@@ -157,6 +165,8 @@ impl Device {
     }
 
     /// The device's memory in bytes.
+    ///
+    /// One driver call: `cuDeviceTotalMem`.
     ///
     /// # Errors
     ///

@@ -156,6 +156,8 @@ impl Event {
 
     /// Destroys the event and says what the driver answered. A pending event completes in peace.
     ///
+    /// One driver call: `cuEventDestroy`.
+    ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before; the event is gone all the same.
@@ -272,6 +274,8 @@ impl BorrowedEvent {
     ///
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
+    /// One driver call: `cuEventQuery`.
+    ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_CAPTURED_EVENT` for an event
@@ -292,6 +296,8 @@ impl BorrowedEvent {
 
     /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
     /// created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
+    ///
+    /// One driver call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -369,6 +375,8 @@ impl BorrowedEvent {
 
     /// The time from this event's record to `end`'s. The resolution is about half a microsecond. It does not wait.
     ///
+    /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
+    ///
     /// # Errors
     ///
     /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can say and a `Duration`
@@ -415,6 +423,8 @@ impl BorrowedEvent {
     /// context. It does not wait. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// One driver call: `cuCtxRecordEvent`.
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags};
@@ -525,6 +535,8 @@ impl Context {
     /// 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// One driver call: `cuCtxWaitEvent`.
     ///
     /// # Errors
     ///

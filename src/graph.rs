@@ -118,6 +118,8 @@ unsafe impl Send for Graph {}
 impl Graph {
     /// An empty graph, whose executable graphs will be made in the context.
     ///
+    /// One driver call: `cuGraphCreate`. No context need be current.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -149,6 +151,8 @@ impl Graph {
 
     /// Destroys the graph and says what the driver answered. Its executable graphs live on.
     ///
+    /// One driver call: `cuGraphDestroy`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -168,6 +172,8 @@ impl Graph {
 
     /// Adds a node that records the event at each launch, once the work of the nodes in `after` is done. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphAddEventRecordNode`.
+    ///
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
@@ -179,6 +185,8 @@ impl Graph {
 
     /// Adds a node that at each launch waits for what the event stands for then, once the work of the nodes in `after` is
     /// done. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
     ///
@@ -210,6 +218,8 @@ impl Graph {
 
     /// The event that a record node records, if it was given to this graph as an `Arc`. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphEventRecordNodeGetEvent`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind; else as
@@ -221,6 +231,8 @@ impl Graph {
     }
 
     /// The event that a wait node waits for, if it was given to this graph as an `Arc`. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphEventWaitNodeGetEvent`.
     ///
     /// # Errors
     ///
@@ -245,6 +257,8 @@ impl Graph {
 
     /// Lets a record node record another event. Executable graphs that were made before are not changed. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphEventRecordNodeSetEvent`.
+    ///
     /// # Errors
     ///
     /// As [`record_node_event`](Self::record_node_event).
@@ -256,6 +270,8 @@ impl Graph {
     }
 
     /// Lets a wait node wait for another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphEventWaitNodeSetEvent`.
     ///
     /// # Errors
     ///

@@ -160,7 +160,7 @@ impl BorrowedStream {
     /// Calls `function` with `data` on a thread of the driver's, after all work that is in the stream now and before all
     /// that comes later. A capturing stream captures it: then it is called at every launch of the graph.
     ///
-    /// It is one driver call.
+    /// It is one driver call, `cuLaunchHostFunc`.
     ///
     /// # Errors
     ///

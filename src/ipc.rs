@@ -278,6 +278,9 @@ impl BorrowedEvent {
     /// It does not keep the event alive. Keep it until every importer has opened it and is done with it: what an importer
     /// does with an event that was destroyed is undefined, and its place goes to the next one that is created.
     ///
+    /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each context one for the
+    /// device's UUID.
+    ///
     /// # Errors
     ///
     /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver answers, such as
@@ -315,6 +318,9 @@ impl Event {
     ///
     /// A record of a process that was killed before it completed stays pending for ever: wait with
     /// [`synchronize_timeout`](BorrowedEvent::synchronize_timeout).
+    ///
+    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one for the device's
+    /// UUID.
     ///
     /// # Errors
     ///

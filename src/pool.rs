@@ -108,6 +108,8 @@ impl EventPool {
     /// It still carries the record of whoever had it before, to which [`query`](PooledEvent::query) and waits refer until
     /// it is recorded: forgetting that would cost a driver call. [`record_event`](Self::record_event) does both in one.
     ///
+    /// No driver call; where an event must be created, those of [`Event::new`].
+    ///
     /// # Errors
     ///
     /// Those of [`Event::new`], where one must be created.

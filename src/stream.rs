@@ -95,6 +95,9 @@ unsafe impl Sync for BorrowedStream {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
+    /// One driver call with the context current: `cuStreamCreate`, or with a priority `cuStreamCreateWithPriority`; one
+    /// that is not clamped is compared with the range first, which is another.
+    ///
     /// # Errors
     ///
     /// [`Error::PriorityOutOfRange`] with the context's range; what the driver answers; [`Error::ForkedChild`].
@@ -152,6 +155,8 @@ impl Stream {
     }
 
     /// Destroys the stream and says what the driver answered. It does not wait: work in the stream runs to its end.
+    ///
+    /// One driver call: `cuStreamDestroy`.
     ///
     /// # Errors
     ///
@@ -293,6 +298,8 @@ impl BorrowedStream {
 
     /// Whether all work in the stream is done. It does not wait.
     ///
+    /// One driver call: `cuStreamQuery`.
+    ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
@@ -310,6 +317,8 @@ impl BorrowedStream {
     }
 
     /// Blocks the calling thread until all work in the stream is done.
+    ///
+    /// One driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
@@ -343,6 +352,8 @@ impl BorrowedStream {
 
     /// The stream's priority, as the driver has it: it says 0 for a default stream.
     ///
+    /// One driver call: `cuStreamGetPriority`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -360,6 +371,8 @@ impl BorrowedStream {
     /// Whether the stream synchronizes with the legacy default stream, as the driver has it; see
     /// [`StreamOptions::blocking`].
     ///
+    /// One driver call: `cuStreamGetFlags`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -375,6 +388,8 @@ impl BorrowedStream {
     }
 
     /// The stream's id, which no other stream of the process ever has: unlike a handle it is not used again. CUDA 12.0.
+    ///
+    /// One driver call: `cuStreamGetId`. Nothing older tells it.
     ///
     /// # Errors
     ///

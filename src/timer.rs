@@ -41,6 +41,8 @@ pub struct Timer<'a> {
 impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
+    /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of a record.
+    ///
     /// # Errors
     ///
     /// As [`Event::new`] and [`BorrowedStream::record_external`].

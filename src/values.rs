@@ -202,6 +202,8 @@ impl fmt::Debug for MemOp {
 impl BorrowedStream {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address` fulfil the condition.
     ///
+    /// One driver call: `cuStreamWaitValue32`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and [`WaitValueFlags::FLUSH`]);
@@ -259,6 +261,8 @@ impl BorrowedStream {
     /// As [`wait_value32`](Self::wait_value32) for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
+    /// One driver call: `cuStreamWaitValue64`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -287,6 +291,8 @@ impl BorrowedStream {
 
     /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all writes of that work.
     ///
+    /// One driver call: `cuStreamWriteValue32`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -311,6 +317,8 @@ impl BorrowedStream {
     /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
+    /// One driver call: `cuStreamWriteValue64`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -330,7 +338,8 @@ impl BorrowedStream {
         Error::check(function, code)
     }
 
-    /// Does up to 255 operations in their order, with one driver call. The driver may write into them.
+    /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The driver may write into
+    /// them.
     ///
     /// # Errors
     ///

@@ -38,7 +38,8 @@ impl BorrowedStream {
     /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
     /// says done.
     ///
-    /// It is two driver calls; the first asks for the capture. In a capture it takes CUDA 11.1.
+    /// It is two driver calls: the first asks for the capture, the second is `cuEventRecordWithFlags` in a capture and
+    /// `cuEventRecord` elsewhere. In a capture it takes CUDA 11.1.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl BorrowedStream {
     /// [`wait_event`](Self::wait_event).
     ///
     /// Which of the two is decided, and the event kept, as by [`record_external`](Self::record_external). It is two driver
-    /// calls. In a capture it takes CUDA 11.1.
+    /// calls, of which the second is `cuStreamWaitEvent`. In a capture it takes CUDA 11.1.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ impl GraphExec {
         Self { raw, context: context.clone(), kept, interprocess, _not_sync: PhantomData }
     }
 
-    /// Puts the graph's work into the stream, behind what is there. It is one driver call.
+    /// Puts the graph's work into the stream, behind what is there. It is one driver call, `cuGraphLaunch`.
     ///
     /// Launches of one executable graph run one after another, also in different streams.
     ///
@@ -94,6 +94,8 @@ impl GraphExec {
 
     /// Lets a record node of the graph that this was made of record another event, from the next launch on. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphExecEventRecordNodeSetEvent`.
+    ///
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`; `CUDA_ERROR_INVALID_VALUE` for a node of another kind,
@@ -107,6 +109,8 @@ impl GraphExec {
     }
 
     /// Lets a wait node of the graph that this was made of wait for another event, from the next launch on. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
     ///
@@ -139,6 +143,8 @@ impl GraphExec {
     }
 
     /// Destroys the executable graph and says what the driver answered. A launch that is under way runs to its end.
+    ///
+    /// One driver call: `cuGraphExecDestroy`.
     ///
     /// # Errors
     ///

@@ -94,6 +94,8 @@ impl PriorityRange {
 impl Context {
     /// The priorities that streams of this context can have. Both ends are 0 on a device without priorities.
     ///
+    /// One driver call with the context current: `cuCtxGetStreamPriorityRange`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].

@@ -36,6 +36,8 @@ impl BorrowedStream {
     /// The event may belong to another context or another device, unless it is an interprocess event: that must belong to
     /// the stream's context. If it was never recorded there is nothing to wait for: a record that comes later is not seen.
     ///
+    /// One driver call: `cuStreamWaitEvent`.
+    ///
     /// # Errors
     ///
     /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`;
@@ -54,6 +56,8 @@ impl BorrowedStream {
     /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
     ///
     /// [`wait_external`](Self::wait_external) chooses the flag and keeps the event.
+    ///
+    /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
@@ -84,10 +88,10 @@ impl BorrowedStream {
     /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
     /// thread does not wait.
     ///
-    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
-    /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
-    /// thread has put into `other` in the meantime. A per-thread default stream as `other` is another stream in each
-    /// thread, and has a new event made each time.
+    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, `cuEventRecord` and
+    /// `cuStreamWaitEvent`, after a `cuEventCreate` when `other` is waited for for the first time. Called from several
+    /// threads for one `other`, it may wait for what another thread has put into `other` in the meantime. A per-thread
+    /// default stream as `other` is another stream in each thread, and has a new event made each time.
     ///
     /// If `other` captures, this stream joins its capture. A stream that captures cannot wait like this for one outside of
     /// its capture: [`wait_external`](Self::wait_external) can, for an event that is recorded there.
@@ -115,6 +119,8 @@ impl BorrowedStream {
 
     /// Creates an event in the stream's context and records it here.
     ///
+    /// Driver calls: `cuEventCreate` with the context current, and `cuEventRecord`.
+    ///
     /// # Errors
     ///
     /// As [`Event::new`] and [`BorrowedEvent::record`].
@@ -136,6 +142,8 @@ impl BorrowedEvent {
     ///
     /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
     ///
+    /// One driver call: `cuEventRecord`.
+    ///
     /// # Errors
     ///
     /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
@@ -154,6 +162,8 @@ impl BorrowedEvent {
     /// As [`record`](Self::record), with flags for this one record. With none it is the same; any takes CUDA 11.1.
     ///
     /// [`BorrowedStream::record_external`] chooses the flag and keeps the event.
+    ///
+    /// One driver call: `cuEventRecordWithFlags`, or without flags `cuEventRecord`.
     ///
     /// # Errors
     ///
