@@ -362,6 +362,8 @@ pub enum DescriptorError {
     Version {
         /// The version that it states.
         found: u16,
+        /// The version that this crate reads.
+        expected: u16,
     },
     /// It is text that begins as a descriptor's does, with something among its hexadecimal digits that is none.
     Text,
@@ -390,10 +392,10 @@ impl fmt::Display for DescriptorError {
                 "these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
                  IpcEventDescriptor::from_raw",
             ),
-            Self::Version { found } => write!(
+            Self::Version { found, expected } => write!(
                 f,
-                "it is of version {found}, and this cuda-events reads version {}; use the same release in both processes",
-                crate::ipc::DESCRIPTOR_VERSION
+                "it is of version {found}, and this cuda-events reads version {expected}; use the same release in both \
+                 processes"
             ),
             Self::Text => {
                 f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")

@@ -311,9 +311,15 @@ impl Graph {
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         let symbols = self.driver().symbols();
+        let function = match symbols.cuGraphInstantiateWithFlags {
+            Some(_) => Function::cuGraphInstantiateWithFlags,
+            None => Function::cuGraphInstantiate_v2,
+        };
+        // Before the lock of what is kept, which a thread of the parent may hold for ever.
+        self.driver().check_fork(function)?;
         let kept = self.kept.all();
         for (_, event) in &kept {
-            event.check_wait(Function::cuGraphInstantiateWithFlags, &self.context)?;
+            event.check_wait(function, &self.context)?;
         }
         self.context.with_current(|| {
             let mut raw = null_mut();
@@ -321,14 +327,13 @@ impl Graph {
                 // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
                 // that it refers to; the context is current.
                 let code = unsafe { instantiate(&mut raw, self.raw, 0) };
-                Error::check(Function::cuGraphInstantiateWithFlags, code)?;
+                Error::check(function, code)?;
             } else {
-                const FUNCTION: Function = Function::cuGraphInstantiate_v2;
-                let instantiate = self.driver().require(FUNCTION, symbols.cuGraphInstantiate_v2)?;
+                let instantiate = self.driver().require(function, symbols.cuGraphInstantiate_v2)?;
                 let mut failed = null_mut();
                 // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
                 let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
-                Error::check(FUNCTION, code)?;
+                Error::check(function, code)?;
             }
             // In the closure, so that it is dropped when the caller's context cannot be restored.
             Ok(GraphExec::new(&self.context, raw, kept))

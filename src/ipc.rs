@@ -11,7 +11,7 @@ use crate::event::{BorrowedEvent, Event, EventFlags};
 use crate::sys::{CUipcEventHandle, CUresult, Function};
 
 /// The version of the wire format that this crate writes and reads.
-pub(crate) const DESCRIPTOR_VERSION: u16 = 1;
+const DESCRIPTOR_VERSION: u16 = 1;
 
 const MAGIC: [u8; 4] = *b"CUEV";
 const FLAG_BLOCKING_SYNC: u16 = 1;
@@ -151,7 +151,7 @@ impl IpcEventDescriptor {
         }
         let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
         if version != DESCRIPTOR_VERSION {
-            return Err(DescriptorError::Version { found: version }.into());
+            return Err(DescriptorError::Version { found: version, expected: DESCRIPTOR_VERSION }.into());
         }
         let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN) else {
             return Err(wrong_length.into());

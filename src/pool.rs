@@ -12,7 +12,9 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::process;
 use crate::stream::BorrowedStream;
+use crate::sys::Function;
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
 const SHELVES: usize = 16;
@@ -112,9 +114,11 @@ impl EventPool {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`], where one must be created.
+    /// Those of [`Event::new`], where one must be created; [`Error::ForkedChild`].
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
+        // A free one would be taken without a driver call, and so without this.
+        store.context.driver().check_fork(Function::cuEventCreate)?;
         match store.take(own_shelf()) {
             Some(entry) => Ok(PooledEvent::new(entry)),
             None => self.create().map(PooledEvent::new),
@@ -161,7 +165,8 @@ impl EventPool {
     pub fn available(&self) -> usize {
         let store = &self.0.0;
         let slots = store.shelves.iter().flat_map(|shelf| &shelf.0);
-        slots.filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count() + store.rest().free.len()
+        slots.filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count()
+            + store.rest().map_or(0, |rest| rest.free.len())
     }
 
     /// The context of the pool's events.
@@ -192,7 +197,7 @@ impl Store {
                 }
             }
         }
-        self.rest().free.pop()
+        self.rest()?.free.pop()
     }
 
     /// Empties the pool, and leaves `leave` in every slot.
@@ -204,7 +209,7 @@ impl Store {
                 drop(unsafe { Box::from_raw(entry) });
             }
         }
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return };
         rest.closed = !leave.is_null();
         let free = core::mem::take(&mut rest.free);
         drop(rest);
@@ -212,9 +217,13 @@ impl Store {
         drop(free);
     }
 
-    fn rest(&self) -> MutexGuard<'_, Rest> {
+    /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for ever.
+    fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
+        if process::forked() {
+            return self.rest.try_lock().ok();
+        }
         // Nothing that can panic runs under the lock.
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+        Some(self.rest.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
