@@ -56,8 +56,8 @@ pub struct Stream(BorrowedStream);
 
 /// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
 ///
-/// All methods may be called from any thread. On a real stream none needs a current context, and each is one driver
-/// call. On a default stream the context that was named is made current for the call.
+/// All methods may be called from any thread, and none needs a current context: on a default stream the context that was
+/// named is made current for the call.
 ///
 /// ```
 /// use cuda_events::{BorrowedStream, Event, EventFlags};

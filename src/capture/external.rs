@@ -23,7 +23,10 @@ pub(super) fn register(driver: Driver, id: u64, kept: &Arc<Kept>) {
 
 pub(super) fn kept(driver: Driver, id: u64) -> Option<Arc<Kept>> {
     let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures.iter().find(|known| known.0 == driver && known.1 == id).and_then(|(_, _, kept)| kept.upgrade())
+    captures
+        .iter()
+        .find(|known| known.0.is_same_library(driver) && known.1 == id)
+        .and_then(|(_, _, kept)| kept.upgrade())
 }
 
 #[allow(unsafe_code)]
