@@ -100,7 +100,8 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
 impl BorrowedStream {
     /// A future that resolves when all work that is in the stream now is done.
     ///
-    /// It records an event of its own.
+    /// It records an event of its own. That is not for a stream which captures: asking for an event of a capture is an
+    /// error, and invalidates the capture.
     ///
     /// # Errors
     ///

@@ -51,6 +51,8 @@ struct Entered {
 /// {
 ///     let _scope = StreamScope::enter(stream.clone());
 ///     assert_eq!(*current_stream(&context), **stream);
+///     // For other code that works in the current context:
+///     let _current = context.make_current()?;
 /// }
 /// assert_ne!(*current_stream(&context), **stream);
 /// # Ok::<(), cuda_events::Error>(())
