@@ -12,6 +12,19 @@ use crate::sys::{
 /// How a thread waits in [`BorrowedStream::synchronize`].
 ///
 /// A driver may give a value that has no name here; a stream whose policy was never set may have such a one.
+///
+/// ```
+/// use cuda_events::SynchronizationPolicy;
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
+/// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SynchronizationPolicy(CUsynchronizationPolicy);
 
@@ -56,6 +69,21 @@ impl fmt::Debug for SynchronizationPolicy {
 ///
 /// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different domains see each other's
 /// accesses in order only across barriers of system scope.
+///
+/// ```
+/// use cuda_events::{MemorySyncDomain, MemorySyncDomainMap};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// // A stream of communication, whose slow writes to other devices hold up nobody else's barriers.
+/// stream.set_memory_sync_domain(MemorySyncDomain::REMOTE)?;
+/// assert_eq!(stream.memory_sync_domain()?, MemorySyncDomain::REMOTE);
+/// stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomain(CUlaunchMemSyncDomain);
 
@@ -98,7 +126,8 @@ pub struct MemorySyncDomainMap {
     pub remote: u8,
 }
 
-/// Stream attributes. What is set holds for work that is put into the stream afterwards.
+/// Stream attributes. What is set holds for work that is put into the stream afterwards. Each is one driver call,
+/// `cuStreamGetAttribute` or `cuStreamSetAttribute`, where nothing else is said.
 #[allow(unsafe_code)]
 impl BorrowedStream {
     /// How [`synchronize`](Self::synchronize) waits.
@@ -118,18 +147,6 @@ impl BorrowedStream {
     /// # Errors
     ///
     /// As [`synchronization_policy`](Self::synchronization_policy).
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions, SynchronizationPolicy};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
-    /// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let mut value = EMPTY;
@@ -141,6 +158,9 @@ impl BorrowedStream {
     /// Gives the stream another [`priority`](Self::priority), within [`Context::stream_priority_range`]. CUDA 12.0.
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
+    ///
+    /// Driver calls: `cuStreamSetAttribute`, and before it `cuCtxGetStreamPriorityRange` with the stream's context
+    /// current.
     ///
     /// # Errors
     ///
@@ -212,6 +232,8 @@ impl BorrowedStream {
 
     /// Any attribute, also one that this crate does not know, as the driver has it. What the driver does not write is 0.
     ///
+    /// One driver call: `cuStreamGetAttribute`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the driver answers;
@@ -228,6 +250,8 @@ impl BorrowedStream {
     }
 
     /// Sets any attribute, also one that this crate does not know.
+    ///
+    /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
@@ -247,6 +271,8 @@ impl BorrowedStream {
     }
 
     /// Gives this stream all attributes of `source`, which must belong to the same context.
+    ///
+    /// One driver call: `cuStreamCopyAttributes`.
     ///
     /// # Errors
     ///

@@ -19,10 +19,9 @@ mod external;
 
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
 /// queries and synchronization of other streams and events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Such calls fail in all threads, and invalidate the capture, but in threads that [are exempt](ThreadCaptureMode).
-    #[default]
     Global,
     /// Such calls fail in the thread that captures.
     ThreadLocal,
@@ -40,7 +39,7 @@ impl CaptureMode {
     }
 }
 
-/// Whether a stream captures.
+/// Whether a stream captures; see [`BorrowedStream::capture_status`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureStatus {
     /// It does not: what is put into it is done.
@@ -63,6 +62,24 @@ impl CaptureStatus {
 }
 
 /// What the driver says of the capture that a stream takes part in; see [`BorrowedStream::capture_info`].
+///
+/// ```
+/// use cuda_events::{Capture, CaptureMode, CaptureStatus};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// // SAFETY: no other thread has these streams.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// other.wait_stream(&stream)?; // `other` joins the capture,
+/// assert_eq!(other.capture_info()?.id, stream.capture_info()?.id);
+/// stream.wait_stream(&other)?; // and must be joined before the end.
+/// capture.end()?;
+/// assert_eq!(stream.capture_status()?, CaptureStatus::None);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaptureInfo {
@@ -76,6 +93,29 @@ pub struct CaptureInfo {
 }
 
 /// A node that the next work in a capturing stream will depend on, and how.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Capture, CaptureMode, DependencyUpdate, Event, EventFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let event = Arc::new(Event::new(&context, EventFlags::empty())?);
+///
+/// // SAFETY: no other thread has this stream or this event.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// stream.record_external(&event)?;
+/// // SAFETY: as above.
+/// let after_the_record = unsafe { capture.dependencies(&stream) }?;
+/// assert_eq!(after_the_record.len(), 1);
+/// // What follows shall not wait for the record: it begins at the root of the graph.
+/// capture.update_dependencies(&stream, &[], DependencyUpdate::Set)?;
+/// capture.end()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureDependency {
     /// The node.
@@ -101,7 +141,7 @@ pub enum DependencyUpdate {
 
 #[allow(unsafe_code)]
 impl BorrowedStream {
-    /// Whether the stream captures. It is one driver call, which harms no capture.
+    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no capture.
     ///
     /// # Errors
     ///
@@ -211,6 +251,9 @@ pub struct Capture<'a> {
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
+    /// Driver calls: `cuStreamBeginCapture`, and one for the capture's id
+    /// ([`capture_info`](BorrowedStream::capture_info)).
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_ILLEGAL_STATE` for a stream that captures already, which goes on unharmed;
@@ -234,6 +277,32 @@ impl<'a> Capture<'a> {
     ///
     /// The graph is taken: [`end`](Self::end) gives it back. If this or the capture fails, or the capture is dropped, the
     /// graph is destroyed.
+    ///
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, and one for the capture's id.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cuda_events::{Capture, CaptureMode, Event, EventFlags, Graph};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let (before, after) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+    /// # let (before, after) = (Arc::new(before), Arc::new(after));
+    ///
+    /// let mut graph = Graph::new(&context)?;
+    /// let first = graph.add_event_record_node(&[], &before)?;
+    /// // SAFETY: no other thread has this stream or these events.
+    /// let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal) }?;
+    /// stream.record_external(&after)?;
+    /// let exec = capture.end()?.instantiate()?;
+    /// exec.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// assert!(before.elapsed_ms(&after)? >= 0.0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -291,6 +360,8 @@ impl<'a> Capture<'a> {
     }
 
     /// Ends the capture and gives the graph.
+    ///
+    /// One driver call: `cuStreamEndCapture`.
     ///
     /// # Errors
     ///
@@ -485,6 +556,8 @@ pub struct ThreadCaptureMode {
 #[allow(unsafe_code)]
 impl ThreadCaptureMode {
     /// Changes the calling thread's capture mode.
+    ///
+    /// One driver call, `cuThreadExchangeStreamCaptureMode`, and one more when the guard is dropped.
     ///
     /// # Errors
     ///

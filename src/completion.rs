@@ -3,6 +3,7 @@
 //! Host functions would be the other way to learn of a completion, and the wrong one: the driver does not run them once
 //! the context has failed, so that such a future would never resolve. Here one thread asks, and an error resolves it.
 
+use core::any::Any;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Poll, Waker};
@@ -99,7 +100,8 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
 impl BorrowedStream {
     /// A future that resolves when all work that is in the stream now is done.
     ///
-    /// It records an event of its own.
+    /// It records an event of its own. That is not for a stream which captures: asking for an event of a capture is an
+    /// error, and invalidates the capture.
     ///
     /// # Errors
     ///
@@ -119,7 +121,7 @@ impl IntoFuture for Event {
     }
 }
 
-/// `event.await`; the event goes back to its pool when it is done.
+/// `event.await`; the event goes back to its pool when it is done, and is destroyed when the answer is an error.
 impl IntoFuture for PooledEvent {
     type Output = Result<()>;
     type IntoFuture = Completion<Self>;
@@ -181,14 +183,20 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Drop for Completion<E> {
     }
 }
 
-impl<E: AsRef<BorrowedEvent>> Watch<E> {
+impl<E: AsRef<BorrowedEvent> + 'static> Watch<E> {
     /// Asks `query` whether the wait is over; an error ends it too.
     fn settle(&mut self, query: impl FnOnce(&BorrowedEvent) -> Result<bool>) -> bool {
         let Some(event) = &self.event else { return true };
         self.result = match query(event.as_ref()) {
             Ok(true) => Some(Ok(())),
             Ok(false) => None,
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                // What was asked is the event inside, so that the pooled one around it does not know.
+                if let Some(pooled) = (event as &dyn Any).downcast_ref::<PooledEvent>() {
+                    pooled.fail();
+                }
+                Some(Err(error))
+            }
         };
         self.result.is_some()
     }
@@ -201,7 +209,7 @@ trait Pending: Send + Sync {
     fn ask(&self) -> bool;
 }
 
-impl<E: AsRef<BorrowedEvent> + Send + Sync> Pending for Entry<E> {
+impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Pending for Entry<E> {
     fn driver(&self) -> Driver {
         self.driver
     }

@@ -9,7 +9,19 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid, Function};
 
 /// A GPU, by its ordinal in this process.
 ///
-/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not.
+/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. All methods may be called from any
+/// thread, and none needs a context.
+///
+/// ```
+/// use cuda_events::Device;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// for device in Device::all(driver)? {
+///     println!("{}: {}, {}, {} MiB", device.ordinal(), device.name()?, device.uuid()?, device.total_memory()? >> 20);
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Device {
     driver: Driver,
@@ -48,6 +60,8 @@ impl Device {
 
     /// How many devices this process sees.
     ///
+    /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
+    ///
     /// # Errors
     ///
     /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none); [`Error::ForkedChild`].
@@ -62,6 +76,8 @@ impl Device {
     }
 
     /// All devices that this process sees, by ordinal.
+    ///
+    /// Driver calls: those of [`count`](Self::count).
     ///
     /// # Errors
     ///
@@ -93,6 +109,8 @@ impl Device {
     }
 
     /// The marketing name, such as `NVIDIA H200`.
+    ///
+    /// One driver call: `cuDeviceGetName`.
     ///
     /// # Errors
     ///
@@ -131,6 +149,8 @@ impl Device {
 
     /// One of the driver's integer attributes.
     ///
+    /// One driver call: `cuDeviceGetAttribute`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know; [`Error::ForkedChild`].
@@ -145,6 +165,8 @@ impl Device {
     }
 
     /// The device's memory in bytes.
+    ///
+    /// One driver call: `cuDeviceTotalMem`.
     ///
     /// # Errors
     ///
@@ -176,6 +198,13 @@ impl fmt::Debug for Device {
 }
 
 /// A device's UUID. Prints as nvidia-smi does: `GPU-` and the hexadecimal groups.
+///
+/// ```
+/// use cuda_events::Uuid;
+///
+/// let uuid = Uuid::from_bytes([0x11; 16]);
+/// assert_eq!(uuid.to_string(), "GPU-11111111-1111-1111-1111-111111111111");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid([u8; 16]);
 

@@ -15,6 +15,24 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// the call that it came from ([`function`](Self::function)). A cause is looked for only after a call failed.
 ///
 /// It is at most 16 bytes.
+///
+/// ```
+/// use cuda_events::{Error, Event, EventFlags};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (start, end) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+///
+/// let error = start.elapsed_ms(&end).unwrap_err();
+/// assert!(matches!(error, Error::NotRecorded { .. }));
+/// assert_eq!(
+///     error.to_string(),
+///     "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never recorded; \
+///      record both first"
+/// );
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -320,6 +338,14 @@ impl From<DescriptorError> for Error {
 }
 
 /// Why an IPC descriptor was refused.
+///
+/// ```
+/// use cuda_events::{DescriptorError, Error, IpcEventDescriptor};
+///
+/// let mut bytes = IpcEventDescriptor::from_raw([7; 64], false).to_bytes();
+/// bytes[40] ^= 1;
+/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(Error::Descriptor(DescriptorError::Checksum)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {
@@ -336,6 +362,8 @@ pub enum DescriptorError {
     Version {
         /// The version that it states.
         found: u16,
+        /// The version that this crate reads.
+        expected: u16,
     },
     /// It is text that begins as a descriptor's does, with something among its hexadecimal digits that is none.
     Text,
@@ -364,10 +392,10 @@ impl fmt::Display for DescriptorError {
                 "these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
                  IpcEventDescriptor::from_raw",
             ),
-            Self::Version { found } => write!(
+            Self::Version { found, expected } => write!(
                 f,
-                "it is of version {found}, and this cuda-events reads version {}; use the same release in both processes",
-                crate::ipc::DESCRIPTOR_VERSION
+                "it is of version {found}, and this cuda-events reads version {expected}; use the same release in both \
+                 processes"
             ),
             Self::Text => {
                 f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")

@@ -18,6 +18,19 @@ use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 
 bitflags! {
     /// How an event is created. None by default: no timing, waiting spins, this process only; the cheapest there is.
+    ///
+    /// The numbers are this crate's own: what the driver takes has another sense of timing.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::TIMING | EventFlags::BLOCKING_SYNC)?;
+    /// assert!(event.flags().contains(EventFlags::TIMING));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// [`synchronize`](BorrowedEvent::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
@@ -72,7 +85,22 @@ pub struct Event(BorrowedEvent);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
-/// All methods may be called from any thread, and but for export none needs a current context.
+/// All methods may be called from any thread, and none needs a current context.
+///
+/// ```
+/// use cuda_events::{BorrowedEvent, Event, EventFlags};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // Stands for the event of a library that knows nothing of this crate.
+/// let theirs = Event::new(&context, EventFlags::empty())?;
+///
+/// // SAFETY: the event was created in this context and with these flags, and lives until the end of the example.
+/// let event = unsafe { BorrowedEvent::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
+/// assert!(event.query()?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct BorrowedEvent {
     raw: CUevent,
     driver: Driver,
@@ -127,6 +155,8 @@ impl Event {
     }
 
     /// Destroys the event and says what the driver answered. A pending event completes in peace.
+    ///
+    /// One driver call: `cuEventDestroy`.
     ///
     /// # Errors
     ///
@@ -244,6 +274,8 @@ impl BorrowedEvent {
     ///
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
+    /// One driver call: `cuEventQuery`.
+    ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_CAPTURED_EVENT` for an event
@@ -264,6 +296,8 @@ impl BorrowedEvent {
 
     /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
     /// created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
+    ///
+    /// One driver call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -341,6 +375,8 @@ impl BorrowedEvent {
 
     /// The time from this event's record to `end`'s. The resolution is about half a microsecond. It does not wait.
     ///
+    /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
+    ///
     /// # Errors
     ///
     /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can say and a `Duration`
@@ -387,6 +423,23 @@ impl BorrowedEvent {
     /// context. It does not wait. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// One driver call: `cuCtxRecordEvent`.
+    ///
+    /// ```
+    /// use cuda_events::{Event, EventFlags};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    ///
+    /// // Whatever is in any stream now comes before whatever is put into any stream from now on.
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// event.record_context(&context)?;
+    /// context.wait_event(&event)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -482,6 +535,8 @@ impl Context {
     /// 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
+    ///
+    /// One driver call: `cuCtxWaitEvent`.
     ///
     /// # Errors
     ///

@@ -21,6 +21,24 @@ pub use exec::GraphExec;
 pub(crate) use kept::Kept;
 
 /// A node of a [`Graph`]: a name, which is valid as long as the graph is, and refused by any other.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags, Graph};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (event, other) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let (event, other) = (Arc::new(event), Arc::new(other));
+///
+/// let mut graph = Graph::new(&context)?;
+/// let node = graph.add_event_record_node(&[], &event)?;
+/// assert!(graph.record_node_event(node)?.is_some_and(|recorded| Arc::ptr_eq(&recorded, &event)));
+/// graph.set_record_node_event(node, &other)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GraphNode {
     raw: CUgraphNode,
@@ -100,6 +118,8 @@ unsafe impl Send for Graph {}
 impl Graph {
     /// An empty graph, whose executable graphs will be made in the context.
     ///
+    /// One driver call: `cuGraphCreate`. No context need be current.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -131,6 +151,8 @@ impl Graph {
 
     /// Destroys the graph and says what the driver answered. Its executable graphs live on.
     ///
+    /// One driver call: `cuGraphDestroy`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -150,6 +172,8 @@ impl Graph {
 
     /// Adds a node that records the event at each launch, once the work of the nodes in `after` is done. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphAddEventRecordNode`.
+    ///
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
@@ -161,6 +185,8 @@ impl Graph {
 
     /// Adds a node that at each launch waits for what the event stands for then, once the work of the nodes in `after` is
     /// done. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
     ///
@@ -192,6 +218,8 @@ impl Graph {
 
     /// The event that a record node records, if it was given to this graph as an `Arc`. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphEventRecordNodeGetEvent`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind; else as
@@ -203,6 +231,8 @@ impl Graph {
     }
 
     /// The event that a wait node waits for, if it was given to this graph as an `Arc`. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphEventWaitNodeGetEvent`.
     ///
     /// # Errors
     ///
@@ -227,6 +257,8 @@ impl Graph {
 
     /// Lets a record node record another event. Executable graphs that were made before are not changed. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphEventRecordNodeSetEvent`.
+    ///
     /// # Errors
     ///
     /// As [`record_node_event`](Self::record_node_event).
@@ -238,6 +270,8 @@ impl Graph {
     }
 
     /// Lets a wait node wait for another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphEventWaitNodeSetEvent`.
     ///
     /// # Errors
     ///
@@ -277,9 +311,15 @@ impl Graph {
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         let symbols = self.driver().symbols();
+        let function = match symbols.cuGraphInstantiateWithFlags {
+            Some(_) => Function::cuGraphInstantiateWithFlags,
+            None => Function::cuGraphInstantiate_v2,
+        };
+        // Before the lock of what is kept, which a thread of the parent may hold for ever.
+        self.driver().check_fork(function)?;
         let kept = self.kept.all();
         for (_, event) in &kept {
-            event.check_wait(Function::cuGraphInstantiateWithFlags, &self.context)?;
+            event.check_wait(function, &self.context)?;
         }
         self.context.with_current(|| {
             let mut raw = null_mut();
@@ -287,14 +327,13 @@ impl Graph {
                 // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
                 // that it refers to; the context is current.
                 let code = unsafe { instantiate(&mut raw, self.raw, 0) };
-                Error::check(Function::cuGraphInstantiateWithFlags, code)?;
+                Error::check(function, code)?;
             } else {
-                const FUNCTION: Function = Function::cuGraphInstantiate_v2;
-                let instantiate = self.driver().require(FUNCTION, symbols.cuGraphInstantiate_v2)?;
+                let instantiate = self.driver().require(function, symbols.cuGraphInstantiate_v2)?;
                 let mut failed = null_mut();
                 // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
                 let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
-                Error::check(FUNCTION, code)?;
+                Error::check(function, code)?;
             }
             // In the closure, so that it is dropped when the caller's context cannot be restored.
             Ok(GraphExec::new(&self.context, raw, kept))

@@ -61,6 +61,20 @@ fn run(number: usize, status: CUresult) {
 ///
 /// The driver skips the host functions of a context that has failed. Their closures, and what they hold, are kept for
 /// good, since nothing tells that the driver will not call them yet; here they are counted.
+///
+/// ```
+/// use cuda_events::pending_host_functions;
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// stream.launch_host_function(|| println!("done"))?;
+/// stream.synchronize()?;
+/// assert_eq!(pending_host_functions(), 0);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub fn pending_host_functions() -> usize {
     // In a forked child another thread of the parent may seem to hold the lock for ever.
     if process::forked() { 0 } else { waiting().closures.len() }
@@ -119,6 +133,20 @@ impl BorrowedStream {
     /// # Errors
     ///
     /// As [`launch_host_function`](Self::launch_host_function).
+    ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// stream.add_callback(|result| match result {
+    ///     Ok(()) => println!("the work before is done"),
+    ///     Err(error) => eprintln!("the work before has failed: {error}"),
+    /// })?;
+    /// # stream.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamAddCallback;
@@ -132,7 +160,7 @@ impl BorrowedStream {
     /// Calls `function` with `data` on a thread of the driver's, after all work that is in the stream now and before all
     /// that comes later. A capturing stream captures it: then it is called at every launch of the graph.
     ///
-    /// It is one driver call.
+    /// It is one driver call, `cuLaunchHostFunc`.
     ///
     /// # Errors
     ///

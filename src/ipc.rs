@@ -11,7 +11,7 @@ use crate::event::{BorrowedEvent, Event, EventFlags};
 use crate::sys::{CUipcEventHandle, CUresult, Function};
 
 /// The version of the wire format that this crate writes and reads.
-pub(crate) const DESCRIPTOR_VERSION: u16 = 1;
+const DESCRIPTOR_VERSION: u16 = 1;
 
 const MAGIC: [u8; 4] = *b"CUEV";
 const FLAG_BLOCKING_SYNC: u16 = 1;
@@ -26,6 +26,28 @@ const FLAG_ORIGIN: u16 = 2;
 /// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can name any
 /// interprocess event of the same user. Take descriptors only from processes that you trust, over a channel that only
 /// they can write to.
+///
+/// It is sent as bytes, as [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
+///
+/// ```
+/// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // In the exporter:
+/// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// let line = event.ipc_descriptor()?.to_string();
+///
+/// // In the importer, which got the line as an argument, say:
+/// let descriptor: IpcEventDescriptor = line.parse()?;
+/// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+/// // SAFETY: the line came from a process of ours, which keeps the event until it is told that this one is done.
+/// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
+/// // Here the two are one process, in which it cannot be opened.
+/// println!("{}", opened.unwrap_err());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IpcEventDescriptor {
     handle: [u8; 64],
@@ -123,7 +145,7 @@ impl IpcEventDescriptor {
         }
         let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
         if version != DESCRIPTOR_VERSION {
-            return Err(DescriptorError::Version { found: version }.into());
+            return Err(DescriptorError::Version { found: version, expected: DESCRIPTOR_VERSION }.into());
         }
         let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN) else {
             return Err(wrong_length.into());
@@ -250,6 +272,9 @@ impl BorrowedEvent {
     /// It does not keep the event alive. Keep it until every importer has opened it and is done with it: what an importer
     /// does with an event that was destroyed is undefined, and its place goes to the next one that is created.
     ///
+    /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each context one for the
+    /// device's UUID.
+    ///
     /// # Errors
     ///
     /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver answers, such as
@@ -288,6 +313,9 @@ impl Event {
     ///
     /// A record of a process that was killed before it completed stays pending for ever: wait with
     /// [`synchronize_timeout`](BorrowedEvent::synchronize_timeout).
+    ///
+    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one for the device's
+    /// UUID.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ pub struct LazyEvent {
     recorded: AtomicBool,
 }
 
-/// What there is of a [`LazyEvent`].
+/// What there is of a [`LazyEvent`]; see [`LazyEvent::state`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LazyState {
     /// No driver object: it has no context and no device.

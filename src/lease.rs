@@ -81,20 +81,29 @@ impl Deref for IpcLease {
 /// A record of a process that ended before it completed stays pending for ever. Whoever waits for an imported event can
 /// look now and then:
 ///
-/// ```no_run
+/// ```
 /// # use std::time::Duration;
-/// # use cuda_events::{Context, Event, ExporterProcess, IpcEventDescriptor};
-/// # fn wait(context: &Context, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
-/// let exporter = ExporterProcess::of(descriptor);
-/// // SAFETY: the exporter keeps the event until this process says that it is done.
-/// let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
-/// while !event.synchronize_timeout(Duration::from_millis(100))? {
-///     if exporter.as_ref().is_some_and(|exporter| !exporter.is_alive()) {
-///         return Ok(false);
+/// use cuda_events::{BorrowedEvent, ExporterProcess, IpcEventDescriptor};
+///
+/// /// Whether the work is done; it never will be if the exporter has died.
+/// fn wait(event: &BorrowedEvent, exporter: Option<&ExporterProcess>) -> cuda_events::Result<bool> {
+///     while !event.synchronize_timeout(Duration::from_millis(100))? {
+///         if exporter.is_some_and(|exporter| !exporter.is_alive()) {
+///             return Ok(false);
+///         }
 ///     }
+///     Ok(true)
 /// }
-/// # Ok(true)
-/// # }
+/// # use cuda_events::{Context, Device, Event, EventFlags};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// # let descriptor = event.ipc_descriptor()?;
+///
+/// // Before the descriptor is opened:
+/// let exporter = ExporterProcess::of(&descriptor);
+/// assert!(wait(&event, exporter.as_ref())?);
+/// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExporterProcess {

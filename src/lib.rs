@@ -19,6 +19,40 @@
 //!   stream. ([`StreamScope`] lets programs have a current stream of their own.)
 //! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
 //!
+//! # Where to look
+//!
+//! In all examples `driver` is what [`Driver::load`] gives.
+//!
+//! ```
+//! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let (producer, consumer) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+//! let done = Event::new(&context, EventFlags::empty())?;
+//! // ... work is put into `producer` ...
+//! done.record(&producer)?;
+//! consumer.wait_event(&done)?;
+//! // What is put into `consumer` from here on comes after that work.
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
+//!
+//! | for | there is |
+//! | --- | --- |
+//! | events and streams of one's own | [`Event`], [`Stream`]: their methods are those of [`BorrowedEvent`] and [`BorrowedStream`] |
+//! | another library's | [`BorrowedEvent::from_raw`], [`BorrowedStream::from_foreign`], [`ForeignStream`] |
+//! | order between streams | [`record`](BorrowedEvent::record), [`wait_event`](BorrowedStream::wait_event), [`wait_stream`](BorrowedStream::wait_stream) |
+//! | times | [`EventFlags::TIMING`], [`elapsed_ms`](BorrowedEvent::elapsed_ms), [`Timer`] |
+//! | waiting on the host | [`synchronize`](BorrowedEvent::synchronize), [`synchronize_timeout`](BorrowedEvent::synchronize_timeout), [`query`](BorrowedEvent::query) |
+//! | awaiting | `event.await`, [`completion`](BorrowedStream::completion), [`Completion`] |
+//! | other processes | [`IpcEventDescriptor`], [`IpcLease`], [`ExporterProcess`] |
+//! | captures and graphs | [`Capture`], [`Graph`], [`record_external`](BorrowedStream::record_external) |
+//! | host functions, values in memory | [`launch_host_function`](BorrowedStream::launch_host_function), [`wait_value32`](BorrowedStream::wait_value32) |
+//! | many short-lived events | [`EventPool`] |
+//! | habits of PyTorch | [`LazyEvent`], [`StreamScope`], [`current_stream`] |
+//! | seeing every driver call | [`Driver::observe`] |
+//!
 //! # Two layers
 //!
 //! The modules above [`sys`] are safe wrappers. [`sys`] is the raw layer: declarations, and the table of function
@@ -31,6 +65,10 @@
 //! may use at a time. Only creation, interprocess export and import, and default streams
 //! depend on the current context; those calls make theirs current and restore what was before.
 //!
+//! Each method names the driver calls that it makes. "With the context current" means one more, `cuCtxGetCurrent`, where the
+//! context is current already, and three more where it is not. What is one call on a stream of one's own is one with the
+//! context current on a default stream.
+//!
 //! # Forking
 //!
 //! CUDA does not survive a fork once it is initialised. In such a child every call is [`Error::ForkedChild`], and
@@ -41,30 +79,38 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-pub mod sys;
+// A ladder: a module uses those of its own group and of the groups above it.
 
-mod attributes;
-mod capture;
-mod completion;
-mod context;
-mod device;
+// The driver: its declarations and its table, where it is found, what can go wrong.
 mod driver;
 mod error;
+mod loader;
+mod observer;
+mod process;
+pub mod sys;
+mod version;
+
+// CUDA's objects.
+mod context;
+mod device;
 mod event;
+mod stream;
+
+// What CUDA does with streams and events.
+mod attributes;
+mod capture;
 mod graph;
 mod host;
 mod ipc;
+mod values;
+
+// What CUDA does not have, made of the above.
+mod completion;
 mod lazy;
 mod lease;
-mod loader;
-mod observer;
 mod pool;
-mod process;
 mod scope;
-mod stream;
 mod timer;
-mod values;
-mod version;
 
 pub use attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
 pub use capture::{

@@ -143,6 +143,16 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
 }
 
 /// Why no driver could be loaded: every library that was tried, each with its own reason.
+///
+/// ```
+/// use cuda_events::{Driver, Error, LoadFailure};
+///
+/// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else { panic!("there is none") };
+/// for attempt in error.attempts() {
+///     assert!(matches!(attempt.failure(), LoadFailure::Open(_)));
+///     println!("{:?}: {}", attempt.candidate(), attempt.failure());
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     // One pointer, as every result of this crate has room for an error, and one whose destructor is a call, as wherever
@@ -161,7 +171,7 @@ impl LoadError {
     }
 }
 
-/// One library that was tried.
+/// One library that was tried, in a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadAttempt {
     candidate: Option<PathBuf>,

@@ -9,7 +9,22 @@ use crate::process;
 use crate::sys::trampolines::{TARGETS, Target};
 use crate::sys::{CUresult, Function};
 
-/// One driver call, as an observer sees it after it returned.
+/// One driver call, as an observer sees it after it returned; see [`Driver::observe`].
+///
+/// ```
+/// use cuda_events::sys::CUresult;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// // The slow and the failed ones only.
+/// let observed = driver.observe(|call| {
+///     if call.result != CUresult::CUDA_SUCCESS || call.elapsed.as_millis() > 10 {
+///         eprintln!("{call}");
+///     }
+/// })?;
+/// # let _ = observed;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Call<'a> {

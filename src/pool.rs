@@ -12,7 +12,9 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::process;
 use crate::stream::BorrowedStream;
+use crate::sys::Function;
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
 const SHELVES: usize = 16;
@@ -24,8 +26,8 @@ const SLOTS: usize = 8;
 /// Taking an event from it and giving it back makes no driver call, where creating and destroying one makes two or more,
 /// under the context's lock. Dropping a [`PooledEvent`] gives it back; it may outlive the pool, and is destroyed then.
 ///
-/// A taken event may still carry the record of whoever had it before: record it before anything else. An event that
-/// answered an error is not given back but destroyed.
+/// [`record_event`](Self::record_event) gives an event that is recorded. One from [`take`](Self::take) still carries the
+/// record of whoever had it before. An event that answered an error is not given back but destroyed.
 ///
 /// All clones are one pool. It may be used from many threads.
 ///
@@ -38,11 +40,10 @@ const SLOTS: usize = 8;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
-/// let event = pool.take()?;
-/// event.record(&stream)?;
+/// let event = pool.record_event(&stream)?;
 /// event.synchronize()?;
 /// drop(event);
-/// assert_eq!(pool.free(), 1);
+/// assert_eq!(pool.available(), 1);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -106,15 +107,35 @@ impl EventPool {
 
     /// An event from the pool, or a new one if none is free.
     ///
+    /// It still carries the record of whoever had it before, to which [`query`](PooledEvent::query) and waits refer until
+    /// it is recorded: forgetting that would cost a driver call. [`record_event`](Self::record_event) does both in one.
+    ///
+    /// No driver call; where an event must be created, those of [`Event::new`].
+    ///
     /// # Errors
     ///
-    /// Those of [`Event::new`], where one must be created.
+    /// Those of [`Event::new`], where one must be created; [`Error::ForkedChild`].
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
+        // A free one would be taken without a driver call, and so without this.
+        store.context.driver().check_fork(Function::cuEventCreate)?;
         match store.take(own_shelf()) {
             Some(entry) => Ok(PooledEvent::new(entry)),
             None => self.create().map(PooledEvent::new),
         }
+    }
+
+    /// Takes an event and records it in the stream, which must be of the pool's context.
+    ///
+    /// It is [`BorrowedStream::record_event`] with an event that is there already: one driver call, `cuEventRecord`.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take) and [`BorrowedEvent::record`]. The event is destroyed then.
+    pub fn record_event(&self, stream: &BorrowedStream) -> Result<PooledEvent> {
+        let event = self.take()?;
+        event.record(stream)?;
+        Ok(event)
     }
 
     /// Creates `count` more events, so that the next ones taken cost no driver call.
@@ -140,11 +161,12 @@ impl EventPool {
         self.0.0.empty(null_mut());
     }
 
-    /// How many events are free.
-    pub fn free(&self) -> usize {
+    /// How many events are free, to be taken without a driver call.
+    pub fn available(&self) -> usize {
         let store = &self.0.0;
         let slots = store.shelves.iter().flat_map(|shelf| &shelf.0);
-        slots.filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count() + store.rest().free.len()
+        slots.filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count()
+            + store.rest().map_or(0, |rest| rest.free.len())
     }
 
     /// The context of the pool's events.
@@ -175,7 +197,7 @@ impl Store {
                 }
             }
         }
-        self.rest().free.pop()
+        self.rest()?.free.pop()
     }
 
     /// Empties the pool, and leaves `leave` in every slot.
@@ -187,7 +209,7 @@ impl Store {
                 drop(unsafe { Box::from_raw(entry) });
             }
         }
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return };
         rest.closed = !leave.is_null();
         let free = core::mem::take(&mut rest.free);
         drop(rest);
@@ -195,9 +217,13 @@ impl Store {
         drop(free);
     }
 
-    fn rest(&self) -> MutexGuard<'_, Rest> {
+    /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for ever.
+    fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
+        if process::forked() {
+            return self.rest.try_lock().ok();
+        }
         // Nothing that can panic runs under the lock.
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+        Some(self.rest.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -254,7 +280,21 @@ fn own_shelf() -> usize {
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
 /// It is used like any event. The methods that it has of its own do what those of [`BorrowedEvent`] do, and remember an
-/// error, after which the event is destroyed and not given back.
+/// error, after which the event is destroyed and not given back. So does awaiting it.
+///
+/// ```
+/// use cuda_events::{EventFlags, EventPool};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// let pool = EventPool::new(&context, EventFlags::empty())?;
+/// // Given back at the end of the statement: the wait keeps the record that it saw.
+/// two.wait_event(&*pool.record_event(&one)?)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct PooledEvent {
     /// Taken once, by the destructor.
     entry: ManuallyDrop<Box<Entry>>,
@@ -306,13 +346,18 @@ impl PooledEvent {
 
     /// Destroys the event instead of giving it back.
     pub fn discard(self) {
+        self.fail();
+    }
+
+    /// From now on the event is one that answered an error.
+    pub(crate) fn fail(&self) {
         self.entry.failed.store(true, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn watch<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
-            self.entry.failed.store(true, Ordering::Relaxed);
+            self.fail();
         }
         result
     }

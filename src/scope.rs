@@ -34,8 +34,11 @@ struct Entered {
 /// a device. Scopes nest, also of one stream in itself; each takes back what it did and nothing else, in whatever order
 /// they are dropped, and when a panic unwinds. A scope keeps its stream alive, and stays on its thread.
 ///
-/// It says only what [`current_stream`] answers. It does not make the stream's context current; for that there is
-/// [`Context::make_current`].
+/// It says only what [`current_stream`] answers, and makes no driver call. Other code that is called within the scope and
+/// works in the current context wants [`Context::make_current`] too.
+///
+/// A stream that shall be current for longer than a block is a scope in a variable: assigning another scope to it
+/// exchanges the streams.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions, StreamScope, current_stream};
@@ -48,6 +51,8 @@ struct Entered {
 /// {
 ///     let _scope = StreamScope::enter(stream.clone());
 ///     assert_eq!(*current_stream(&context), **stream);
+///     // For other code that works in the current context:
+///     let _current = context.make_current()?;
 /// }
 /// assert_ne!(*current_stream(&context), **stream);
 /// # Ok::<(), cuda_events::Error>(())
@@ -98,6 +103,22 @@ impl fmt::Debug for StreamScope {
 /// a stream of this context and has not left, else the context's [default stream](BorrowedStream::default_stream).
 ///
 /// It makes no driver call.
+///
+/// ```
+/// use cuda_events::{Context, EventFlags, current_stream};
+/// # use cuda_events::Device;
+///
+/// /// Does its work where the caller wants it, without being told at each call.
+/// fn library_function(context: &Context) -> cuda_events::Result<()> {
+///     let stream = current_stream(context);
+///     // ... work ...
+///     stream.record_event(EventFlags::empty())?.synchronize()
+/// }
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # library_function(&context)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub fn current_stream(context: &Context) -> CurrentStream {
     let entered = ENTERED.with_borrow(|entered| {
         entered.iter().rev().find(|entered| entered.context == *context).map(|entered| entered.stream.clone())

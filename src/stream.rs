@@ -56,8 +56,25 @@ pub struct Stream(BorrowedStream);
 
 /// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
 ///
-/// All methods may be called from any thread. On a real stream none needs a current context, and each is one driver
-/// call. On a default stream the context that was named is made current for the call.
+/// All methods may be called from any thread, and none needs a current context: on a default stream the context that was
+/// named is made current for the call.
+///
+/// ```
+/// use cuda_events::{BorrowedStream, Event, EventFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// // The default stream, which needs no creating, and the stream of a library that knows nothing of this crate.
+/// let default = BorrowedStream::default_stream(&context);
+/// # let owned = Stream::new(&context, StreamOptions::new())?;
+/// # let raw = owned.as_raw();
+/// // SAFETY: the stream was created in this context, and lives until the end of the example.
+/// let theirs = unsafe { BorrowedStream::from_raw(&context, raw) };
+/// theirs.wait_stream(&default)?;
+/// theirs.synchronize()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct BorrowedStream {
     raw: CUstream,
     driver: Driver,
@@ -77,6 +94,9 @@ unsafe impl Sync for BorrowedStream {}
 #[allow(unsafe_code)]
 impl Stream {
     /// Creates a stream in the context, which need not be current.
+    ///
+    /// One driver call with the context current: `cuStreamCreate`, or with a priority `cuStreamCreateWithPriority`; one
+    /// that is not clamped is compared with the range first, which is another.
     ///
     /// # Errors
     ///
@@ -135,6 +155,8 @@ impl Stream {
     }
 
     /// Destroys the stream and says what the driver answered. It does not wait: work in the stream runs to its end.
+    ///
+    /// One driver call: `cuStreamDestroy`.
     ///
     /// # Errors
     ///
@@ -276,6 +298,8 @@ impl BorrowedStream {
 
     /// Whether all work in the stream is done. It does not wait.
     ///
+    /// One driver call: `cuStreamQuery`.
+    ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
@@ -293,6 +317,8 @@ impl BorrowedStream {
     }
 
     /// Blocks the calling thread until all work in the stream is done.
+    ///
+    /// One driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
@@ -326,6 +352,8 @@ impl BorrowedStream {
 
     /// The stream's priority, as the driver has it: it says 0 for a default stream.
     ///
+    /// One driver call: `cuStreamGetPriority`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -343,6 +371,8 @@ impl BorrowedStream {
     /// Whether the stream synchronizes with the legacy default stream, as the driver has it; see
     /// [`StreamOptions::blocking`].
     ///
+    /// One driver call: `cuStreamGetFlags`.
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -358,6 +388,8 @@ impl BorrowedStream {
     }
 
     /// The stream's id, which no other stream of the process ever has: unlike a handle it is not used again. CUDA 12.0.
+    ///
+    /// One driver call: `cuStreamGetId`. Nothing older tells it.
     ///
     /// # Errors
     ///

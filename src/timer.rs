@@ -41,6 +41,8 @@ pub struct Timer<'a> {
 impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
+    /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of a record.
+    ///
     /// # Errors
     ///
     /// As [`Event::new`] and [`BorrowedStream::record_external`].
@@ -70,6 +72,24 @@ impl fmt::Debug for Timer<'_> {
 }
 
 /// A time that the driver has taken or will take; see [`Timer`].
+///
+/// ```
+/// use cuda_events::{Error, Timer};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// let timing = Timer::start(&stream)?.stop()?;
+/// other.wait_event(timing.end())?;
+/// match timing.elapsed_ms() {
+///     Ok(milliseconds) => println!("{milliseconds} ms"),
+///     Err(Error::NotReady { .. }) => println!("not done"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Timing {
     start: Arc<Event>,

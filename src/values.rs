@@ -68,6 +68,32 @@ pub enum BarrierScope {
 }
 
 /// One operation of [`BorrowedStream::batch_mem_op`]. Making one does nothing.
+///
+/// ```
+/// use cuda_events::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let symbols = driver.symbols();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let _current = context.make_current()?;
+/// # let mut counter = 0;
+/// # // SAFETY: a place for the address.
+/// # unsafe { (symbols.cuMemAlloc_v2)(&mut counter, 8) };
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// let mut operations = [
+///     MemOp::write_value32(counter, 3, WriteValueFlags::empty()),
+///     MemOp::barrier(BarrierScope::System),
+///     MemOp::wait_value32(counter, 2, WaitCondition::GreaterOrEqual, WaitValueFlags::empty()),
+/// ];
+/// // SAFETY: `counter` is the address of device memory, which is freed when the stream is done.
+/// unsafe { stream.batch_mem_op(&mut operations) }?;
+/// stream.synchronize()?;
+/// # // SAFETY: nobody uses it any more.
+/// # unsafe { (symbols.cuMemFree_v2)(counter) };
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct MemOp(CUstreamBatchMemOpParams);
@@ -176,6 +202,8 @@ impl fmt::Debug for MemOp {
 impl BorrowedStream {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address` fulfil the condition.
     ///
+    /// One driver call: `cuStreamWaitValue32`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and [`WaitValueFlags::FLUSH`]);
@@ -233,6 +261,8 @@ impl BorrowedStream {
     /// As [`wait_value32`](Self::wait_value32) for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
+    /// One driver call: `cuStreamWaitValue64`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -261,6 +291,8 @@ impl BorrowedStream {
 
     /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all writes of that work.
     ///
+    /// One driver call: `cuStreamWriteValue32`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -285,6 +317,8 @@ impl BorrowedStream {
     /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
+    /// One driver call: `cuStreamWriteValue64`.
+    ///
     /// # Errors
     ///
     /// As [`wait_value32`](Self::wait_value32).
@@ -304,7 +338,8 @@ impl BorrowedStream {
         Error::check(function, code)
     }
 
-    /// Does up to 255 operations in their order, with one driver call. The driver may write into them.
+    /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The driver may write into
+    /// them.
     ///
     /// # Errors
     ///

@@ -171,9 +171,9 @@ fn other_bytes_are_told_from_damaged_ones() {
 fn another_version_is_named() {
     for version in [0, 2, 3, 256, u16::MAX] {
         let bytes = envelope(version, 3, PID, uuid(), handle());
-        assert_eq!(refusal(&bytes), DescriptorError::Version { found: version });
+        assert_eq!(refusal(&bytes), DescriptorError::Version { found: version, expected: 1 });
         // Another version may have another length, which says nothing to this reader.
-        assert_eq!(refusal(&[bytes, vec![0; 32]].concat()), DescriptorError::Version { found: version });
+        assert_eq!(refusal(&[bytes, vec![0; 32]].concat()), DescriptorError::Version { found: version, expected: 1 });
     }
 }
 
@@ -184,7 +184,7 @@ fn every_single_flipped_bit_is_refused() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
             0..4 => DescriptorError::Magic,
-            4..6 => DescriptorError::Version { found: 1 ^ 1 << (bit - 32) },
+            4..6 => DescriptorError::Version { found: 1 ^ 1 << (bit - 32), expected: 1 },
             _ => DescriptorError::Checksum,
         };
         assert_eq!(refusal(&bytes), expected, "bit {bit}");

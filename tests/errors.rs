@@ -158,7 +158,7 @@ fn texts() -> Vec<(Error, &'static str)> {
              bytes are read by IpcEventDescriptor::from_raw",
         ),
         (
-            DescriptorError::Version { found: 2 }.into(),
+            DescriptorError::Version { found: 2, expected: 1 }.into(),
             "IPC event descriptor refused: it is of version 2, and this cuda-events reads version 1; use the same \
              release in both processes",
         ),

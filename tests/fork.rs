@@ -13,8 +13,8 @@ use std::os::fd::FromRawFd;
 use common::{Gpu, load};
 use cuda_events::sys::Function;
 use cuda_events::{
-    BorrowedEvent, BorrowedStream, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LoadOptions, Stream,
-    StreamOptions,
+    BorrowedEvent, BorrowedStream, Context, Device, Error, Event, EventFlags, EventPool, IpcEventDescriptor,
+    LoadOptions, Stream, StreamOptions,
 };
 
 unsafe extern "C" {
@@ -73,6 +73,8 @@ fn a_forked_child() {
     let shared = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
     timed.record(&stream).expect("a record");
     stream.synchronize().expect("no work");
+    let mut pool = Some(EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool"));
+    pool.iter().for_each(|pool| pool.reserve(1).expect("an event"));
 
     let refused = |result: Result<(), Error>, function: Function| -> String {
         let expected = Error::ForkedChild { function };
@@ -110,6 +112,9 @@ fn a_forked_child() {
         wrong += &refused(Device::count(gpu.driver).map(drop), Function::cuInit);
         wrong += &refused(Context::primary(gpu.device).map(drop), Function::cuInit);
         wrong += &refused(gpu.device.name().map(drop), Function::cuDeviceGetName);
+        let pool = pool.take().expect("the child has its copy");
+        wrong += &refused(pool.take().map(drop), Function::cuEventCreate);
+        drop(pool);
         wrong
     });
     assert_eq!(wrong, "");
@@ -132,6 +137,7 @@ fn a_forked_child() {
 
     timed.record(&stream).expect("the parent is unharmed");
     timed.synchronize().expect("the parent is unharmed");
+    pool.take().and_then(|pool| pool.record_event(&stream).ok()).expect("the parent is unharmed");
     assert_eq!(stream.close(), Ok(()));
     assert_eq!(timed.close(), Ok(()));
 }

@@ -642,6 +642,7 @@ fn a_forked_child_can_drop_all_that_there_is() {
             refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
             refused(Function::cuStreamBeginCapture_v2, common::begin_capture(&stream, CaptureMode::Global).map(drop));
             refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
+            refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
             refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
             refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
             drop((relaxed, exec, graph, event));

@@ -1,4 +1,5 @@
-//! `vendor-docs/parity.md` names only items and tests that are there, and a row without either says why.
+//! `vendor-docs/parity.md` names only items and tests that are there, a row without either says why, and whatever is public
+//! has a row.
 
 use std::collections::HashSet;
 
@@ -21,7 +22,7 @@ const TESTS: &[(&str, &str)] = texts!("tests":
     "attributes" "capture" "completions" "context_events" "contexts" "current_stream" "descriptor" "descriptor_text"
     "errors" "events" "foreign_streams" "fork" "graphs" "guards" "host_functions" "hot_path" "interprocess" "lazy_events"
     "lease" "loading" "observer" "parity_behaviour" "pool" "raw_table" "shutdown" "stream_flags" "stream_values" "streams"
-    "timers"
+    "timers" "two_drivers"
 );
 
 const PAGE: &str = include_str!("../vendor-docs/parity.md");
@@ -31,6 +32,8 @@ const PAGE: &str = include_str!("../vendor-docs/parity.md");
 struct Items {
     /// `Type`, `function`, `Type::method`, `Type::CONSTANT`, `Enum::Variant`, `Struct::field`, `Type: Trait`.
     names: HashSet<String>,
+    /// Those of them that are not a trait or a trait's method.
+    own: HashSet<String>,
 }
 
 impl Items {
@@ -56,7 +59,11 @@ impl Items {
                 } else if indent == *outer + 4
                     && let Some(member) = kind.member(&code)
                 {
-                    self.names.insert(format!("{owner}::{member}"));
+                    let member = format!("{owner}::{member}");
+                    if !matches!(kind, Kind::Trait) {
+                        self.own.insert(member.clone());
+                    }
+                    self.names.insert(member);
                 }
                 continue;
             }
@@ -91,6 +98,7 @@ impl Items {
                 if matches!(what, "fn" | "const" | "struct" | "enum") && public.contains(&owner) {
                     self.names.extend(derives.iter().map(|derived| format!("{owner}: {derived}")));
                     self.names.insert(owner.clone());
+                    self.own.insert(owner.clone());
                     let kind = if what == "enum" { Kind::Variants } else { Kind::Fields };
                     if matches!(what, "struct" | "enum") && code.ends_with('{') {
                         block = Some((owner, indent, kind));
@@ -250,6 +258,24 @@ fn each_row_names_what_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Of what is public, that which no row names. A type is named by its members too.
+fn without_a_row(page: &str) -> Vec<String> {
+    let rows = rows(page);
+    let mut named: HashSet<&str> =
+        rows.iter().filter_map(|(_, cells)| cells.get(1)).flat_map(|ours| quoted(ours)).collect();
+    let owners: Vec<_> = named.iter().filter_map(|item| item.split_once(':')).map(|(owner, _)| owner).collect();
+    named.extend(owners);
+    let items = Items::of_the_crate().own;
+    let mut without: Vec<_> = items.into_iter().filter(|item| !named.contains(item.as_str())).collect();
+    without.sort();
+    without
+}
+
+#[test]
+fn each_item_has_a_row() {
+    assert_eq!(without_a_row(PAGE), Vec::<String>::new());
+}
+
 #[test]
 fn each_model_has_its_table() {
     let tables: Vec<&str> = PAGE.split("\n## ").skip(1).collect();
@@ -321,4 +347,14 @@ fn what_is_wrong_is_found() {
         let wrong = wrong(&page(&row));
         assert!(wrong.len() == 1 && wrong[0].starts_with(what), "{wrong:?} for {row}");
     }
+}
+
+#[test]
+fn what_has_no_row_is_found() {
+    let all = without_a_row("");
+    for item in ["Event", "Event::new", "Error::NotReady", "EventFlags::TIMING", "Call::result", "current_stream"] {
+        assert!(all.iter().any(|without| without == item), "{item}");
+    }
+    let row = "| theirs | ours | tests | why |\n| --- | --- | --- | --- |\n| x | `Event::new`, `Event: Drop` | | |\n";
+    assert_eq!(without_a_row(row).len(), all.len() - 2, "the method and its type have one");
 }

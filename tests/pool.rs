@@ -3,6 +3,9 @@
 mod common;
 
 use std::collections::HashSet;
+use std::future::IntoFuture;
+use std::pin::pin;
+use std::task::{Context as TaskContext, Poll, Waker};
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch};
@@ -30,7 +33,7 @@ fn what_is_given_back_is_taken_again_without_a_driver_call() {
         }
     });
     assert_eq!(made, []);
-    assert_eq!(pool.free(), 1);
+    assert_eq!(pool.available(), 1);
     assert_eq!(calls(|| drop(pool)).1.first(), Some(&Function::cuEventDestroy_v2));
 }
 
@@ -43,14 +46,14 @@ fn events_that_are_out_at_one_time_are_different_ones() {
         let events: Vec<_> = (0..500).map(|_| pool.take().expect("an event")).collect();
         let handles: HashSet<_> = events.iter().map(|event| event.as_raw()).collect();
         assert_eq!(handles.len(), 500);
-        assert_eq!(pool.free(), 0);
+        assert_eq!(pool.available(), 0);
         drop(events);
-        assert_eq!(pool.free(), 500);
+        assert_eq!(pool.available(), 500);
     }
     pool.clear();
-    assert_eq!(pool.free(), 0);
+    assert_eq!(pool.available(), 0);
     pool.reserve(20).expect("events");
-    assert_eq!(pool.free(), 20);
+    assert_eq!(pool.available(), 20);
 }
 
 #[test]
@@ -73,6 +76,43 @@ fn a_pending_event_can_be_given_back() {
 }
 
 #[test]
+fn an_event_can_be_taken_and_recorded_in_one() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let (held, idle) = (gpu.stream(), Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let latch = Latch::hold(&held);
+    drop(pool.record_event(&held).expect("an event"));
+    let (event, made) = calls(|| pool.record_event(&idle).expect("the same event"));
+    assert_eq!(made, [Function::cuEventRecord]);
+    event.synchronize().expect("nothing holds the idle stream");
+    latch.release();
+    held.synchronize().expect("the work ends");
+    drop(event);
+    fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    assert!(pool.record_event(&idle).is_err());
+    assert_eq!(pool.available(), 0, "the event that could not be recorded is gone");
+}
+
+#[test]
+fn an_event_whose_await_is_an_error_is_destroyed() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let ask = || {
+        let event = pool.record_event(&stream).expect("an event");
+        event.synchronize().expect("no work");
+        pin!(event.into_future()).poll(&mut TaskContext::from_waker(Waker::noop()))
+    };
+    assert_eq!(ask(), Poll::Ready(Ok(())));
+    assert_eq!(pool.available(), 1);
+    fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    assert!(matches!(ask(), Poll::Ready(Err(_))));
+    assert_eq!(pool.available(), 0);
+}
+
+#[test]
 fn interprocess_events_are_refused() {
     let gpu = Gpu::new();
     let refused = |flags| EventPool::new(&gpu.context, flags).err();
@@ -91,7 +131,7 @@ fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
     let event = pool.take().expect("an event");
     drop(pool);
     drop(clone.take().expect("a clone is the same pool"));
-    assert_eq!(clone.free(), 1);
+    assert_eq!(clone.available(), 1);
     drop(clone);
     event.record(&stream).expect("the event is alive");
     event.synchronize().expect("no work");
@@ -111,7 +151,7 @@ fn an_event_that_answered_an_error_is_destroyed() {
         let results = [event.record(&stream).is_err(), event.query().is_err(), event.synchronize().is_err()];
         assert_eq!(results, failing.map(|other| other == function));
         assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
-        assert_eq!(pool.free(), 0);
+        assert_eq!(pool.available(), 0);
     }
     let event = pool.take().expect("an event");
     assert_eq!(calls(|| event.discard()).1, [Function::cuEventDestroy_v2]);
@@ -141,7 +181,7 @@ fn many_threads_share_a_pool_and_no_event() {
             });
         }
     });
-    let free = pool.free();
+    let free = pool.available();
     assert!(free > 0);
     let events: Vec<_> = (0..free).map(|_| pool.take().expect("an event")).collect();
     let handles: HashSet<_> = events.iter().map(|event| event.as_raw()).collect();

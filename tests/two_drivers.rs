@@ -83,4 +83,17 @@ fn tables_of_one_library_go_together() {
     event.record(&stream).expect("they are of one library");
     stream.wait_event(&event).expect("they are of one library");
     event.synchronize().expect("no work");
+
+    if !common::needs(gpu.driver, Function::cuEventRecordWithFlags) {
+        return;
+    }
+    let event = Arc::new(event);
+    let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    other.wait_stream(&stream).expect("it joins the capture");
+    other.record_external(&event).expect("a node");
+    assert_eq!(Arc::strong_count(&event), 2, "the capture keeps it");
+    stream.wait_stream(&other).expect("it is joined");
+    drop(capture.end().expect("a graph"));
+    assert_eq!(Arc::strong_count(&event), 1, "the graph was the one that kept it");
 }

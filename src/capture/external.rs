@@ -23,7 +23,10 @@ pub(super) fn register(driver: Driver, id: u64, kept: &Arc<Kept>) {
 
 pub(super) fn kept(driver: Driver, id: u64) -> Option<Arc<Kept>> {
     let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures.iter().find(|known| known.0 == driver && known.1 == id).and_then(|(_, _, kept)| kept.upgrade())
+    captures
+        .iter()
+        .find(|known| known.0.is_same_library(driver) && known.1 == id)
+        .and_then(|(_, _, kept)| kept.upgrade())
 }
 
 #[allow(unsafe_code)]
@@ -38,7 +41,8 @@ impl BorrowedStream {
     /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
     /// says done.
     ///
-    /// It is two driver calls; the first asks for the capture. In a capture it takes CUDA 11.1.
+    /// It is two driver calls: the first asks for the capture, the second is `cuEventRecordWithFlags` in a capture and
+    /// `cuEventRecord` elsewhere. In a capture it takes CUDA 11.1.
     ///
     /// # Errors
     ///
@@ -55,7 +59,8 @@ impl BorrowedStream {
     /// each launch of the graph waits for what the event stands for then; in any other it is a plain
     /// [`wait_event`](Self::wait_event).
     ///
-    /// Which of the two is decided, and the event kept, as by [`record_external`](Self::record_external).
+    /// Which of the two is decided, and the event kept, as by [`record_external`](Self::record_external). It is two driver
+    /// calls, of which the second is `cuStreamWaitEvent`. In a capture it takes CUDA 11.1.
     ///
     /// # Errors
     ///

@@ -24,6 +24,28 @@ use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols}
 /// The driver does not allow two threads in one executable graph: it may be sent to another thread, but not shared.
 ///
 /// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags, Graph};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let (one, another) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let (one, another) = (Arc::new(one), Arc::new(another));
+///
+/// let mut graph = Graph::new(&context)?;
+/// let node = graph.add_event_record_node(&[], &one)?;
+/// let mut exec = graph.instantiate()?;
+/// exec.launch(&stream)?; // records `one`
+/// exec.set_record_node_event(&graph, node, &another)?;
+/// exec.launch(&stream)?; // records `another`
+/// another.synchronize()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct GraphExec {
     /// NULL once it is destroyed.
     raw: CUgraphExec,
@@ -45,7 +67,7 @@ impl GraphExec {
         Self { raw, context: context.clone(), kept, interprocess, _not_sync: PhantomData }
     }
 
-    /// Puts the graph's work into the stream, behind what is there. It is one driver call.
+    /// Puts the graph's work into the stream, behind what is there. It is one driver call, `cuGraphLaunch`.
     ///
     /// Launches of one executable graph run one after another, also in different streams.
     ///
@@ -72,6 +94,8 @@ impl GraphExec {
 
     /// Lets a record node of the graph that this was made of record another event, from the next launch on. CUDA 11.1.
     ///
+    /// One driver call: `cuGraphExecEventRecordNodeSetEvent`.
+    ///
     /// # Errors
     ///
     /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`; `CUDA_ERROR_INVALID_VALUE` for a node of another kind,
@@ -85,6 +109,8 @@ impl GraphExec {
     }
 
     /// Lets a wait node of the graph that this was made of wait for another event, from the next launch on. CUDA 11.1.
+    ///
+    /// One driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
     ///
@@ -117,6 +143,8 @@ impl GraphExec {
     }
 
     /// Destroys the executable graph and says what the driver answered. A launch that is under way runs to its end.
+    ///
+    /// One driver call: `cuGraphExecDestroy`.
     ///
     /// # Errors
     ///

@@ -23,6 +23,8 @@ impl BorrowedStream {
     ///
     /// The stream of a green context has a context that stands for that one.
     ///
+    /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle while no context is current; what else the driver

@@ -10,6 +10,18 @@ use crate::sys::Function;
 ///
 /// By default the stream is non-blocking, which means that it does not synchronize with the legacy default stream, and
 /// has the least priority.
+///
+/// ```
+/// use cuda_events::{Stream, StreamOptions};
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new().blocking(true).priority_clamped(-100))?;
+/// assert!(stream.is_blocking()?);
+/// assert_eq!(stream.priority()?, context.stream_priority_range()?.greatest);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamOptions {
     pub(super) blocking: bool,
@@ -33,6 +45,7 @@ impl StreamOptions {
     /// Whether the stream synchronizes with the legacy default stream of its context: work in that one waits for all
     /// blocking streams, and they wait for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
+    #[doc(alias = "nonblocking")]
     pub const fn blocking(mut self, blocking: bool) -> Self {
         self.blocking = blocking;
         self
@@ -53,7 +66,15 @@ impl StreamOptions {
     }
 }
 
-/// The stream priorities of a context. A smaller number is more important.
+/// The stream priorities of a context, of [`Context::stream_priority_range`]. A smaller number is more important.
+///
+/// ```
+/// use cuda_events::PriorityRange;
+///
+/// let range = PriorityRange { least: 0, greatest: -5 };
+/// assert!(range.contains(-3));
+/// assert!(!range.contains(1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PriorityRange {
     /// The least important, which is the largest number.
@@ -72,6 +93,8 @@ impl PriorityRange {
 #[allow(unsafe_code)]
 impl Context {
     /// The priorities that streams of this context can have. Both ends are 0 on a device without priorities.
+    ///
+    /// One driver call with the context current: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
     ///

@@ -8,21 +8,22 @@ use crate::event::{BorrowedEvent, Event, EventFlags, NewEvent};
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
 bitflags! {
-    /// How one record is made; none as a rule.
+    /// How one record is made; none as a rule. [`BorrowedEvent::record_with`] takes it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
         /// In a capturing stream the record becomes a node of the graph, so that each launch records the event for those
-        /// outside of the graph (`CU_EVENT_RECORD_EXTERNAL`). In a stream that does not capture it is an error.
+        /// outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA 11.1). In a stream that does not capture it is an error.
         const EXTERNAL = CU_EVENT_RECORD_EXTERNAL;
     }
 }
 
 bitflags! {
-    /// How one wait is made; none as a rule.
+    /// How one wait is made; none as a rule. [`BorrowedStream::wait_event_with`] takes it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream the wait becomes a node of the graph, so that each launch waits for what the event then
-        /// stands for outside of the graph (`CU_EVENT_WAIT_EXTERNAL`). In a stream that does not capture it is an error.
+        /// stands for outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). In a stream that does not capture it is
+        /// an error.
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }
@@ -34,6 +35,8 @@ impl BorrowedStream {
     ///
     /// The event may belong to another context or another device, unless it is an interprocess event: that must belong to
     /// the stream's context. If it was never recorded there is nothing to wait for: a record that comes later is not seen.
+    ///
+    /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
@@ -53,6 +56,8 @@ impl BorrowedStream {
     /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
     ///
     /// [`wait_external`](Self::wait_external) chooses the flag and keeps the event.
+    ///
+    /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
@@ -83,10 +88,13 @@ impl BorrowedStream {
     /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
     /// thread does not wait.
     ///
-    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, and a third when
-    /// `other` is joined for the first time. Called from several threads for one `other`, it may wait for what another
-    /// thread has put into `other` in the meantime. A per-thread default stream as `other` is another stream in each
-    /// thread, and has a new event made each time.
+    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, `cuEventRecord` and
+    /// `cuStreamWaitEvent`, after a `cuEventCreate` when `other` is waited for for the first time. Called from several
+    /// threads for one `other`, it may wait for what another thread has put into `other` in the meantime. A per-thread
+    /// default stream as `other` is another stream in each thread, and has a new event made each time.
+    ///
+    /// If `other` captures, this stream joins its capture. A stream that captures cannot wait like this for one outside of
+    /// its capture: [`wait_external`](Self::wait_external) can, for an event that is recorded there.
     ///
     /// # Errors
     ///
@@ -119,6 +127,8 @@ impl BorrowedStream {
 
     /// Creates an event in the stream's context and records it here.
     ///
+    /// Driver calls: `cuEventCreate` with the context current, and `cuEventRecord`.
+    ///
     /// # Errors
     ///
     /// As [`Event::new`] and [`BorrowedEvent::record`].
@@ -140,6 +150,8 @@ impl BorrowedEvent {
     ///
     /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
     ///
+    /// One driver call: `cuEventRecord`.
+    ///
     /// # Errors
     ///
     /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
@@ -159,6 +171,8 @@ impl BorrowedEvent {
     ///
     /// [`BorrowedStream::record_external`] chooses the flag and keeps the event.
     ///
+    /// One driver call: `cuEventRecordWithFlags`, or without flags `cuEventRecord`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that does not capture;
@@ -168,6 +182,30 @@ impl BorrowedEvent {
     ///
     /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay alive as long as the graph
     /// that is captured and the executable graphs that are made of it: the driver crashes over a node without its event.
+    ///
+    /// ```
+    /// use cuda_events::{Capture, CaptureMode, Event, EventFlags, RecordFlags, WaitFlags};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    ///
+    /// let (begin, end) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+    /// // SAFETY: no other thread has this stream or these events.
+    /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+    /// // SAFETY: graph and executable graph are dropped before the events.
+    /// unsafe {
+    ///     stream.wait_event_with(&begin, WaitFlags::EXTERNAL)?;
+    ///     end.record_with(&stream, RecordFlags::EXTERNAL)?;
+    /// }
+    /// let exec = capture.end()?.instantiate()?;
+    /// begin.record(&stream)?;
+    /// exec.launch(&stream)?; // waits for `begin`, and records `end`
+    /// end.synchronize()?;
+    /// drop(exec);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     pub unsafe fn record_with(&self, stream: &BorrowedStream, flags: RecordFlags) -> Result<()> {

@@ -101,7 +101,8 @@ methods! {
         LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed, LazyEvent::ipc_descriptor;
     timers: Timer::start, Timer::stop, Timing::query, Timing::synchronize, Timing::elapsed, Timing::elapsed_ms,
         Timing::start, Timing::end;
-    pools: EventPool::new, EventPool::take, EventPool::reserve, EventPool::clear, EventPool::free, EventPool::context,
+    pools: EventPool::new, EventPool::take, EventPool::record_event, EventPool::reserve, EventPool::clear,
+        EventPool::available, EventPool::context,
         EventPool::flags, PooledEvent::record, PooledEvent::query, PooledEvent::synchronize,
         PooledEvent::synchronize_timeout, PooledEvent::discard;
     completions: Completion::<Event>::new, BorrowedStream::completion;

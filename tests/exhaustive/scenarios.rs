@@ -551,7 +551,7 @@ fn pools(run: &Run) -> Result<()> {
     let pool = EventPool::new(&context, EventFlags::TIMING)?;
     assert_eq!((pool.context(), pool.flags()), (&context, EventFlags::TIMING));
     pool.reserve(2)?;
-    assert_eq!(pool.free(), 2);
+    assert_eq!(pool.available(), 2);
     let events = [pool.take()?, pool.take()?, pool.take()?];
     let [first, second, third] = &events;
     first.record(&stream)?;
@@ -561,8 +561,9 @@ fn pools(run: &Run) -> Result<()> {
     third.synchronize_timeout(Duration::ZERO)?;
     let [first, ..] = events;
     first.discard();
-    assert!(pool.free() <= 2);
+    assert!(pool.available() <= 2);
     pool.clear();
+    pool.record_event(&stream)?.synchronize()?;
     let outlives = pool.take()?;
     drop(pool);
     outlives.record(&stream)?;
