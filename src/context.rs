@@ -80,13 +80,16 @@ impl Context {
         })))
     }
 
-    /// Keeps the context until the process ends: the primary context that this one retained is never released, as
-    /// PyTorch and `cuda.core` never release theirs. It makes no driver call.
+    /// Keeps the context until the process ends: the primary context that this one retained is never released. It makes
+    /// no driver call.
     ///
-    /// In return nothing needs to count the context's users any more. An event or a stream is made and dropped about
-    /// 10 ns sooner, and threads that make them at once share nothing; `vendor-docs/performance.md` has the figures. It is for
-    /// programs that use the GPU until they end. All clones and objects of this context have it from now on, not
-    /// those of another call of [`primary`](Self::primary).
+    /// In return nothing needs to count the context's users any more: an event is made and dropped some nanoseconds sooner,
+    /// and threads that make events at once share nothing (`vendor-docs/performance.md` has the figures). It is for programs
+    /// that use the GPU until they end. Clones and objects that this context has already are no longer counted either; what
+    /// comes of another call of [`primary`](Self::primary) is.
+    ///
+    /// If interprocess events were made in it, the driver's file for them stays in the shared memory of the machine, as it
+    /// does when a process is killed.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
