@@ -4,7 +4,9 @@ use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::device::{Device, Uuid};
@@ -16,30 +18,36 @@ use crate::sys::{CUcontext, Function};
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
 ///
 /// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime, PyTorch and most
-/// libraries use, and releases it when the last clone and the last object made in it are gone.
-/// [`from_raw`](Self::from_raw) names a context that somebody else owns.
+/// libraries use, and releases it when the last clone and the last object made in it are gone, or never, if it is
+/// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns.
 ///
 /// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
 /// thread's context stack as it was, also when the call fails.
 ///
 /// Equality and hash are by handle.
-#[derive(Clone)]
-pub struct Context(Arc<Inner>);
+pub struct Context(ManuallyDrop<Arc<Inner>>);
 
 struct Inner {
     raw: CUcontext,
     device: Device,
     retained: bool,
-    uuid: OnceLock<Uuid>,
-    /// Asking for it is a system call. In a forked child, where it would be wrong, nothing of the context works.
-    process: OnceLock<u32>,
+    /// Set once, after which one share of the count is never given back, and no others need be.
+    leaked: AtomicBool,
+    origin: OnceLock<Origin>,
+}
+
+/// Where an event that is made in a context comes from, for other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) pid: u32,
+    pub(crate) device: Uuid,
 }
 
 // SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
 // address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
-// SAFETY: as for Send; nothing in it changes but the once-cell, which is Sync.
+// SAFETY: as for Send; nothing in it changes but the once-cell and the atomic flag, which are Sync.
 #[allow(unsafe_code)]
 unsafe impl Sync for Inner {}
 
@@ -59,7 +67,42 @@ impl Context {
         // SAFETY: a place for the handle.
         let code = unsafe { (device.driver().symbols().cuDevicePrimaryCtxRetain)(&mut raw, device.as_raw()) };
         Error::check(Function::cuDevicePrimaryCtxRetain, code)?;
-        Ok(Self(Arc::new(Inner { raw, device, retained: true, uuid: OnceLock::new(), process: OnceLock::new() })))
+        Ok(Self::new(raw, device, true))
+    }
+
+    fn new(raw: CUcontext, device: Device, retained: bool) -> Self {
+        Self(ManuallyDrop::new(Arc::new(Inner {
+            raw,
+            device,
+            retained,
+            leaked: AtomicBool::new(false),
+            origin: OnceLock::new(),
+        })))
+    }
+
+    /// Keeps the context until the process ends: the primary context that this one retained is never released, as
+    /// PyTorch and `cuda.core` never release theirs. It makes no driver call.
+    ///
+    /// In return nothing needs to count the context's users any more. An event or a stream is made and dropped about
+    /// 10 ns sooner, and threads that make them at once share nothing; `vendor-docs/performance.md` has the figures. It is for
+    /// programs that use the GPU until they end. All clones and objects of this context have it from now on, not
+    /// those of another call of [`primary`](Self::primary).
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?.leak();
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[must_use = "what is dropped cannot be used; keep it, or any clone"]
+    pub fn leak(self) -> Self {
+        // Whoever gets a share that is not counted gets it from a thread that has seen the flag, and so sees it too. Who has
+        // not seen it yet only counts on.
+        self.0.leaked.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.
@@ -90,7 +133,7 @@ impl Context {
             })?,
         }
         let device = Device::from_raw(driver, device);
-        Ok(Self(Arc::new(Inner { raw, device, retained: false, uuid: OnceLock::new(), process: OnceLock::new() })))
+        Ok(Self::new(raw, device, false))
     }
 
     /// The context that is current on the calling thread, if one is; it is named, not owned.
@@ -160,18 +203,20 @@ impl Context {
         self.0.raw
     }
 
-    /// The device's UUID, asked once.
-    pub(crate) fn device_uuid(&self) -> Result<Uuid> {
-        if let Some(uuid) = self.0.uuid.get() {
-            return Ok(*uuid);
+    /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
+    /// forked child, where the process would be wrong, nothing of the context works.
+    #[inline]
+    pub(crate) fn origin(&self) -> Result<&Origin> {
+        match self.0.origin.get() {
+            Some(origin) => Ok(origin),
+            None => self.ask_origin(),
         }
-        let uuid = self.device().uuid()?;
-        Ok(*self.0.uuid.get_or_init(|| uuid))
     }
 
-    /// The process id, asked once.
-    pub(crate) fn process(&self) -> u32 {
-        *self.0.process.get_or_init(std::process::id)
+    #[cold]
+    fn ask_origin(&self) -> Result<&Origin> {
+        let origin = Origin { pid: std::process::id(), device: self.device().uuid()? };
+        Ok(self.0.origin.get_or_init(|| origin))
     }
 
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.
@@ -233,6 +278,30 @@ fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
         let _ = pop(driver);
     }
     popped
+}
+
+impl Clone for Context {
+    #[allow(unsafe_code)]
+    #[inline]
+    fn clone(&self) -> Self {
+        if self.0.leaked.load(Ordering::Relaxed) {
+            // SAFETY: the count keeps the share of the one that was leaked for ever, so that a copy is valid without one of its
+            // own; dropped, it sees the flag as this does, and gives none back.
+            return Self(unsafe { core::ptr::read(&self.0) });
+        }
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Context {
+    #[allow(unsafe_code)]
+    #[inline]
+    fn drop(&mut self) {
+        if !self.0.leaked.load(Ordering::Relaxed) {
+            // SAFETY: it is dropped here only, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
 }
 
 impl Drop for Inner {

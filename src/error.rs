@@ -37,7 +37,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// No driver library could be loaded.
-    Load(Box<LoadError>),
+    Load(LoadError),
     /// A driver call failed.
     Driver {
         /// The call.
@@ -327,7 +327,7 @@ impl std::error::Error for Error {}
 
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
-        Self::Load(Box::new(error))
+        Self::Load(error)
     }
 }
 

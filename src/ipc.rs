@@ -4,7 +4,7 @@ use core::fmt;
 use core::ptr::null_mut;
 use core::str::FromStr;
 
-use crate::context::Context;
+use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
 use crate::error::{DescriptorError, Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
@@ -53,12 +53,6 @@ pub struct IpcEventDescriptor {
     handle: [u8; 64],
     blocking_sync: bool,
     origin: Option<Origin>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Origin {
-    pid: u32,
-    device: Uuid,
 }
 
 impl IpcEventDescriptor {
@@ -300,10 +294,11 @@ impl BorrowedEvent {
             let code = unsafe { (self.driver().symbols().cuIpcGetEventHandle)(&mut handle, self.as_raw()) };
             Error::check(Function::cuIpcGetEventHandle, code)
         })?;
+        let origin = self.context().origin()?;
         Ok(IpcEventDescriptor {
             handle: handle.reserved,
             blocking_sync: self.flags().contains(EventFlags::BLOCKING_SYNC),
-            origin: Some(Origin { pid: self.context().process(), device: self.context().device_uuid()? }),
+            origin: Some(*origin),
         })
     }
 }
@@ -337,7 +332,7 @@ impl Event {
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Self> {
         if let Some(origin) = descriptor.origin
-            && context.device_uuid()? != origin.device
+            && context.origin()?.device != origin.device
         {
             return Err(other_device(context, origin.device).into());
         }

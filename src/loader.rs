@@ -9,6 +9,7 @@ mod resolve;
 use core::ffi::CStr;
 use core::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use resolve::resolve;
 
@@ -125,7 +126,7 @@ pub(crate) fn open(candidates: &Candidates) -> Result<Loaded, LoadError> {
             Err(failure) => attempts.push(LoadAttempt { candidate: Some(candidate.clone()), failure }),
         }
     }
-    Err(LoadError { attempts })
+    Err(LoadError { attempts: Arc::new(attempts) })
 }
 
 #[allow(unsafe_code)]
@@ -154,7 +155,9 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
-    attempts: Vec<LoadAttempt>,
+    // One pointer, as every result of this crate has room for an error, and one whose destructor is a call, as wherever
+    // a result is dropped there is a copy of it.
+    attempts: Arc<Vec<LoadAttempt>>,
 }
 
 impl LoadError {
@@ -164,7 +167,7 @@ impl LoadError {
     }
 
     pub(crate) fn from_resolver(failure: LoadFailure) -> Self {
-        Self { attempts: vec![LoadAttempt { candidate: None, failure }] }
+        Self { attempts: Arc::new(vec![LoadAttempt { candidate: None, failure }]) }
     }
 }
 

@@ -220,6 +220,22 @@ fn the_primary_context_is_retained_once_a_value_and_released_with_its_last_objec
 }
 
 #[test]
+fn a_leaked_context_is_never_released() {
+    let gpu = Gpu::new();
+    let device = Device::new(counting(gpu.driver), 0).expect("device 0");
+    let context = Context::primary(device).expect("the primary context");
+    // One of those that were there before, and one of those that come after.
+    let (before, counted) = (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
+    let context = context.leak();
+    let after = Event::new(&context, EventFlags::empty()).expect("an event");
+    assert_eq!(calls(|| drop((before, context.clone(), context))).1, []);
+    assert_eq!(calls(|| drop((counted, after))).1, [Function::cuEventDestroy_v2; 2]);
+    // Another value of the same context is still released.
+    let other = Context::primary(device).expect("the primary context");
+    assert_eq!(calls(|| drop(other)).1, [Function::cuDevicePrimaryCtxRelease_v2]);
+}
+
+#[test]
 fn a_device_tells_what_it_is() {
     let gpu = Gpu::new();
     let count = Device::count(gpu.driver).expect("a count");

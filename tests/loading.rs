@@ -64,7 +64,7 @@ fn refused(loaded: Result<Driver, Error>) -> LoadError {
     match error {
         Error::Load(error) => {
             assert_eq!(text, error.to_string());
-            *error
+            error
         }
         other => panic!("{other:?}"),
     }

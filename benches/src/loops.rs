@@ -52,7 +52,9 @@ loops! {
     safe_record_event: |rig| let stream = &rig.stream; stream.record_event(EventFlags::empty());
     safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other; stream.wait_stream(other);
     safe_pool: |rig| let pool = &rig.pool; pool.take();
-    safe_export: |rig| let event = &rig.shared; black_box(event.ipc_descriptor());
+    safe_export: |rig| let event = &rig.shared; seen(&event.ipc_descriptor());
+    safe_create_drop_leaked: |rig| let context = &rig.leaked; Event::new(context, EventFlags::empty());
+    safe_import_close_leaked: |rig| let context = &rig.leaked; let descriptor = &rig.imported; import(context, descriptor);
     safe_create_drop_elsewhere: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
     safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
     safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported; import(context, descriptor);
@@ -88,6 +90,12 @@ fn pending<E>(answer: Result<bool, E>) -> Result<(), E> {
 #[inline(always)]
 fn positive<E>(milliseconds: Result<f32, E>) -> Result<(), ()> {
     if milliseconds.is_ok_and(|milliseconds| milliseconds >= 0.0) { Ok(()) } else { Err(()) }
+}
+
+/// What is not copied: a caller that looks at the descriptor where it is has no copy of it either.
+#[inline(always)]
+fn seen<T, E>(answer: &Result<T, E>) -> Result<(), ()> {
+    black_box(answer).as_ref().map(|_| ()).map_err(|_| ())
 }
 
 #[inline(always)]
@@ -271,12 +279,14 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("record, timing": c_record_timing safe_record_timing cudarc_record_timing),
     operation!("record, interprocess": c_record_shared safe_record_shared),
     operation!("create + drop": c_create_drop safe_create_drop raw_create_drop cudarc_create_drop),
+    operation!("create + drop, context leaked": c_create_drop safe_create_drop_leaked cudarc_create_drop),
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
     operation!("pool take + return": c_create_drop safe_pool),
     operation!("record, default stream": c_record_default safe_record_default),
     operation!("IPC export, again": c_export safe_export raw_export),
     operation!("IPC import + close": c_import_close safe_import_close),
+    operation!("IPC import + close, context leaked": c_import_close safe_import_close_leaked),
     // With no context current for the safe layer; C needs one.
     operation!("create + drop, not current": c_create_drop safe_create_drop_elsewhere(elsewhere)),
     operation!("record, default stream, not current":

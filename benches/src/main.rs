@@ -138,7 +138,8 @@ fn first_rig() -> (rig::Rig, processes::Exporter) {
     let driver = Driver::load().expect("a driver");
     let peer = CudaContext::new(0).expect("cudarc finds the driver");
     let exporter = processes::Exporter::start();
-    (rig::Rig::new(&rig::first_context(driver), &peer, exporter.descriptor), exporter)
+    let context = rig::first_context(driver);
+    (rig::Rig::new(&context, &rig::leaked_context(&context), &peer, exporter.descriptor), exporter)
 }
 
 fn count(options: &Options) -> ExitCode {
@@ -184,7 +185,7 @@ fn measure(name: &str, options: &Options) -> ExitCode {
         rounds::Samples::merge(&samples).report(children, &mut report);
     }
     if wanted("threads") {
-        threads::measure(&context, &peer, if quick { 3 } else { 15 }, &mut report);
+        threads::measure(&context, &peer, if quick { 3 } else { 40 }, &mut report);
     }
     if wanted("scale") {
         scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);

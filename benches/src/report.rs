@@ -367,10 +367,17 @@ const TARGETS: &[Targets] = &[
         native_against_cudarc: Some(1.0),
         ..at_most("create + drop", 1.10)
     },
+    Targets {
+        null_over: Some(15.0),
+        null_against_cudarc: Some(4.0),
+        native_against_cudarc: Some(1.0),
+        ..at_most("create + drop, context leaked", 1.10)
+    },
     at_most("record_event + drop", 1.10),
     Targets { null_against_cudarc: Some(4.0), native_against_cudarc: Some(2.0), ..at_most("wait_stream", 1.05) },
     at_most("IPC export, again", 1.05),
     at_most("IPC import + close", 1.05),
+    at_most("IPC import + close, context leaked", 1.05),
 ];
 
 struct Table {

@@ -98,6 +98,8 @@ pub struct Rig {
     /// What another process exports.
     pub imported: IpcEventDescriptor,
     pub context: Context,
+    /// The same one, and never released.
+    pub leaked: Context,
     pub peer: Peer,
     _calls: Box<Calls>,
 }
@@ -109,7 +111,7 @@ unsafe impl Sync for Rig {}
 
 impl Rig {
     /// The context is current on the calling thread from now on.
-    pub fn new(context: &Context, peer: &Arc<CudaContext>, imported: IpcEventDescriptor) -> Self {
+    pub fn new(context: &Context, leaked: &Context, peer: &Arc<CudaContext>, imported: IpcEventDescriptor) -> Self {
         let symbols = context.driver().symbols();
         make_current(symbols, context.as_raw());
         let stream = || Stream::new(context, StreamOptions::new()).expect("a stream");
@@ -149,6 +151,7 @@ impl Rig {
             symbols,
             legacy: BorrowedStream::legacy_default(context),
             context: context.clone(),
+            leaked: leaked.clone(),
             peer: Peer::new(peer),
             stream,
             other,
@@ -179,6 +182,11 @@ pub fn make_current(symbols: &Symbols, context: CUcontext) {
     // SAFETY: the context is NULL or alive.
     let code = unsafe { (symbols.cuCtxSetCurrent)(context) };
     assert_eq!(code, CUresult::CUDA_SUCCESS, "cuCtxSetCurrent failed");
+}
+
+/// As [`first_context`], and never released.
+pub fn leaked_context(context: &Context) -> Context {
+    Context::primary(context.device()).expect("the primary context").leak()
 }
 
 pub fn first_context(driver: Driver) -> Context {

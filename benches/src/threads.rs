@@ -8,12 +8,13 @@ use cudarc::driver::CudaContext;
 use serde_json::{Value, json};
 
 use crate::loops::{OPERATIONS, Operation, Timed};
-use crate::rig::Rig;
+use crate::rig::{Rig, leaked_context};
 use crate::rounds::spread;
 
 /// How many threads, and the operations.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
-const MEASURED: [&str; 4] = ["record", "query, done", "create + drop", "pool take + return"];
+const MEASURED: [&str; 5] =
+    ["record", "query, done", "create + drop", "create + drop, context leaked", "pool take + return"];
 /// What one batch of calls takes on one thread, about.
 const BATCH: Duration = Duration::from_micros(500);
 
@@ -24,7 +25,8 @@ struct Cost {
 }
 
 pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize, report: &mut impl FnMut(Value)) {
-    // One for all threads.
+    // One of each for all threads.
+    let leaked = leaked_context(context);
     let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
     let operations: Vec<&Operation> =
         MEASURED.iter().filter_map(|name| OPERATIONS.iter().find(|operation| operation.name == *name)).collect();
@@ -37,7 +39,7 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize, report
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    let mut rig = Rig::new(context, peer, IpcEventDescriptor::from_raw([0; 64], false));
+                    let mut rig = Rig::new(context, &leaked, peer, IpcEventDescriptor::from_raw([0; 64], false));
                     rig.pool = pool.clone();
                     let batches: Vec<Vec<u64>> = operations
                         .iter()

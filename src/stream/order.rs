@@ -101,20 +101,28 @@ impl BorrowedStream {
     /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`BorrowedEvent::record`].
     #[doc(alias = "wait")]
     #[doc(alias = "join")]
+    #[inline]
     pub fn wait_stream(&self, other: &Self) -> Result<()> {
-        if other.is_per_thread() {
-            let event = other.record_event(EventFlags::empty())?;
-            return self.wait_event(&event);
+        match other.join.get() {
+            Some(event) => self.wait_for_record(event, other),
+            None => self.wait_stream_first(other),
         }
-        let event = match other.join.get() {
-            Some(event) => event,
-            None => {
-                let event = Event::new(&other.context, EventFlags::empty())?;
-                other.join.get_or_init(|| event)
-            }
-        };
+    }
+
+    #[inline(always)]
+    fn wait_for_record(&self, event: &BorrowedEvent, other: &Self) -> Result<()> {
         event.record(other)?;
         self.wait_event(event)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_stream_first(&self, other: &Self) -> Result<()> {
+        let event = Event::new(&other.context, EventFlags::empty())?;
+        if other.is_per_thread() {
+            return self.wait_for_record(&event, other);
+        }
+        self.wait_for_record(other.join.get_or_init(|| event), other)
     }
 
     /// Creates an event in the stream's context and records it here.

@@ -736,9 +736,9 @@ rules! {
         let _ = end(rig, stream);
     }
 
-    /// Once a capture is invalidated, asking or waiting for its stream says so.
+    /// Asking or waiting for the stream of an invalidated capture is answered as before it was invalidated.
     fn asking_the_stream_of_an_invalidated_capture(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901), invalidated (query, synchronize)"
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (query, synchronize)"
     {
         calls_in_each_mode(
             rig,
@@ -756,9 +756,9 @@ rules! {
         );
     }
 
-    /// A stream cannot join an invalidated capture.
+    /// A stream cannot join an invalidated capture: the event is an invalid value, as after the capture's end.
     fn joining_an_invalidated_capture(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901), status 0, invalidated"
+        "each mode: CUDA_ERROR_INVALID_VALUE (1), status 0, invalidated"
     {
         in_each_mode(saw, |mode| {
             let (stream, other) = (capturing(rig, mode), rig.stream(NON_BLOCKING));

@@ -204,6 +204,21 @@ rules! {
         saw.holds("the host function was not called", calls.try_recv().is_err());
     }
 
+    /// What is given to a stream right behind the launch that will fail is taken: the failure shows later.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
+    fn right_behind_the_failure(rig, saw) = "success from record, wait, host function, callback" {
+        unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
+        let event = rig.event(NO_TIMING);
+        break_context(rig, |stream| {
+            saw.codes(&[
+                ("record", rig.cuEventRecord(event, stream)),
+                ("wait", rig.cuStreamWaitEvent(stream, event, 0)),
+                ("host function", rig.host(stream, || {})),
+                ("callback", rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0)),
+            ]);
+        });
+    }
+
     /// An event that was pending when the context failed answers the error, and so does waiting for it.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, synchronize" {

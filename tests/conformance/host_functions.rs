@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cuda_events::sys::*;
 
@@ -23,6 +24,41 @@ fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> 
         let _ = sender.send((stream.addr(), status));
     }
     raw.cuStreamAddCallback(stream, Some(call), Box::into_raw(Box::new(sender)).cast(), flags)
+}
+
+/// Makes calls, each while a host function or callback of the old form runs: which of them have to wait for its end.
+fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) -> String {
+    type Work = Box<dyn FnOnce() + Send>;
+    unsafe extern "C" fn call(_stream: CUstream, _status: CUresult, work: *mut c_void) {
+        // SAFETY: the pointer is the box that was leaked below for this one call.
+        (unsafe { Box::from_raw(work.cast::<Work>()) })();
+    }
+    let mut waiting = Vec::new();
+    for (name, make_call) in calls {
+        let stream = rig.stream(NON_BLOCKING);
+        let ((begin, begun), (answer, answered), (tell, told)) = (channel(), channel(), channel());
+        let work = move || {
+            let _ = begin.send(());
+            // A call that goes on needs no time to speak of, and for one that waits no time is enough.
+            let _ = tell.send(answered.recv_timeout(Duration::from_millis(100)).is_ok());
+        };
+        let code = if old_form {
+            let work: Box<Work> = Box::new(Box::new(work));
+            rig.cuStreamAddCallback(stream, Some(call), Box::into_raw(work).cast(), 0)
+        } else {
+            rig.host(stream, work)
+        };
+        must("giving the function to the stream", code);
+        begun.recv().expect("the function is called");
+        must(name, make_call());
+        // Nobody may listen any more.
+        let _ = answer.send(());
+        rig.synchronize(stream);
+        if !told.recv().expect("the function has ended") {
+            waiting.push(*name);
+        }
+    }
+    if waiting.is_empty() { "none".to_owned() } else { waiting.join(", ") }
 }
 
 /// Does some calls inside a host function of a stream, and says what they answered.
@@ -180,6 +216,28 @@ rules! {
         saw.text(order.join(" "));
     }
 
+    /// A callback of the old form runs under the driver's lock: calls of other threads wait until it returns. A host
+    /// function does not.
+    [alone]
+    fn calls_beside_a_callback(rig, saw) =
+        "waiting for a host function: none; waiting for a callback: event query, stream query, record, wait, event \
+         create, host function"
+    {
+        let (event, stream, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let calls: &[(&str, &dyn Fn() -> CUresult)] = &[
+            ("event query", &|| rig.cuEventQuery(event)),
+            ("stream query", &|| rig.cuStreamQuery(stream)),
+            ("record", &|| rig.cuEventRecord(event, stream)),
+            ("wait", &|| rig.cuStreamWaitEvent(stream, event, 0)),
+            ("event create", &|| rig.cuEventCreate(&mut null_mut(), NO_TIMING)),
+            ("host function", &|| rig.host(other, || {})),
+            ("current context", &|| rig.cuCtxGetCurrent(&mut null_mut())),
+            ("version", &|| rig.cuDriverGetVersion(&mut 0)),
+        ];
+        saw.text(format_args!("waiting for a host function: {}", beside(rig, false, calls)));
+        saw.text(format_args!("waiting for a callback: {}", beside(rig, true, calls)));
+    }
+
     /// Inside a host function, calls on handles of one's own are not refused, though the contract forbids all calls.
     [alone]
     fn calls_that_are_not_refused(rig, saw) =
@@ -261,6 +319,28 @@ rules! {
                 ("cuLaunchHostFunc", raw.host(other.get(), || {})),
             ]
         });
+    }
+
+    /// The second version takes how the stream waits for the function: blocking or spinning, and nothing else.
+    [since(13, 1), settings("version=13.5")]
+    fn how_to_wait_for_a_host_function(rig, saw) =
+        "success from blocking, spinning; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits, no function; called twice"
+    {
+        static CALLED: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" fn count(_data: *mut c_void) {
+            CALLED.fetch_add(1, Ordering::SeqCst);
+        }
+        let stream = rig.stream(NON_BLOCKING);
+        let launch = |mode| rig.cuLaunchHostFunc_v2(stream, Some(count), null_mut(), mode);
+        saw.codes(&[
+            ("blocking", launch(CU_HOST_TASK_BLOCKING)),
+            ("spinning", launch(CU_HOST_TASK_SPINWAIT)),
+            ("2", launch(2)),
+            ("all bits", launch(u32::MAX)),
+            ("no function", rig.cuLaunchHostFunc_v2(stream, None, null_mut(), CU_HOST_TASK_BLOCKING)),
+        ]);
+        rig.synchronize(stream);
+        saw.holds("called twice", CALLED.load(Ordering::SeqCst) == 2);
     }
 
     /// A host function in the legacy stream waits for blocking streams.

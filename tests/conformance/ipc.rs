@@ -51,6 +51,7 @@ fn peer() {
                 events.extend((code == CUresult::CUDA_SUCCESS).then_some(imported));
             }
             "import-many" => say(&import_many(&rig, from_hex(word).try_into().expect("64 bytes"))),
+            "import-flipped" => say(&import_flipped(&rig, from_hex(word).try_into().expect("64 bytes"))),
             "hold" => {
                 latch = Some(rig.hold(stream));
                 say("held");
@@ -149,6 +150,39 @@ fn import_many(rig: &Rig, good: [u8; 64]) -> String {
     }
     codes.sort_by_key(|code| code.0);
     codes.into_iter().map(said).collect::<Vec<_>>().join(", ")
+}
+
+/// Opens a descriptor with one bit after another changed, a bit of each byte: which bytes gave which code.
+fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
+    let mut ranges: Vec<(CUresult, usize, usize)> = Vec::new();
+    for at in 0..64 {
+        let flipped = |bit: u32| {
+            let mut bytes = good;
+            bytes[at] ^= 0x80 >> bit;
+            bytes
+        };
+        // The first bytes are a process: not one that has events, too.
+        let process = |bytes: &[u8; 64]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let bytes = (0..8).map(flipped).find(|bytes| at > 3 || files_of(process(bytes)).is_empty());
+        // Nothing is done with what opens, as above.
+        let (code, _) = rig.open(bytes.expect("a process without events"));
+        match ranges.last_mut() {
+            Some((last, _, to)) if *last == code => *to = at,
+            _ => ranges.push((code, at, at)),
+        }
+    }
+    let range = |(code, from, to): &(CUresult, usize, usize)| format!("bytes {from} to {to} {}", said(*code));
+    ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// A descriptor that names another event of its context: the place is the word at byte 16.
+fn at_place(mut descriptor: [u8; 64], place: u32) -> [u8; 64] {
+    descriptor[16..20].copy_from_slice(&place.to_le_bytes());
+    descriptor
+}
+
+fn place(descriptor: &[u8; 64]) -> u32 {
+    u32::from_le_bytes([descriptor[16], descriptor[17], descriptor[18], descriptor[19]])
 }
 
 /// An event of the peer's, opened here.
@@ -442,6 +476,54 @@ rules! {
         let imported = peer.import(&rig.descriptor(event));
         saw.text(format_args!("afterwards {imported}"));
         peer.exit();
+    }
+
+    /// The driver looks at the process, the context and the place: a descriptor opens whatever the other bytes are, and
+    /// whatever the place is.
+    fn changed_bits(rig, saw) =
+        "bytes 0 to 3 CUDA_ERROR_MAP_FAILED (205), bytes 4 to 7 success, bytes 8 to 15 CUDA_ERROR_MAP_FAILED (205), \
+         bytes 16 to 63 success"
+    {
+        let mut peer = Peer::start();
+        saw.text(peer.step(&format!("import-flipped {}", to_hex(&rig.descriptor(rig.event(INTERPROCESS))))));
+        peer.exit();
+    }
+
+    /// With the place of another event in it, a descriptor names that event.
+    fn the_place_of_another_event(rig, saw) =
+        "success; the other event pending: by its place CUDA_ERROR_NOT_READY (600), without success; then success"
+    {
+        let mut peer = Peer::start();
+        let (one, two) = (peer.export(), peer.export());
+        let ((_, plain), (code, mixed)) = (rig.open(one), rig.open(at_place(one, place(&two))));
+        saw.text(said(code));
+        peer.step("hold");
+        peer.step("record");
+        let codes = [mixed, plain].map(|event| said(rig.cuEventQuery(event)));
+        saw.text(format_args!("the other event pending: by its place {}, without {}", codes[0], codes[1]));
+        peer.step("release");
+        saw.code("then", rig.cuEventSynchronize(mixed));
+        peer.end();
+    }
+
+    /// An importer can record an event that was never exported, by a descriptor that it made up.
+    fn recording_by_a_made_up_descriptor(rig, saw) =
+        "open success; record success; the exporter's events CUDA_ERROR_NOT_READY (600), success; then success"
+    {
+        let mut peer = Peer::start();
+        let exported = peer.export();
+        peer.step(&format!("create {INTERPROCESS}"));
+        // Places are given out from the last to the first.
+        let (code, event) = rig.open(at_place(exported, place(&exported) - 1));
+        saw.code("open", code);
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        saw.code("record", rig.cuEventRecord(event, stream));
+        saw.text(format_args!("the exporter's events {}, {}", peer.step("query 1"), peer.step("query 0")));
+        latch.release();
+        rig.synchronize(stream);
+        saw.text(format_args!("then {}", peer.step("synchronize 1")));
+        peer.end();
     }
 
     /// What a killed exporter had recorded stays pending for ever, and its descriptor can still be opened.

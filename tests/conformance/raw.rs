@@ -106,6 +106,7 @@ calls! {
     cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
     cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: u32);
     cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
+    cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void, sync_mode: u32) [expect];
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode) [expect];
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);

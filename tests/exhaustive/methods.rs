@@ -63,7 +63,7 @@ methods! {
         Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid, Device::attribute,
         Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
     no_device: Device::new, Error::code;
-    contexts: Context::from_raw, Context::current, Context::synchronize, Context::driver, Context::device,
+    contexts: Context::from_raw, Context::current, Context::leak, Context::synchronize, Context::driver, Context::device,
         Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
     guards: Context::make_current;
     streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority, StreamOptions::priority_clamped,

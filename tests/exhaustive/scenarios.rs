@@ -209,7 +209,7 @@ fn contexts(run: &Run) -> Result<()> {
     let foreign = unsafe { Context::from_raw(run.driver, run.foreign) }?;
     assert_eq!(foreign.as_raw(), run.foreign);
     assert_eq!(foreign.device(), context.device());
-    foreign.synchronize()?;
+    foreign.leak().synchronize()?;
     // SAFETY: what is current is the harness's or `context`.
     let before = unsafe { Context::current(run.driver) }?;
     assert_ne!(before.as_ref(), Some(&context));

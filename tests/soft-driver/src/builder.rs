@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::abi::*;
 use crate::config::{Config, OnMisuse, Rules, Scheduler, Time};
 use crate::driver::SoftDriver;
+use crate::exports::EXPORTS;
 use crate::faults::Fault;
 
 /// The settings of a [`SoftDriver`].
@@ -12,25 +13,44 @@ use crate::faults::Fault;
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     config: Config,
+    /// The first setting that makes no sense, and what would.
+    wrong: Option<String>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { config: Config::DEFAULT }
+        Self { config: Config::DEFAULT, wrong: None }
     }
 }
 
+/// What the list of exports is of.
+const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
+
+/// What can be wrong with a setting is kept until [`build`](Builder::build) or [`from_text`](Builder::from_text) says it.
 impl Builder {
-    /// The version of CUDA that the driver is of: `(12, 4)`. Later entry points are absent, from exports and lookup.
-    pub fn version(mut self, major: u32, minor: u32) -> Self {
-        self.config.version = (major * 1000 + minor * 10) as i32;
+    fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
+        if !good && self.wrong.is_none() {
+            self.wrong = Some(what());
+        }
         self
+    }
+
+    /// The version of CUDA that the driver is of, from 11.0 to 13.5: `(12, 4)`. Later entry points are absent, from
+    /// exports and lookup.
+    pub fn version(mut self, major: u32, minor: u32) -> Self {
+        let good = VERSIONS.contains(&(major, minor)) && minor < 10;
+        if good {
+            self.config.version = (major * 1000 + minor * 10) as i32;
+        }
+        self.refuse_unless(good, || {
+            format!("there is no version {major}.{minor} of this driver: it can be 11.0 to 13.5")
+        })
     }
 
     /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count.min(8) as i32;
-        self
+        self.refuse_unless(count <= 8, || format!("there cannot be {count} devices: it takes 0 to 8"))
     }
 
     /// How much memory each device has, in bytes. It is used as it is touched.
@@ -72,19 +92,35 @@ impl Builder {
     /// How many interprocess events a context can have: 4096 unless told, and no more.
     pub fn ipc_slots(mut self, slots: u32) -> Self {
         self.config.ipc_slots = slots;
-        self
+        self.refuse_unless(slots <= 4096, || format!("a context cannot have {slots} slots: it takes 0 to 4096"))
+    }
+
+    fn needs_export(self, name: &str) -> Self {
+        let known = EXPORTS.iter().any(|export| export.name == name);
+        self.refuse_unless(known, || {
+            format!(
+                "nothing is exported as `{name}`: it takes a whole name like cuEventDestroy_v2 or cuEventRecord_ptsz"
+            )
+        })
+    }
+
+    fn needs_base(self, name: &str) -> Self {
+        let known = EXPORTS.iter().any(|export| export.base() == name);
+        self.refuse_unless(known, || {
+            format!("`{name}` is nothing to look up: it takes a name without version and suffix, like cuEventDestroy")
+        })
     }
 
     /// An exported name that the driver lacks.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
-        self
+        self.needs_export(name)
     }
 
-    /// A name for which `cuGetProcAddress` answers success with a NULL pointer.
+    /// A base name for which `cuGetProcAddress` answers success with a NULL pointer.
     pub fn null_lookup(mut self, name: &str) -> Self {
         self.config.null_lookups.push(name.to_owned());
-        self
+        self.needs_base(name)
     }
 
     /// What `cuInit` answers instead of working: `CUDA_ERROR_STUB_LIBRARY`, a version mismatch.
@@ -97,7 +133,7 @@ impl Builder {
     /// for the wrong version.
     pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
         self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
-        self
+        self.needs_base(base).needs_export(exported)
     }
 
     /// How much longer each call takes.
@@ -114,7 +150,10 @@ impl Builder {
 
     /// A fault that is there from the start; see [`SoftDriver::inject`].
     pub fn fault(mut self, fault: Fault) -> Self {
-        self.config.faults.push(fault);
+        match fault.checked() {
+            Ok(fault) => self.config.faults.push(fault),
+            Err(what) => return self.refuse_unless(false, || what),
+        }
         self
     }
 
@@ -126,8 +165,17 @@ impl Builder {
     }
 
     /// Starts the driver; waits while all [`SLOTS`](crate::SLOTS) are taken.
+    ///
+    /// # Panics
+    ///
+    /// When a setting makes no sense: a version or number out of its range, a name or a fault's pattern that is no entry
+    /// point's. A test that is set up so would test nothing.
+    #[track_caller]
     pub fn build(self) -> SoftDriver {
-        SoftDriver::take(self.config)
+        match self.wrong {
+            Some(what) => panic!("the software driver cannot be set up: {what}"),
+            None => SoftDriver::take(self.config),
+        }
     }
 
     pub(crate) fn into_config(self) -> Config {
@@ -139,7 +187,7 @@ impl Builder {
     ///
     /// | name | value | as |
     /// |---|---|---|
-    /// | `version` | `12.4` | [`version`](Self::version) |
+    /// | `version` | `12.4`, from `11.0` to `13.5` | [`version`](Self::version) |
     /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
     /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
     /// | `misuse` | `abort`, `error` | [`on_misuse`](Self::on_misuse) |
@@ -158,14 +206,17 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// A sentence about the first pair that is not understood.
+    /// A sentence about the first pair that is not understood or makes no sense.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut builder = Self::default();
         for pair in text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
             builder = builder.set(name, value)?;
         }
-        Ok(builder)
+        match builder.wrong {
+            Some(what) => Err(what),
+            None => Ok(builder),
+        }
     }
 
     fn set(self, name: &str, value: &str) -> Result<Self, String> {
@@ -179,10 +230,10 @@ impl Builder {
         Ok(match name {
             "version" => {
                 let (major, minor) = value.split_once('.').ok_or_else(bad)?;
-                let part = |text: &str| text.parse().ok().filter(|part| *part < 100).ok_or_else(bad);
+                let part = |text: &str| text.parse().map_err(|_| bad());
                 self.version(part(major)?, part(minor)?)
             }
-            "devices" => self.devices(number()?.try_into().ok().filter(|count| *count <= 8).ok_or_else(bad)?),
+            "devices" => self.devices(number()?.try_into().map_err(|_| bad())?),
             "memory" => {
                 let digits = value.trim_end_matches(['K', 'M', 'G']);
                 let shift = match &value[digits.len()..] {
@@ -202,7 +253,7 @@ impl Builder {
             "seed" => self.scheduler(Scheduler::Seeded(number()?)),
             "latency" => self.latency(Duration::from_micros(number()?)),
             "ipc" => self.ipc(choice("off", "on")?),
-            "ipc_slots" => self.ipc_slots(number()?.try_into().ok().filter(|slots| *slots <= 4096).ok_or_else(bad)?),
+            "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),
             "leaks" => self.report_leaks(choice("ignore", "report")?),
             "without" => self.without(value),
@@ -235,5 +286,32 @@ mod tests {
         {
             assert!(Builder::from_text(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, told) in [
+            ("version=10.0", "there is no version 10.0 of this driver: it can be 11.0 to 13.5"),
+            ("version=99.99", "it can be 11.0 to 13.5"),
+            ("version=13.6", "it can be 11.0 to 13.5"),
+            ("version=12.10", "it can be 11.0 to 13.5"),
+            ("version=4294967295.0", "it can be 11.0 to 13.5"),
+            ("devices=9", "it takes 0 to 8"),
+            ("ipc_slots=4097", "it takes 0 to 4096"),
+            ("without=cuEventDestroi", "nothing is exported as `cuEventDestroi`"),
+            ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
+            ("fault=cuEvntRecord", "no entry point matches `cuEvntRecord`"),
+        ] {
+            let said = Builder::from_text(text).expect_err(text);
+            assert!(said.contains(told), "{text}: {said}");
+        }
+        // In Rust the first of them stops the build.
+        let panics = |builder: Builder| {
+            let built = std::panic::catch_unwind(|| builder.build()).expect_err("it is not built");
+            built.downcast_ref::<String>().cloned().unwrap_or_default()
+        };
+        assert!(panics(Builder::default().version(10, 0).devices(9)).contains("cannot be set up: there is no version"));
+        assert!(panics(Builder::default().fault(Fault::on("cuNothing"))).contains("no entry point matches"));
+        assert!(panics(Builder::default().lookup_as("cuInit", "cuNothing")).contains("nothing is exported as"));
     }
 }

@@ -186,7 +186,9 @@ impl State {
         if self.captures.active.is_empty() {
             return Ok(());
         }
-        if let Some(key) = self.capture_of(stream)? {
+        self.refuse_implicit(stream)?;
+        // Measured: the answer is the same once the capture is invalidated.
+        if let Some(key) = self.streams[stream].capture {
             self.captures.invalidate(key);
             return Err(UNSUPPORTED);
         }
@@ -273,10 +275,9 @@ impl State {
                     return Err(ILLEGAL_STATE);
                 }
                 let is_legacy = self.streams[stream].is_legacy;
-                let capture = self.captures.active.get_mut(&mark.capture).ok_or(INVALID_VALUE)?;
-                if capture.invalid {
-                    return Err(INVALIDATED);
-                }
+                // Measured: an invalidated capture can be joined no more than one that has ended.
+                let capture = self.captures.active.get_mut(&mark.capture).filter(|capture| !capture.invalid);
+                let capture = capture.ok_or(INVALID_VALUE)?;
                 if is_legacy {
                     capture.invalid = true;
                     return Err(IMPLICIT);

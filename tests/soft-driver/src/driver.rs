@@ -194,7 +194,13 @@ impl SoftDriver {
     }
 
     /// Has calls fail from now on.
+    ///
+    /// # Panics
+    ///
+    /// When the fault can never strike: its pattern matches no entry point, or its count or probability is none.
+    #[track_caller]
     pub fn inject(&self, fault: Fault) {
+        let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
         let hooks = &self.machine().hooks;
         let mut control = hooks.control();
         control.faults.add(fault);
@@ -273,7 +279,6 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
-        crate::foreign::in_shared_library();
         let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
         let config = match Builder::from_text(&text) {
             Ok(builder) => builder.into_config(),

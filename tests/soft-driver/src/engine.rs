@@ -16,9 +16,9 @@ use crate::ipc;
 use crate::machine::{Locked, Machine, State};
 use crate::memory::MemoryWork;
 use crate::objects::{Deferred, Destroy};
-use crate::thread;
 use crate::values::{ValueWait, ValueWrite};
 use crate::workers::{host_thread, pool_thread, ticker_thread};
+use crate::{random, thread};
 
 /// The completion of one record: made by the record, shared by everything that then waits for it.
 #[derive(Debug)]
@@ -141,13 +141,9 @@ impl Engine {
         }
     }
 
-    /// A number below `bound`, from the seed (SplitMix64).
+    /// A number below `bound`, from the seed.
     pub(crate) fn draw(&mut self, bound: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ mixed >> 31) % bound.max(1) as u64) as usize
+        (random::next(&mut self.random) % bound.max(1) as u64) as usize
     }
 
     /// Drops all work that no thread has begun.

@@ -68,6 +68,11 @@ impl Call {
         EXPORTS[self.id.index()].name
     }
 
+    /// Whether it is made inside a host function.
+    pub(crate) fn in_host_function(&self) -> bool {
+        self.machine.hooks.in_host_functions() && self.machine.in_host_function(self.machine.lock().epoch)
+    }
+
     /// The machine's state, for a call that works before `cuInit`.
     pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
         let state = self.machine.lock();
@@ -261,15 +266,28 @@ pub(crate) fn refused_in_host_function(id: Id) -> bool {
     )
 }
 
+/// What asks about nothing that other calls change, so that it works before `cuInit` and in a forked child.
+fn asks_about_no_state(id: Id) -> bool {
+    matches!(
+        id,
+        Id::cuDriverGetVersion
+            | Id::cuGetErrorName
+            | Id::cuGetErrorString
+            | Id::cuGetProcAddress
+            | Id::cuGetProcAddress_v2
+            | Id::cuGetProcAddress_v2_ptsz
+    )
+}
+
+/// What does not wait while a callback of the old form runs: reported of real drivers, the others do.
+pub(crate) fn needs_no_lock(id: Id) -> bool {
+    asks_about_no_state(id) || id == Id::cuCtxGetCurrent
+}
+
 /// What a child of `fork` answers on a driver that its parent initialised.
 pub(crate) fn forked_answer(call: &Call, words: &Words) -> Option<CUresult> {
     match call.id {
-        Id::cuDriverGetVersion
-        | Id::cuGetErrorName
-        | Id::cuGetErrorString
-        | Id::cuGetProcAddress
-        | Id::cuGetProcAddress_v2
-        | Id::cuGetProcAddress_v2_ptsz => None,
+        id if asks_about_no_state(id) => None,
         Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
             let stream = words.0[0];
             let what = format!("stream {stream:#x} is destroyed in a forked child, where the real driver crashes");

@@ -51,8 +51,18 @@ impl Event {
 }
 
 impl State {
-    /// The event that an argument names, whose context can be worked with.
+    /// The event that an argument names, whose context can be worked with, and which is one to work with.
     pub(crate) fn event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let index = self.any_event(call, event)?;
+        if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
+            let what = format!("event {:#x} is an import of {what}", event.addr());
+            return Err(self.misuse(call, &what, INVALID_HANDLE));
+        }
+        Ok(index)
+    }
+
+    /// The same, whatever became of the exporter's event.
+    fn any_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
         let handle = event.addr();
         if handle == 0 {
             return Err(INVALID_HANDLE);
@@ -63,10 +73,6 @@ impl State {
             return Err(self.misuse(call, &what, CONTEXT_IS_DESTROYED));
         }
         self.usable(self.events[index].context)?;
-        if self.events[index].shared.as_ref().is_some_and(|shared| shared.is_stale()) {
-            let what = format!("event {handle:#x} is an import whose slot the exporter has given to another event");
-            return Err(self.misuse(call, &what, INVALID_HANDLE));
-        }
         Ok(index)
     }
 
@@ -156,7 +162,7 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
         return Err(INVALID_HANDLE);
     }
     let mut state = call.ready()?;
-    let index = state.event(call, event)?;
+    let index = state.any_event(call, event)?;
     state.bury(call, event.addr());
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {

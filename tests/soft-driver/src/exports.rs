@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use crate::abi::*;
 use crate::arg::Arg;
 use crate::entry::{self, Export};
-use crate::foreign::FOREIGN;
+use crate::foreign::{self, FOREIGN};
 use crate::machine::MACHINES;
 
 /// Calls `$callback!` with the whole list.
@@ -359,23 +359,24 @@ unsafe impl Sync for Address {}
 
 for_each_export!(define);
 
-static ADDRESSES: [[Address; OWN.len()]; crate::machine::SLOTS] = [
-    addresses::<0>(),
-    addresses::<1>(),
-    addresses::<2>(),
-    addresses::<3>(),
-    addresses::<4>(),
-    addresses::<5>(),
-    addresses::<6>(),
-    addresses::<7>(),
-    addresses::<8>(),
-    addresses::<9>(),
-    addresses::<10>(),
-    addresses::<11>(),
-    addresses::<12>(),
-    addresses::<13>(),
-    addresses::<14>(),
-    addresses::<15>(),
+/// For each slot, the addresses of what is in this list and of what is foreign.
+static ADDRESSES: [([Address; OWN.len()], [Address; FOREIGN.len()]); crate::machine::SLOTS] = [
+    (addresses::<0>(), foreign::addresses::<0>()),
+    (addresses::<1>(), foreign::addresses::<1>()),
+    (addresses::<2>(), foreign::addresses::<2>()),
+    (addresses::<3>(), foreign::addresses::<3>()),
+    (addresses::<4>(), foreign::addresses::<4>()),
+    (addresses::<5>(), foreign::addresses::<5>()),
+    (addresses::<6>(), foreign::addresses::<6>()),
+    (addresses::<7>(), foreign::addresses::<7>()),
+    (addresses::<8>(), foreign::addresses::<8>()),
+    (addresses::<9>(), foreign::addresses::<9>()),
+    (addresses::<10>(), foreign::addresses::<10>()),
+    (addresses::<11>(), foreign::addresses::<11>()),
+    (addresses::<12>(), foreign::addresses::<12>()),
+    (addresses::<13>(), foreign::addresses::<13>()),
+    (addresses::<14>(), foreign::addresses::<14>()),
+    (addresses::<15>(), foreign::addresses::<15>()),
 ];
 
 /// The addresses under which the shared library exports everything, in the order of [`EXPORTS`]: there a lookup gives
@@ -393,8 +394,8 @@ pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
         return core::ptr::with_exposed_provenance_mut(exported[id]);
     }
     let address = match id.checked_sub(OWN.len()) {
-        None => ADDRESSES[slot][id],
-        Some(foreign) => crate::foreign::ADDRESSES[foreign],
+        None => ADDRESSES[slot].0[id],
+        Some(foreign) => ADDRESSES[slot].1[foreign],
     };
     address.0.cast_mut().cast()
 }

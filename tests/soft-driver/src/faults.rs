@@ -2,7 +2,8 @@
 
 use crate::abi::CUresult;
 use crate::entry::Call;
-use crate::thread;
+use crate::exports::EXPORTS;
+use crate::{random, thread};
 
 /// When a fault strikes, counted in calls that match it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -10,19 +11,8 @@ enum When {
     Always,
     Nth(u64),
     Every(u64),
-    /// Of a million, from a seed.
-    Chance(u32, u64),
-}
-
-/// What a fault does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
-    /// Answers this code instead of doing the work.
-    Instead(CUresult),
-    /// Does the work, and answers this code.
-    After(CUresult),
-    /// Does the work once [`release`](crate::SoftDriver::release) was called.
-    Block,
+    /// Of a million.
+    Chance(u32),
 }
 
 /// A rule by which calls fail. [`SoftDriver::inject`](crate::SoftDriver::inject) takes it.
@@ -45,7 +35,9 @@ pub struct Fault {
     pattern: String,
     thread: Option<String>,
     when: When,
-    what: What,
+    code: Option<CUresult>,
+    after: bool,
+    block: bool,
     /// How often it may strike.
     limit: Option<u64>,
     persistent: bool,
@@ -54,6 +46,8 @@ pub struct Fault {
     seen: u64,
     struck: u64,
     random: u64,
+    /// What is wrong with it, if anything is: whoever takes it says so.
+    wrong: Option<String>,
 }
 
 impl Fault {
@@ -61,12 +55,17 @@ impl Fault {
     /// `cuEventRecord` is the plain function only; `cuEventRecord*` also the per-thread twin.
     ///
     /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
+    ///
+    /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault, and
+    /// so is a count of 0 or a probability that is none.
     pub fn on(pattern: &str) -> Self {
-        Self {
+        let fault = Self {
             pattern: pattern.to_owned(),
             thread: None,
             when: When::Always,
-            what: What::Instead(CUresult::CUDA_ERROR_UNKNOWN),
+            code: None,
+            after: false,
+            block: false,
             limit: None,
             persistent: false,
             poison: false,
@@ -74,26 +73,47 @@ impl Fault {
             seen: 0,
             struck: 0,
             random: 0,
+            wrong: None,
+        };
+        let known = EXPORTS.iter().any(|export| matches(pattern, export.name));
+        fault.refuse_unless(known, || {
+            format!("no entry point matches `{pattern}`: it takes an exported name like cuEventRecord_ptsz, with * for anything")
+        })
+    }
+
+    fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
+        if !good && self.wrong.is_none() {
+            self.wrong = Some(what());
+        }
+        self
+    }
+
+    /// The fault, or what is wrong with it.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        match self.wrong {
+            Some(what) => Err(what),
+            None => Ok(self),
         }
     }
 
     /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
     pub fn nth(mut self, n: u64) -> Self {
         self.when = When::Nth(n);
-        self
+        self.refuse_unless(n > 0, || "a fault at the 0th call never strikes: calls are counted from 1".to_owned())
     }
 
     /// At every k-th matching call.
     pub fn every(mut self, k: u64) -> Self {
-        self.when = When::Every(k.max(1));
-        self
+        self.when = When::Every(k);
+        self.refuse_unless(k > 0, || "a fault at every 0th call never strikes: it takes 1 or more".to_owned())
     }
 
     /// At each matching call with this probability, from 0 to 1; the seed makes it come again.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
-        self.when = When::Chance((probability.clamp(0.0, 1.0) * 1e6) as u32, seed);
+        self.when = When::Chance((probability * 1e6) as u32);
         self.random = seed;
-        self
+        let good = (0.0..=1.0).contains(&probability);
+        self.refuse_unless(good, || format!("{probability} is no probability: it takes 0 to 1"))
     }
 
     /// No more than one strike.
@@ -116,25 +136,27 @@ impl Fault {
 
     /// The code to answer.
     pub fn answer(mut self, code: CUresult) -> Self {
-        self.what = match self.what {
-            What::After(_) => What::After(code),
-            What::Instead(_) | What::Block => What::Instead(code),
-        };
+        self.code = Some(code);
         self
     }
 
     /// The work is done, and the code answered all the same.
     pub fn after_the_work(mut self) -> Self {
-        if let What::Instead(code) = self.what {
-            self.what = What::After(code);
-        }
+        self.after = true;
         self
     }
 
-    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release), then works as usual.
+    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as usual, unless there is a
+    /// code to [answer](Self::answer) as well.
     pub fn block(mut self) -> Self {
-        self.what = What::Block;
+        self.block = true;
         self
+    }
+
+    /// What it answers when it strikes, if not what the work does.
+    fn code(&self) -> Option<CUresult> {
+        let unless_told = (!self.block || self.after).then_some(CUresult::CUDA_ERROR_UNKNOWN);
+        self.code.or(unless_told)
     }
 
     /// Small out-parameters are filled with garbage. Otherwise a call that fails leaves them as they were.
@@ -159,27 +181,28 @@ impl Fault {
         let mut words = text.split(':');
         let mut fault = Self::on(words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?);
         for word in words {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            // What takes no value is one whole word.
+            let (name, value) = word.split_once('=').map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
             let bad = || format!("`{word}` is not understood in the fault `{text}`");
             fault = match name {
-                "nth" => fault.nth(value.parse().map_err(|_| bad())?),
-                "every" => fault.every(value.parse().map_err(|_| bad())?),
-                "chance" => {
+                "nth=" => fault.nth(value.parse().map_err(|_| bad())?),
+                "every=" => fault.every(value.parse().map_err(|_| bad())?),
+                "chance=" => {
                     let (chance, seed) = value.split_once('/').unwrap_or((value, "1"));
                     fault.probability(chance.parse().map_err(|_| bad())?, seed.parse().map_err(|_| bad())?)
                 }
-                "code" => fault.answer(CUresult(value.parse().map_err(|_| bad())?)),
+                "code=" => fault.answer(CUresult(value.parse().map_err(|_| bad())?)),
                 "once" => fault.once(),
                 "on" => fault.from_then_on(),
                 "after" => fault.after_the_work(),
                 "block" => fault.block(),
                 "poison" => fault.poison(),
                 "context" => fault.fails_context(),
-                "thread" => fault.in_thread(value),
+                "thread=" => fault.in_thread(value),
                 _ => return Err(bad()),
             };
         }
-        Ok(fault)
+        fault.checked()
     }
 
     /// Whether the fault strikes at this call.
@@ -194,22 +217,20 @@ impl Fault {
         if self.limit.is_some_and(|limit| self.struck >= limit) {
             return false;
         }
-        let strikes = (self.persistent && self.struck > 0)
+        let strikes = self.strikes_by_count();
+        self.struck += u64::from(strikes);
+        strikes
+    }
+
+    /// Whether it strikes at a call that matches.
+    fn strikes_by_count(&mut self) -> bool {
+        (self.persistent && self.struck > 0)
             || match self.when {
                 When::Always => true,
                 When::Nth(n) => self.seen == n,
                 When::Every(k) => self.seen.is_multiple_of(k),
-                When::Chance(of_a_million, _) => {
-                    // Xorshift: enough for tests, and the same on every machine.
-                    self.random |= 1;
-                    self.random ^= self.random << 13;
-                    self.random ^= self.random >> 7;
-                    self.random ^= self.random << 17;
-                    self.random % 1_000_000 < u64::from(of_a_million)
-                }
-            };
-        self.struck += u64::from(strikes);
-        strikes
+                When::Chance(of_a_million) => random::next(&mut self.random) % 1_000_000 < u64::from(of_a_million),
+            }
     }
 }
 
@@ -273,22 +294,14 @@ impl Faults {
             if !rule.strikes(call) || verdict.injected() {
                 continue;
             }
-            let code = match rule.what {
-                What::Instead(code) => {
-                    verdict.instead = Some(code);
-                    Some(code)
-                }
-                What::After(code) => {
-                    verdict.after = Some(code);
-                    Some(code)
-                }
-                What::Block => {
-                    verdict.block = true;
-                    None
-                }
+            let code = rule.code();
+            verdict = Verdict {
+                instead: code.filter(|_| !rule.after),
+                after: code.filter(|_| rule.after),
+                block: rule.block,
+                poison: rule.poison,
+                fails_context: code.filter(|_| rule.fails_context),
             };
-            verdict.poison = rule.poison;
-            verdict.fails_context = code.filter(|_| rule.fails_context);
             self.struck += 1;
         }
         verdict
@@ -313,11 +326,48 @@ mod tests {
     #[test]
     fn text() {
         let fault = Fault::from_text("cuEvent*:nth=3:code=2:on:thread=main").unwrap();
-        assert_eq!((fault.when, fault.what), (When::Nth(3), What::Instead(CUresult(2))));
+        assert_eq!((fault.when, fault.code, fault.after), (When::Nth(3), Some(CUresult(2)), false));
         assert!(fault.persistent);
         assert_eq!(fault.thread.as_deref(), Some("main"));
         assert!(Fault::from_text("").is_err());
         assert!(Fault::from_text("cuInit:sometimes").is_err());
         assert!(Fault::from_text("cuInit:nth=x").is_err());
+        assert!(Fault::from_text("cuInit:once=3").is_err());
+        assert!(Fault::from_text("cuInit:nth").is_err());
+    }
+
+    #[test]
+    fn what_can_never_strike_is_refused() {
+        let wrong = |text: &str| Fault::from_text(text).unwrap_err();
+        assert!(wrong("cuEvntRecord").contains("no entry point matches `cuEvntRecord`"));
+        assert!(wrong("cuEvent*Recrd:once").contains("no entry point matches"));
+        assert!(wrong("cuInit:nth=0").contains("counted from 1"));
+        assert!(wrong("cuInit:every=0").contains("takes 1 or more"));
+        for text in ["cuInit:chance=7", "cuInit:chance=-0.1", "cuInit:chance=NaN"] {
+            assert!(wrong(text).contains("it takes 0 to 1"), "{text}");
+        }
+        for good in ["*", "cu*", "cuModuleLoad", "cuEventRecord_ptsz", "cuLaunchHostFunc_v2", "cuInit:chance=1/0"] {
+            assert!(Fault::from_text(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn blocking_and_answering_go_together() {
+        let codes = |fault: Fault| (fault.block, fault.code().map(|code| code.0), fault.after);
+        for text in ["cuInit:block:code=7", "cuInit:code=7:block"] {
+            assert_eq!(codes(Fault::from_text(text).unwrap()), (true, Some(7), false));
+        }
+        assert_eq!(codes(Fault::on("cuInit").block()), (true, None, false));
+        assert_eq!(codes(Fault::on("cuInit").after_the_work().block()), (true, Some(999), true));
+        assert_eq!(codes(Fault::on("cuInit")), (false, Some(999), false));
+    }
+
+    #[test]
+    fn every_seed_has_its_own_sequence() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..100 {
+            let mut fault = Fault::on("cuInit").probability(0.5, seed);
+            assert!(seen.insert([0; 64].map(|_| fault.strikes_by_count())), "the seed {seed}");
+        }
     }
 }

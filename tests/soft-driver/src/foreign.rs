@@ -3,8 +3,6 @@
 //! A program that is linked against these names, or looks all of them up when it starts, has to find them. Each answers
 //! `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. Names and versions are those of CUDA 13.5.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-
 use crate::abi::*;
 use crate::entry::{self, Export};
 use crate::exports::{Address, Id};
@@ -164,19 +162,8 @@ macro_rules! for_each_foreign {
     } };
 }
 
-/// Whether this is the shared library, whose calls are all the first machine's. Elsewhere the same function is in every
-/// machine's table, and there is no telling whose call it is.
-static SHARED: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn in_shared_library() {
-    SHARED.store(true, Ordering::Relaxed);
-}
-
-fn answer(index: usize) -> CUresult {
-    if !SHARED.load(Ordering::Relaxed) {
-        return CUresult::CUDA_ERROR_NOT_SUPPORTED;
-    }
-    entry::enter(&MACHINES[0], Id::foreign(index), false, || entry::words(&[]), || (), entry::unsupported)
+fn answer(slot: usize, index: usize) -> CUresult {
+    entry::enter(&MACHINES[slot], Id::foreign(index), false, || entry::words(&[]), || (), entry::unsupported)
 }
 
 macro_rules! define {
@@ -187,7 +174,7 @@ macro_rules! define {
         /// The list as exports.
         pub(crate) const FOREIGN: &[Export] = &[$(Export::new(stringify!($name), $version, twin(stringify!($name))).unsupported(),)*];
 
-        /// The C functions. They look at no argument, so that all have the same type.
+        /// The C functions, one instance for each slot. They look at no argument, so that all have the same type.
         #[allow(non_snake_case)]
         pub mod functions {
             use super::*;
@@ -195,14 +182,16 @@ macro_rules! define {
                 /// # Safety
                 ///
                 /// There is nothing that a caller could do wrong.
-                pub unsafe extern "C" fn $name() -> CUresult {
-                    answer(Index::$name as usize)
+                pub unsafe extern "C" fn $name<const SLOT: usize>() -> CUresult {
+                    answer(SLOT, Index::$name as usize)
                 }
             )*
         }
 
         /// Their addresses, in the same order.
-        pub(crate) static ADDRESSES: &[Address] = &[$(Address(functions::$name as *const ()),)*];
+        pub(crate) const fn addresses<const SLOT: usize>() -> [Address; FOREIGN.len()] {
+            [$(Address(functions::$name::<SLOT> as *const ()),)*]
+        }
     };
 }
 

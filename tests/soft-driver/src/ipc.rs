@@ -1,8 +1,8 @@
 //! Interprocess events: one file of shared memory for each exporting context, one slot for each event.
 //!
-//! A slot is a single 64-bit word: how many records were made, how many of them are done, and the slot's generation.
-//! Whoever records, in whatever process, adds to the first two; all of it in compare-and-swap, so that a process that
-//! is killed leaves no lock behind. The file's header has a bell that rings with each completion somebody may wait for;
+//! A slot's word of 64 bits holds how many records were made, how many of them are done, and which event of the slot's it
+//! is about. Whoever records, in whatever process, adds to the first two; all of it in compare-and-swap, so that a process
+//! that is killed leaves no lock behind. The file's header has a bell that rings with each completion somebody may wait for;
 //! waiters sleep on it as a futex.
 
 use crate::abi::*;
@@ -72,6 +72,9 @@ pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CU
     let context = state.current(call)?;
     let strict = crate::engine::strict(&state);
     let shared = SharedEvent::import(&handle.reserved, strict)?;
+    if strict && let Some(what) = shared.misused() {
+        return Err(state.misuse(call, &format!("the descriptor names {what}"), INVALID_HANDLE));
+    }
     let new = crate::event::Event {
         context,
         flags: CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS,
@@ -131,7 +134,7 @@ mod nowhere {
             match *self {}
         }
 
-        pub(crate) fn is_stale(&self) -> bool {
+        pub(crate) fn misused(&self) -> Option<String> {
             match *self {}
         }
 

@@ -13,7 +13,7 @@ use crate::machine::{Machine, State};
 
 /// How many slots a file has.
 const SLOTS: usize = 4096;
-const MAGIC: u32 = 0x4543_5301;
+const MAGIC: u32 = 0x4543_5302;
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cuda-soft-driver.";
 
@@ -26,10 +26,19 @@ struct Layout {
     /// How many threads listen. One that was killed is counted for ever: then the bell rings in vain.
     listeners: AtomicU32,
     _padding: [AtomicU32; 13],
-    slots: [AtomicU64; SLOTS],
+    slots: [Slot; SLOTS],
 }
 
-/// The parts of a slot's word: 24 bits of records made, 24 of records done, 16 of generation.
+#[repr(C)]
+struct Slot {
+    /// A [`Word`].
+    word: AtomicU64,
+    /// Grows by one when an event takes the slot, and by one when it leaves: odd while an event has it.
+    generation: AtomicU64,
+}
+
+/// The parts of a slot's word: 24 bits of records made, 24 of records done, and the low 16 of how many events had the
+/// slot. Those are enough to tell a late completion from the next event's; stale imports are known by the generation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -90,12 +99,17 @@ impl Mapping {
         unsafe { &*self.layout }
     }
 
-    fn word(&self, slot: u32) -> &AtomicU64 {
+    /// A slot that a peer made up may be none.
+    fn slot(&self, slot: u32) -> &Slot {
         &self.layout().slots[slot as usize % SLOTS]
     }
 
     fn load(&self, slot: u32) -> Word {
-        Word(self.word(slot).load(Ordering::SeqCst))
+        Word(self.slot(slot).word.load(Ordering::SeqCst))
+    }
+
+    fn generation(&self, slot: u32) -> u64 {
+        self.slot(slot).generation.load(Ordering::SeqCst)
     }
 
     fn ring(&self) {
@@ -147,7 +161,7 @@ impl Cell {
     /// is the slot's generation.
     fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
         let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
-        let counted = self.mapping.word(self.slot).fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+        let counted = self.mapping.slot(self.slot).word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
             let word = Word(word);
             generation.is_none_or(|generation| generation == word.generation()).then(|| add(word).0)
         });
@@ -200,19 +214,19 @@ fn reached(counter: u32, target: u32) -> bool {
 /// The interprocess side of an event.
 pub(crate) struct SharedEvent {
     cell: Arc<Cell>,
-    /// The descriptor of an own event.
-    descriptor: Option<Descriptor>,
-    /// The generation that an import was opened at, where stale ones are to be known.
-    expected: Option<u16>,
+    descriptor: Descriptor,
+    imported: bool,
+    /// The generation that an import is of, where stale ones are to be known.
+    expected: Option<u64>,
 }
 
 impl SharedEvent {
     pub(crate) fn imported(&self) -> bool {
-        self.descriptor.is_none()
+        self.imported
     }
 
     pub(crate) fn descriptor(&self, strict: bool) -> [u8; 64] {
-        self.descriptor.as_ref().map_or([0; 64], |descriptor| descriptor.bytes(strict))
+        self.descriptor.bytes(strict)
     }
 
     /// Whether all that other processes recorded is done.
@@ -227,9 +241,18 @@ impl SharedEvent {
         (made != done).then(|| Wait { cell: self.cell.clone(), made, generation: word.generation() })
     }
 
-    /// Whether the slot went to another event since this import was opened.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.expected.is_some_and(|expected| self.cell.mapping.load(self.cell.slot).generation() != expected)
+    /// What is wrong with using this import, if anything is.
+    pub(crate) fn misused(&self) -> Option<String> {
+        let Descriptor { process, context, slot, .. } = self.descriptor;
+        let named = || format!("slot {slot} of context {context} of process {process}");
+        if self.imported && slot as usize >= SLOTS {
+            return Some(format!("{}, which has {SLOTS}: the descriptor was damaged or made up", named()));
+        }
+        let now = self.cell.mapping.generation(slot);
+        self.expected.filter(|expected| *expected != now).map(|_| {
+            let taken = if now.is_multiple_of(2) { "is free" } else { "has another event" };
+            format!("{}, whose event the exporter destroyed; the slot {taken} now", named())
+        })
     }
 
     pub(crate) fn record(&self) -> Record {
@@ -248,63 +271,70 @@ impl SharedEvent {
         if descriptor.process == std::process::id() {
             return Err(INVALID_CONTEXT);
         }
-        if descriptor.slot as usize >= SLOTS {
-            return Err(MAP_FAILED);
-        }
-        let mapping = open(&descriptor.name()).ok_or(MAP_FAILED)?;
-        let generation = mapping.load(descriptor.slot).generation();
-        // Generation 0: no event was ever here, or the exporter does not tell them apart.
-        if strict && descriptor.generation != 0 && descriptor.generation != generation {
-            return Err(INVALID_HANDLE);
-        }
-        let expected = strict.then_some(generation);
-        let own = AtomicU64::new(Word::new(0, 0, generation).0);
+        let mapping = descriptor.find(strict).ok_or(MAP_FAILED)?;
+        let now = mapping.generation(descriptor.slot);
+        // Generation 0: the exporter does not tell its events apart.
+        let expected = strict.then_some(if descriptor.generation == 0 { now } else { descriptor.generation });
+        let own = AtomicU64::new(Word::new(0, 0, mapping.load(descriptor.slot).generation()).0);
         let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
-        Ok(Box::new(Self { cell, descriptor: None, expected }))
+        Ok(Box::new(Self { cell, descriptor, imported: true, expected }))
     }
 }
 
-/// What the 64 bytes say.
+/// What the 64 bytes say. Measured: process, context and slot are all that the real driver looks at. The nonce finds the
+/// right file among those that dead processes of the same number left.
 #[derive(Clone)]
 struct Descriptor {
     process: u32,
-    context: u32,
+    context: u64,
     slot: u32,
-    generation: u16,
-    nonce: [u8; 16],
+    generation: u64,
+    nonce: u128,
 }
 
 impl Descriptor {
     fn bytes(&self, strict: bool) -> [u8; 64] {
         let mut bytes = [0; 64];
         bytes[0..4].copy_from_slice(&self.process.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.context.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.slot.to_le_bytes());
         if strict {
-            bytes[20..22].copy_from_slice(&self.generation.to_le_bytes());
+            bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
         }
-        bytes[32..48].copy_from_slice(&self.nonce);
+        bytes[32..48].copy_from_slice(&self.nonce.to_be_bytes());
         bytes
     }
 
     fn parse(bytes: &[u8; 64]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let process = word(0)?;
-        if process == 0 {
-            return None;
-        }
+        let double = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         Some(Self {
-            process,
-            context: word(8)?,
+            process: word(0)?,
+            context: double(8)?,
             slot: word(16)?,
-            generation: word(20)? as u16,
-            nonce: bytes.get(32..48)?.try_into().ok()?,
+            generation: double(24)?,
+            nonce: u128::from_be_bytes(bytes.get(32..48)?.try_into().ok()?),
         })
     }
 
+    /// The name of the context's file, up to the nonce.
+    fn stem(&self) -> String {
+        format!("{PREFIX}{}.{}.", self.process, self.context)
+    }
+
     fn name(&self) -> String {
-        let nonce = u128::from_be_bytes(self.nonce);
-        format!("{FOLDER}/{PREFIX}{}.{}.{nonce:032x}", self.process, self.context)
+        format!("{FOLDER}/{}{:032x}", self.stem(), self.nonce)
+    }
+
+    fn find(&self, strict: bool) -> Option<Arc<Mapping>> {
+        let found = open(&self.name());
+        if strict || found.is_some() {
+            return found;
+        }
+        let stem = self.stem();
+        let mut names =
+            std::fs::read_dir(FOLDER).ok()?.flatten().filter_map(|file| file.file_name().into_string().ok());
+        names.find(|name| name.starts_with(&stem)).and_then(|name| open(&format!("{FOLDER}/{name}")))
     }
 }
 
@@ -381,7 +411,7 @@ fn lock(file: &File) -> bool {
 impl Exporter {
     /// Makes the file: a name that nobody can guess, for this user only, and never one that is there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
-        static CONTEXTS: AtomicU32 = AtomicU32::new(0);
+        static CONTEXTS: AtomicU64 = AtomicU64::new(0);
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
         let mut nonce = [0; 16];
@@ -390,7 +420,7 @@ impl Exporter {
             .map_err(|_| OPERATING_SYSTEM)?;
         let process = std::process::id();
         let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };
+        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce: u128::from_be_bytes(nonce) };
         let name = descriptor.name();
         let path = CString::new(name.as_str()).map_err(|_| OPERATING_SYSTEM)?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
@@ -416,14 +446,14 @@ impl Exporter {
 
     pub(crate) fn take_slot(&mut self) -> Result<Box<SharedEvent>, CUresult> {
         let slot = self.free.pop().ok_or(OUT_OF_MEMORY)?;
-        let generation = self.mapping.load(slot).generation().wrapping_add(1).max(1);
-        let fresh = Word::new(0, 0, generation);
-        self.mapping.word(slot).store(fresh.0, Ordering::SeqCst);
+        let generation = self.mapping.slot(slot).generation.fetch_add(1, Ordering::SeqCst) + 1;
+        let fresh = Word::new(0, 0, generation.div_ceil(2) as u16);
+        self.mapping.slot(slot).word.store(fresh.0, Ordering::SeqCst);
         // Whoever waits for what was in the slot before is done with it.
         self.mapping.ring();
         let cell = Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
         let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
-        Ok(Box::new(SharedEvent { cell, descriptor: Some(descriptor), expected: None }))
+        Ok(Box::new(SharedEvent { cell, descriptor, imported: false, expected: None }))
     }
 
     pub(crate) fn owns(&self, event: &SharedEvent) -> bool {
@@ -431,6 +461,7 @@ impl Exporter {
     }
 
     pub(crate) fn free_slot(&mut self, event: SharedEvent) {
+        self.mapping.slot(event.cell.slot).generation.fetch_add(1, Ordering::SeqCst);
         self.free.push(event.cell.slot);
     }
 

@@ -109,6 +109,7 @@ mod nodes;
 mod objects;
 mod pointers;
 mod primary;
+mod random;
 mod report;
 mod stream;
 mod thread;
@@ -134,6 +135,10 @@ pub(crate) mod bodies {
     pub(crate) use crate::stream::*;
     pub(crate) use crate::values::*;
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub use builder::Builder;
 pub use config::{OnMisuse, Rules, Scheduler, Time};

@@ -135,17 +135,20 @@ fn faults_strike_when_they_are_told_to() {
 fn a_call_can_be_held() {
     let raw = Raw::new();
     let event = raw.event(NO_TIMING);
-    raw.soft.inject(Fault::on("cuEventQuery").block().once());
-    std::thread::scope(|scope| {
-        let (raw, event) = (&raw, event.expose_provenance());
-        let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
-        while raw.soft.blocked() == 0 {
-            std::thread::yield_now();
-        }
-        assert!(!held.is_finished());
-        assert_eq!(raw.soft.release(), 1);
-        assert_eq!(held.join().unwrap(), OK);
-    });
+    let held = Fault::on("cuEventQuery").block().once();
+    for (fault, answer) in [(held.clone(), OK), (held.answer(CUresult(7)), 7)] {
+        raw.soft.inject(fault);
+        std::thread::scope(|scope| {
+            let (raw, event) = (&raw, event.expose_provenance());
+            let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
+            while raw.soft.blocked() == 0 {
+                std::thread::yield_now();
+            }
+            assert!(!held.is_finished());
+            assert_eq!(raw.soft.release(), 1);
+            assert_eq!(held.join().unwrap(), answer);
+        });
+    }
 }
 
 #[test]
@@ -239,6 +242,25 @@ fn lookups_can_lie() {
     let wrong = Raw::bare(SoftDriver::builder().lookup_as("cuEventElapsedTime", "cuEventQuery"));
     let expected: *const () = wrong.cuEventQuery as *const ();
     assert_eq!(wrong.cuEventElapsedTime as *const (), expected);
+}
+
+#[test]
+fn what_is_not_supported_is_a_call_like_any_other() {
+    // Two drivers, because the functions are not the same for each.
+    let (raw, other) = (Raw::bare(SoftDriver::builder().log(2)), Raw::new());
+    type Anything = unsafe extern "C" fn() -> CUresult;
+    let find = |raw: &Raw| unsafe { std::mem::transmute::<_, Anything>(raw.soft.resolve(c"cuModuleLoad")) };
+    let load = find(&raw);
+    assert_eq!(unsafe { load() }.0, NOT_INITIALIZED);
+    assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
+    assert_eq!(unsafe { load() }.0, NOT_SUPPORTED);
+    raw.soft.inject(fault("cuModule*", 218).nth(2));
+    assert_eq!([0; 3].map(|_| unsafe { load() }.0), [NOT_SUPPORTED, 218, NOT_SUPPORTED]);
+    let log: Vec<_> = raw.soft.log().iter().map(|record| (record.function, record.result.0)).collect();
+    assert_eq!(log, [("cuModuleLoad", 218), ("cuModuleLoad", NOT_SUPPORTED)]);
+    raw.soft.shut_down();
+    assert_eq!(unsafe { load() }.0, DEINITIALIZED);
+    assert_eq!(unsafe { find(&other)() }.0, NOT_SUPPORTED);
 }
 
 #[test]

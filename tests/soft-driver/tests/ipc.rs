@@ -145,7 +145,7 @@ fn child() {
                     assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
                     say(&format!("open {code}"));
                 }
-                Err(code) => say(&code.to_string()),
+                Err(code) => say(format!("{code} {}", raw.soft.misuses().join("; ")).trim_end()),
             }
         },
         // Keeps one import and says what it shows, again and again.
@@ -269,28 +269,100 @@ fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
     assert_eq!(peer.hear(), "0");
     peer.say("");
     peer.finish();
+}
 
-    // With strict rules the two are told apart: in the descriptors, and in an import that went stale.
+fn strict(role: &str) -> Peer {
+    Peer::start_with(role, |command| command.env("SOFT_STRICT", "1"))
+}
+
+#[test]
+fn strict_rules_tell_the_events_of_a_slot_apart() {
     let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
     let first = raw.event(IPC);
     let handle = export(&raw, first);
-    let mut strict = Peer::start_with("keep", |command| command.env("SOFT_STRICT", "1"));
-    strict.say(&to_text(&handle));
-    assert_eq!(strict.hear(), "0");
+    let mut peer = strict("keep");
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "0");
     assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    peer.say("?");
+    assert_eq!(peer.hear(), INVALID_HANDLE.to_string(), "destroyed, and nothing in its place");
     let second = raw.event(IPC);
     assert_ne!(export(&raw, second).reserved, handle.reserved);
-    strict.say("?");
-    assert_eq!(strict.hear(), INVALID_HANDLE.to_string());
-    strict.say("");
-    strict.finish();
-    let mut late = Peer::start_with("open", |command| command.env("SOFT_STRICT", "1"));
+    peer.say("?");
+    assert_eq!(peer.hear(), INVALID_HANDLE.to_string());
+    peer.say("");
+    peer.finish();
+
+    // A descriptor that comes late is told of, like an import that went stale.
+    let mut late = strict("open");
     late.say(&to_text(&handle));
-    assert_eq!(late.hear(), INVALID_HANDLE.to_string());
+    let named = format!("slot 4095 of context {} of process {}", handle.reserved[8], std::process::id());
+    let gone = "whose event the exporter destroyed; the slot";
+    assert_eq!(
+        late.hear(),
+        format!("400 cuIpcOpenEventHandle: the descriptor names {named}, {gone} has another event now")
+    );
     late.say(&to_text(&export(&raw, second)));
     assert_eq!(late.hear(), "open 0");
     late.say("");
     late.finish();
+    let handle = export(&raw, second);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(second) }.0, OK);
+    let mut late = strict("open");
+    late.say(&to_text(&handle));
+    assert!(late.hear().ends_with(&format!("{gone} is free now")));
+    late.say("");
+    late.finish();
+}
+
+#[test]
+fn strict_rules_know_a_stale_import_however_often_its_slot_was_used() {
+    let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
+    let mut event = raw.event(IPC);
+    let handle = export(&raw, event);
+    let mut peer = strict("keep");
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "0");
+    let (mut asked, mut late) = (Vec::new(), strict("open"));
+    for reuse in 1..=65_537_u32 {
+        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+        event = raw.event(IPC);
+        // Where a counter of 15 or 16 bits would come round.
+        if [32_767, 32_768, 65_535, 65_536].contains(&reuse) {
+            peer.say("?");
+            late.say(&to_text(&handle));
+            asked.push((peer.hear(), late.hear().starts_with("400 cuIpcOpenEventHandle")));
+        }
+    }
+    assert_eq!(asked, vec![(INVALID_HANDLE.to_string(), true); 4]);
+    for mut peer in [peer, late] {
+        peer.say("");
+        peer.finish();
+    }
+}
+
+#[test]
+fn a_damaged_descriptor_opens_where_the_real_driver_looks_at_less_and_its_use_is_told_of() {
+    let raw = Raw::new();
+    let mut handle = export(&raw, raw.event(IPC));
+    // Nothing but process, context and slot counts.
+    handle.reserved[4..8].fill(0xA5);
+    handle.reserved[20..].fill(0xA5);
+    let mut peer = Peer::start("open");
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "open 0");
+    // Of the strict rules everything counts.
+    let mut strict = strict("open");
+    strict.say(&to_text(&handle));
+    assert_eq!(strict.hear(), "205");
+    // A slot that the exporter's memory does not have.
+    handle.reserved[17] ^= 0x80;
+    peer.say(&to_text(&handle));
+    assert_eq!(peer.hear(), "open 400");
+    for mut peer in [peer, strict] {
+        peer.say("");
+        peer.finish();
+    }
 }
 
 #[test]

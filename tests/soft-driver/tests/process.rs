@@ -162,11 +162,10 @@ fn lookup_by_name_and_version() {
 
 #[test]
 fn what_is_not_of_this_driver_answers_so() {
-    let soft = SoftDriver::new();
-    let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
-        unsafe { std::mem::transmute(soft.resolve(c"cuModuleLoad")) };
-    assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
     let raw = Raw::new();
+    let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
+        unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
+    assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
     assert_eq!(unsafe { raw.cuGreenCtxRecordEvent.unwrap()(null_mut(), null_mut()) }.0, NOT_SUPPORTED);
 }
 

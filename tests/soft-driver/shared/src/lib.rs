@@ -65,7 +65,7 @@ macro_rules! export_foreign {
             pub unsafe extern "C" fn $name() -> CUresult {
                 start_shared_library(addresses);
                 // SAFETY: it looks at nothing.
-                unsafe { foreign::functions::$name() }
+                unsafe { foreign::functions::$name::<0>() }
             }
         )*
 

@@ -1,0 +1,10 @@
+//! Numbers at random from a seed: enough for tests, and the same on every machine.
+
+/// The next number of a seed's sequence (SplitMix64).
+pub(crate) fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
+}
