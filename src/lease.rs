@@ -85,10 +85,11 @@ impl Deref for IpcLease {
 /// # use std::time::Duration;
 /// use cuda_events::{BorrowedEvent, ExporterProcess, IpcEventDescriptor};
 ///
-/// /// Whether the work is done; it never will be if the exporter has died.
+/// /// Whether the work is done; it never will be if the exporter has died before.
 /// fn wait(event: &BorrowedEvent, exporter: Option<&ExporterProcess>) -> cuda_events::Result<bool> {
 ///     while !event.synchronize_timeout(Duration::from_millis(100))? {
-///         if exporter.is_some_and(|exporter| !exporter.is_alive()) {
+///         // None is one that is gone, or that this process cannot see: not to be waited for without end.
+///         if !exporter.is_some_and(ExporterProcess::is_alive) {
 ///             return Ok(false);
 ///         }
 ///     }
@@ -116,8 +117,8 @@ impl ExporterProcess {
     /// The descriptor's exporter, if it is running now.
     ///
     /// None if it is gone, if the descriptor does not say who it was ([`IpcEventDescriptor::from_raw`]), if this process
-    /// cannot see it (another pid namespace), or on a platform other than Linux. Ask before opening the descriptor: from
-    /// then on a later process that gets the same number is told apart.
+    /// cannot see it (another pid namespace), or on a platform other than Linux. So none is not "alive": wait with a limit
+    /// then. Ask before opening the descriptor: from then on a later process that gets the same number is told apart.
     pub fn of(descriptor: &IpcEventDescriptor) -> Option<Self> {
         let pid = descriptor.exporter_pid()?;
         let started = start_of(pid)?;

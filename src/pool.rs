@@ -291,8 +291,9 @@ fn own_shelf() -> usize {
 /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
 ///
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
-/// // Given back at the end of the statement: the wait keeps the record that it saw.
-/// two.wait_event(&*pool.record_event(&one)?)?;
+/// let event = pool.record_event(&one)?;
+/// two.wait_event(&event)?;
+/// drop(event); // Given back at once: the wait keeps the record that it saw.
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct PooledEvent {

@@ -41,7 +41,8 @@ pub struct Timer<'a> {
 impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
-    /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of a record.
+    /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of
+    /// [`record_external`](BorrowedStream::record_external).
     ///
     /// # Errors
     ///
