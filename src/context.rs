@@ -22,7 +22,8 @@ use crate::sys::{CUcontext, Function};
 /// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns.
 ///
 /// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
-/// thread's context stack as it was, also when the call fails.
+/// thread's context stack as it was, also when the call fails. "With the context current" means, for each such call, one
+/// `cuCtxGetCurrent` before, and `cuCtxPushCurrent` and `cuCtxPopCurrent` where it is not current already.
 ///
 /// Equality and hash are by handle.
 pub struct Context(ManuallyDrop<Arc<Inner>>);
@@ -56,6 +57,9 @@ impl Context {
     /// Retains the device's primary context, creating it if it is not active.
     ///
     /// The first one on a device takes a tenth of a second and a few hundred megabytes of its memory.
+    ///
+    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time; `cuDevicePrimaryCtxRelease` when the last user
+    /// is dropped. What is current stays so.
     ///
     /// # Errors
     ///
@@ -110,6 +114,9 @@ impl Context {
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.
     ///
+    /// One driver call, for the device: `cuCtxGetDevice`, of CUDA 13.0. An older driver tells the device of the current
+    /// context only, so that the context is made current for it.
+    ///
     /// # Errors
     ///
     /// What the driver answers when the context is made current to learn its device.
@@ -141,6 +148,8 @@ impl Context {
 
     /// The context that is current on the calling thread, if one is; it is named, not owned.
     ///
+    /// Driver calls: `cuCtxGetCurrent`, and that of [`from_raw`](Self::from_raw).
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -165,6 +174,23 @@ impl Context {
     /// Nothing in this crate needs it; it is for other code that works in the current context. Drop guards in the
     /// reverse order of making them.
     ///
+    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`, and `cuCtxPopCurrent` when the guard is dropped.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// {
+    ///     let _current = context.make_current()?;
+    ///     // Here a library of the CUDA runtime, say, works in this context.
+    /// }
+    /// // SAFETY: nothing is current any more, and nothing is done with what would be.
+    /// assert!(unsafe { Context::current(driver) }?.is_none());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// What the driver answers; [`Error::ForkedChild`].
@@ -178,6 +204,8 @@ impl Context {
     }
 
     /// Blocks until all work of the context is done.
+    ///
+    /// Driver calls: `cuCtxSynchronize` with the context current.
     ///
     /// # Errors
     ///

@@ -121,6 +121,8 @@ unsafe impl Sync for BorrowedEvent {}
 impl Event {
     /// Creates an event in the context, which need not be current.
     ///
+    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is dropped.
+    ///
     /// # Errors
     ///
     /// [`Error::TimingWithInterprocess`]; what the driver answers; [`Error::ForkedChild`].
