@@ -279,11 +279,6 @@ fn asks_about_no_state(id: Id) -> bool {
     )
 }
 
-/// What does not wait while a callback of the old form runs: reported of real drivers, the others do.
-pub(crate) fn needs_no_lock(id: Id) -> bool {
-    asks_about_no_state(id) || id == Id::cuCtxGetCurrent
-}
-
 /// What a child of `fork` answers on a driver that its parent initialised.
 pub(crate) fn forked_answer(call: &Call, words: &Words) -> Option<CUresult> {
     match call.id {

@@ -28,15 +28,12 @@ const LATENCY: u32 = 16;
 const SHUT_DOWN: u32 = 32;
 /// Work is done in steps between calls.
 const SEEDED: u32 = 64;
-/// A callback of the old form runs, under the driver's lock.
-const IN_CALLBACK: u32 = 256;
 
 /// Switches that the fast path looks at with one load, and what is behind them.
 pub(crate) struct Hooks {
     flags: AtomicU32,
     control: Mutex<Control>,
     released: Condvar,
-    called_back: Condvar,
 }
 
 /// What the log and the faults need; a lock of its own, so that they work whatever the machine is doing.
@@ -52,7 +49,6 @@ impl Hooks {
             flags: AtomicU32::new(0),
             control: Mutex::new(Control { log: Log::new(), faults: Faults::new(), latency: Duration::ZERO }),
             released: Condvar::new(),
-            called_back: Condvar::new(),
         }
     }
 
@@ -79,21 +75,6 @@ impl Hooks {
     /// Said by the thread of the host functions around each one.
     pub(crate) fn host_function(&self, running: bool) {
         self.set(IN_HOST_FUNCTIONS, running);
-    }
-
-    /// Said by the same thread around each callback of the old form.
-    pub(crate) fn callback(&self, running: bool) {
-        let _control = self.control();
-        self.set(IN_CALLBACK, running);
-        self.called_back.notify_all();
-    }
-
-    /// Waits for the callback that runs.
-    fn wait_for_callback(&self) {
-        let mut control = self.control();
-        while self.has(IN_CALLBACK) {
-            control = self.called_back.wait(control).unwrap_or_else(PoisonError::into_inner);
-        }
     }
 
     /// Whether this is a forked child of the process that initialised the driver.
@@ -161,9 +142,6 @@ pub(crate) fn hooked(
     let result = match special(call, &words).or(verdict.instead) {
         Some(code) => code,
         None => {
-            if hooks.has(IN_CALLBACK) && !entry::needs_no_lock(call.id) && !call.in_host_function() {
-                hooks.wait_for_callback();
-            }
             let code = body();
             verdict.after.unwrap_or(code)
         }

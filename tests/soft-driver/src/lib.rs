@@ -46,8 +46,6 @@
 //! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits costs no thread.
 //!   One that waits for a value in memory is looked at every millisecond.
 //!   Host functions run on one thread, one after the other, as on the real driver; copies run on two others.
-//!   While a callback of the old form, `cuStreamAddCallback`, runs, calls of other threads wait, as is reported of real
-//!   drivers.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is recognised, and
 //!   [`OnMisuse`] says what then happens.
 //! * Interprocess events are slots in shared memory, one file for each exporting context, owned by and readable for one

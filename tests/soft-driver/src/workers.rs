@@ -37,9 +37,7 @@ pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
                 Work::Host(HostCall::Function(function, data)) if status == SUCCESS => function(data.0),
                 Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
                 Work::Host(HostCall::Callback(function, stream, data)) => {
-                    machine.hooks.callback(true);
                     function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
-                    machine.hooks.callback(false);
                 }
                 Work::Destroy(Destroy(function, data)) => function(data.0),
             }
