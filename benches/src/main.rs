@@ -180,7 +180,7 @@ fn measure(name: &str, options: &Options) -> ExitCode {
 
     if wanted("operations") {
         // One process has its addresses by chance, and they can make one call some nanoseconds slower than another.
-        let children = if quick { 2 } else { 10 };
+        let children = if quick { 2 } else { 20 };
         let samples: Vec<Value> = (0..children).map(|_| processes::measure_operations(rounds / children)).collect();
         rounds::Samples::merge(&samples).report(children, &mut report);
     }
