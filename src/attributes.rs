@@ -5,8 +5,8 @@ use core::fmt;
 use crate::error::{Error, Result};
 use crate::stream::{BorrowedStream, PriorityRange};
 use crate::sys::{
-    CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUresult, CUstreamAttrID, CUstreamAttrValue,
-    CUsynchronizationPolicy, Function,
+    CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
+    Function,
 };
 
 /// How a thread waits in [`BorrowedStream::synchronize`].
@@ -276,16 +276,15 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the streams belong to different contexts; what else the driver answers;
-    /// [`Error::ForkedChild`].
+    /// [`Error::OtherContext`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamCopyAttributes;
         let copy = self.driver().require(FUNCTION, self.driver().symbols().cuStreamCopyAttributes)?;
         self.driver().check_same(source.driver(), FUNCTION)?;
         if self.context() != source.context() {
-            // A default stream's handle would mean the stream of one and the same context on both sides.
-            return Err(Error::driver(FUNCTION, CUresult::CUDA_ERROR_INVALID_VALUE));
+            let [device, other_device] = [self, source].map(|stream| stream.context().device().ordinal());
+            return Err(Error::OtherContext { function: FUNCTION, device, other_device });
         }
         let default = if self.is_default() { self } else { source };
         // SAFETY: both streams are alive as long as their references are.

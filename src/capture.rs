@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::driver::Driver;
@@ -247,6 +248,16 @@ pub struct Capture<'a> {
     _not_send: PhantomData<*mut ()>,
 }
 
+/// How many captures that began here have not ended.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether an event that this thread has at hand may have been recorded in a capture that has not ended. Whoever has it from
+/// the thread that captures, sees that.
+#[inline(always)]
+pub(crate) fn under_way() -> bool {
+    UNDER_WAY.load(Ordering::Relaxed) != 0
+}
+
 #[allow(unsafe_code)]
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
@@ -264,7 +275,8 @@ impl<'a> Capture<'a> {
     ///
     /// From this call until the capture has ended, nothing may be done in one thread with this stream, with a stream that
     /// joins the capture, or with an event that is recorded in it, while another thread does something with any of them,
-    /// ending the capture included: the driver does not guard what it builds, and crashes.
+    /// ending the capture included: the driver does not guard what it builds, and crashes. An
+    /// [`EventPool`](crate::EventPool) hands nothing out again that was given back to it meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
@@ -344,6 +356,7 @@ impl<'a> Capture<'a> {
             if code == CUresult::CUDA_SUCCESS {
                 // Before anything can fail, restoring the caller's context among it, so that the capture is ended then.
                 begun = Some(Self { stream, kept: kept.clone(), ended: false, _not_send: PhantomData });
+                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
                 // From here on it is the capture's: a capture that fails destroys it.
                 if let Some(graph) = graph.take() {
                     graph.disarm();
@@ -385,6 +398,7 @@ impl<'a> Capture<'a> {
             // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture
             // vouched that no other thread uses it now.
             let code = unsafe { end(stream.as_raw(), &mut raw) };
+            UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
             if code == CUresult::CUDA_SUCCESS {
                 // Here, so that it is dropped when the caller's context cannot be restored.
                 graph = Some(Graph::with(stream.context(), raw, kept.clone()));

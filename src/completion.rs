@@ -152,7 +152,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
         }
         let ask = |event: &BorrowedEvent| {
             // Else the query would invalidate another thread's capture.
-            let _relaxed = ThreadCaptureMode::exchange(self.entry.driver, CaptureMode::Relaxed);
+            let _relaxed = ThreadCaptureMode::exchange(self.entry.driver, CaptureMode::Relaxed)?;
             event.query()
         };
         if !self.registered && watch.settle(ask) {
@@ -205,8 +205,9 @@ impl<E: AsRef<BorrowedEvent> + 'static> Watch<E> {
 /// What the poller sees of an entry.
 trait Pending: Send + Sync {
     fn driver(&self) -> Driver;
-    /// Asks once; whether there is nothing left to ask.
-    fn ask(&self) -> bool;
+    /// Asks once, if this thread may; whether there is nothing left to ask. It runs what belongs to the caller: it may
+    /// panic.
+    fn ask(&self, allowed: Result<()>) -> bool;
 }
 
 impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Pending for Entry<E> {
@@ -214,17 +215,16 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Pending for Entry<E> {
         self.driver
     }
 
-    fn ask(&self) -> bool {
+    fn ask(&self, allowed: Result<()>) -> bool {
         let mut watch = lock(&self.watch);
-        let over = watch.settle(BorrowedEvent::query);
+        let over = watch.settle(|event| allowed.and_then(|()| event.query()));
         let waker = if over { watch.waker.take() } else { None };
         let cancelled = self.cancelled.load(Ordering::SeqCst);
         let event = if cancelled { watch.event.take() } else { None };
         drop(watch);
         drop(event);
         if let Some(waker) = waker {
-            // A waker that panics must not take the poller with it.
-            process::contain(|| waker.wake());
+            waker.wake();
         }
         over || cancelled
     }
@@ -276,17 +276,22 @@ fn poll_for_ever() {
         let before = pending.len();
         pending.append(&mut inbox.arrived);
         drop(inbox);
-        for entry in pending.iter().skip(before) {
-            let driver = entry.driver();
-            if !drivers.contains(&driver) {
-                // From now on this thread's queries leave other threads' captures alone. It is never set back.
-                core::mem::forget(ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed));
-                drivers.push(driver);
-            }
-        }
         let started = Instant::now();
         let all = pending.len();
-        pending.retain(|entry| !entry.ask());
+        let mut at = 0;
+        while let Some(entry) = pending.get(at) {
+            let allowed = relax(&mut drivers, entry.driver());
+            // Wakers and events of the caller's own types may panic, in their destructors too, and must not take this
+            // thread with them, on which all the others wait.
+            let mut over = true;
+            process::contain(|| over = entry.ask(allowed));
+            if over {
+                let entry = pending.swap_remove(at);
+                process::contain(|| drop(entry));
+            } else {
+                at += 1;
+            }
+        }
         let asked = started.elapsed();
         if all != before || pending.len() != all {
             changed = Instant::now();
@@ -297,6 +302,15 @@ fn poll_for_ever() {
             std::thread::sleep(quiet.max(asked * (SHARE - 1)));
         }
     }
+}
+
+/// Has this thread's queries leave other threads' captures alone. It is never set back.
+fn relax(relaxed: &mut Vec<Driver>, driver: Driver) -> Result<()> {
+    if !relaxed.contains(&driver) {
+        core::mem::forget(ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?);
+        relaxed.push(driver);
+    }
+    Ok(())
 }
 
 /// Makes short sleeps of this thread as short as they are asked to be; Linux adds 50 us else.

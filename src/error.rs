@@ -65,6 +65,22 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
+    /// Two streams that must belong to one context do not. The driver was not asked: to it, default streams of two contexts
+    /// have one handle.
+    OtherContext {
+        /// The call that was not made.
+        function: Function,
+        /// The device of the first stream's context.
+        device: u32,
+        /// The device of the other stream's context.
+        other_device: u32,
+    },
+    /// A closure was given to a capturing stream. The driver was not asked: it would keep a function that runs once in a
+    /// graph that may be launched many times, and a callback would invalidate the capture.
+    ClosureInCapture {
+        /// The call that was not made.
+        function: Function,
+    },
     /// There is no device of this ordinal.
     NoSuchDevice {
         /// What was asked for.
@@ -162,6 +178,8 @@ impl Error {
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
             | Self::OtherDriver { function }
+            | Self::OtherContext { function, .. }
+            | Self::ClosureInCapture { function }
             | Self::NodeOfOtherGraph { function }
             | Self::OtherCapture { function }
             | Self::ContextMismatch { function, .. }
@@ -231,6 +249,20 @@ impl fmt::Display for Error {
                 f,
                 "{function} was not called: its objects belong to two different driver libraries of this process; use \
                  objects of one"
+            ),
+            Self::OtherContext { function, device, other_device } => {
+                write!(f, "{function} was not called: the streams belong to ")?;
+                if device == other_device {
+                    write!(f, "two contexts of device {device}")?;
+                } else {
+                    write!(f, "contexts of device {device} and of device {other_device}")?;
+                }
+                f.write_str("; both must belong to one context")
+            }
+            Self::ClosureInCapture { function } => write!(
+                f,
+                "{function} was not called: the stream captures, and a closure runs once, where a graph can be launched \
+                 many times; call it outside of the capture, or capture a function with launch_host_function_raw"
             ),
             Self::NoSuchDevice { ordinal, count: 0 } => write!(
                 f,
@@ -445,6 +477,17 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
             Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
             CUresult::CUDA_ERROR_OUT_OF_MEMORY,
         ) => "the device's memory, or the context's interprocess events (a few thousand), are used up",
+        (
+            Function::cuEventQuery
+            | Function::cuEventSynchronize
+            | Function::cuEventElapsedTime
+            | Function::cuEventElapsedTime_v2
+            | Function::cuStreamWaitEvent,
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+        ) => {
+            "an event that was last recorded in a capture stands for nothing once that capture has ended; record it again, \
+             or capture the record with record_external"
+        }
         (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
         (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
         (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
@@ -476,7 +519,7 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
             "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
-            "an earlier call invalidated the stream's capture; end it and capture again"
+            "an earlier call invalidated the stream's capture; once it is ended, capture again"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE) => {
             "the event was recorded in another capture, and two captures cannot be joined"

@@ -200,7 +200,7 @@ impl BorrowedStream {
     /// only.
     fn refuse_capture(&self, function: Function) -> Result<()> {
         if self.capture_status()? == CaptureStatus::Active {
-            return Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+            return Err(Error::ClosureInCapture { function });
         }
         Ok(())
     }

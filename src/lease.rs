@@ -141,12 +141,15 @@ fn start_of(pid: u32) -> Option<u64> {
     if !cfg!(target_os = "linux") {
         return None;
     }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may hold anything; the fields are behind the last one.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    // A process that has ended and was not waited for yet is still listed.
-    let state = fields.next().filter(|state| !matches!(*state, "Z" | "X"));
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold any bytes; the fields are behind the last one.
+    let fields = stat.rsplitn(2, |&byte| byte == b')').next()?;
+    let mut fields = core::str::from_utf8(fields).ok()?.split_ascii_whitespace();
+    let ended = match fields.next()? {
+        // Not waited for yet, and so still listed; or its first thread has ended, and others run.
+        "Z" => std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count() < 2,
+        state => state == "X",
+    };
     // The start is field 22; the state is field 3.
-    state.and_then(|_| fields.nth(18)).and_then(|start| start.parse().ok())
+    if ended { None } else { fields.nth(18)?.parse().ok() }
 }

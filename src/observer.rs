@@ -1,5 +1,6 @@
 //! Watching every driver call: for traces, profiles and checkers.
 
+use core::cell::Cell;
 use core::fmt;
 use std::time::{Duration, Instant};
 
@@ -54,12 +55,17 @@ impl fmt::Display for Call<'_> {
     }
 }
 
+thread_local! {
+    /// Whether this thread is in an observer. It has no destructor, as calls are made in those of other thread-locals too.
+    static OBSERVING: Cell<bool> = const { Cell::new(false) };
+}
+
 impl Driver {
     /// The same driver with an observer in front of every entry point: each call that is made through the result, and
     /// through what is created with it, is told to `observer` after it returned, on the thread that made it.
     ///
-    /// Calls through `self` are not observed, and cost what they did. The observer must not call the driver through the
-    /// result; a panic in it is contained, and the call goes on. It is kept for the rest of the process, as the driver is; a
+    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are not told to
+    /// any. A panic in it is contained, and the call goes on. It is kept for the rest of the process, as the driver is; a
     /// process can have four.
     ///
     /// ```
@@ -88,8 +94,12 @@ impl Driver {
             tell: Box::new(move |function, arguments, result, started| {
                 let elapsed = started.elapsed();
                 let call = Call { function, arguments, result, started, elapsed };
-                // It is inside a C function, which a panic must not leave.
-                process::contain(|| observer(&call));
+                // What it does itself through the result, it would be told of again, and so on.
+                if !OBSERVING.replace(true) {
+                    // It is inside a C function, which a panic must not leave.
+                    process::contain(|| observer(&call));
+                    OBSERVING.set(false);
+                }
             }),
         };
         for (slot, place) in TARGETS.iter().enumerate() {

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::capture;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{BorrowedEvent, Event, EventFlags};
@@ -227,9 +228,12 @@ impl Store {
     }
 }
 
-/// Gives an event back to its pool, or destroys it when the pool is closed.
+/// Gives an event back to its pool, or destroys it when the pool is closed or the event may be part of a capture.
 #[allow(unsafe_code)]
 fn put(entry: Box<Entry>) {
+    if capture::under_way() {
+        return;
+    }
     let own = own_shelf();
     let entry = Box::into_raw(entry);
     // SAFETY: this thread owns the entry, which keeps its store alive, until a slot takes it.

@@ -7,10 +7,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use common::{Gpu, Latch};
 use cuda_events::sys::CUresult;
-use cuda_events::{CaptureMode, Completion, Event, EventFlags, EventPool};
+use cuda_events::{BorrowedEvent, CaptureMode, Completion, Event, EventFlags, EventPool};
 
 struct Unpark(std::thread::Thread, AtomicUsize);
 
@@ -183,6 +184,41 @@ fn a_failed_context_resolves_with_its_error() {
     let error = block_on(completion).expect_err("the context has failed");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     drop(latch);
+}
+
+#[test]
+fn a_type_that_panics_does_not_stop_the_others() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    /// Panics in the thread that asks.
+    struct Panics(Event);
+
+    impl AsRef<BorrowedEvent> for Panics {
+        fn as_ref(&self) -> &BorrowedEvent {
+            if std::thread::current().name() == Some("cuda-events") {
+                ASKED.fetch_add(1, Ordering::SeqCst);
+                std::panic::resume_unwind(Box::new("the type's own fault"));
+            }
+            &self.0
+        }
+    }
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let mut task = TaskContext::from_waker(Waker::noop());
+    let mut bad = pin!(Completion::new(Panics(stream.record_event(EventFlags::empty()).expect("an event"))));
+    assert_eq!(bad.as_mut().poll(&mut task), Poll::Pending);
+    while ASKED.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    let mut good = pin!(stream.completion().expect("a completion"));
+    assert_eq!(good.as_mut().poll(&mut task), Poll::Pending);
+    latch.release();
+    let started = Instant::now();
+    while good.as_mut().poll(&mut task) == Poll::Pending {
+        assert!(started.elapsed() < Duration::from_secs(60), "nobody asks any more");
+        std::thread::yield_now();
+    }
+    assert_eq!(ASKED.load(Ordering::SeqCst), 1, "what panicked is not asked again");
 }
 
 #[test]

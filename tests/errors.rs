@@ -127,6 +127,21 @@ fn texts() -> Vec<(Error, &'static str)> {
              event that was recorded in the capture",
         ),
         (
+            Error::OtherContext { function: Function::cuStreamCopyAttributes, device: 0, other_device: 1 },
+            "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and of device 1; both must \
+             belong to one context",
+        ),
+        (
+            Error::OtherContext { function: Function::cuStreamCopyAttributes, device: 2, other_device: 2 },
+            "cuStreamCopyAttributes was not called: the streams belong to two contexts of device 2; both must belong to \
+             one context",
+        ),
+        (
+            Error::ClosureInCapture { function: Function::cuLaunchHostFunc },
+            "cuLaunchHostFunc was not called: the stream captures, and a closure runs once, where a graph can be launched \
+             many times; call it outside of the capture, or capture a function with launch_host_function_raw",
+        ),
+        (
             Error::TooManyObservers,
             "this process has four driver observers already, and they cannot be taken back; let one do the work of two",
         ),
@@ -233,7 +248,7 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         ),
         (Function::cuCtxRecordEvent, 900, "a stream of the context captures; its capture is invalidated now"),
         (RECORD, 900, "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"),
-        (RECORD, 901, "an earlier call invalidated the stream's capture; end it and capture again"),
+        (RECORD, 901, "an earlier call invalidated the stream's capture; once it is ended, capture again"),
         (
             Function::cuStreamWaitEvent,
             902,

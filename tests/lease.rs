@@ -53,6 +53,24 @@ fn the_event_lives_as_long_as_a_lease() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_exporter_may_have_any_name() {
+    const NAME: &str = "/proc/self/comm";
+    let gpu = Gpu::new();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let descriptor = event.ipc_descriptor().expect("a descriptor");
+    let exporter = ExporterProcess::of(&descriptor).expect("this process is running");
+    let before = std::fs::read(NAME).expect("a name");
+    // Longer names are cut to 15 bytes, which may be within a character.
+    for name in [&b"\xff\xfe"[..], b"a) Z 1 (b", "обмен-событиями".as_bytes()] {
+        std::fs::write(NAME, name).expect("a process may name itself");
+        assert!(exporter.is_alive(), "{name:?}");
+        assert_eq!(ExporterProcess::of(&descriptor), Some(exporter));
+    }
+    std::fs::write(NAME, before).expect("a process may name itself");
+}
+
+#[test]
 fn only_what_can_be_exported_can_be_lent() {
     let gpu = Gpu::new();
     let event = Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"));

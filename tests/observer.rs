@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use common::Gpu;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions};
 
 /// What was told of a call: entry point, arguments, result.
 type Told = (Function, Vec<u64>, CUresult);
@@ -55,6 +55,25 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     assert_eq!((calls.len(), calls[3].2), (4, CUresult::CUDA_ERROR_INVALID_HANDLE));
     assert_eq!(calls[3].1[1..], [raw_event, raw_event]);
 
+    // What an observer does through the result is not told to it, which would have no end.
+    let (itself, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(0)));
+    let again = gpu.driver.observe({
+        let (itself, seen) = (Arc::clone(&itself), Arc::clone(&seen));
+        move |_| {
+            *seen.lock().expect("no panic") += 1;
+            let driver: Option<Driver> = *itself.lock().expect("no panic");
+            if let Some(driver) = driver {
+                Device::count(driver).expect("a count");
+            }
+        }
+    });
+    let again = again.expect("another observer");
+    *itself.lock().expect("no panic") = Some(again);
+    Device::count(again).expect("a count");
+    Device::count(again).expect("a count");
+    // Of cuInit the first time, and of both counts.
+    assert_eq!(*seen.lock().expect("no panic"), 3);
+
     // What is created through the driver itself is not observed.
     let unobserved = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     unobserved.record(&gpu.stream()).expect("a record");
@@ -69,12 +88,10 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     }
 
     // Observers stack, and a panic of one stays with it.
-    let panics = observed.observe(|_| std::panic::resume_unwind(Box::new(()))).expect("the second observer");
+    let panics = observed.observe(|_| std::panic::resume_unwind(Box::new(()))).expect("the third observer");
     assert!(Device::count(panics).expect("the call goes on") > 0);
     assert_eq!(take().last().map(|(function, ..)| *function), Some(Function::cuDeviceGetCount));
-    for _ in 0..2 {
-        observed.observe(|_| {}).expect("the third and the fourth");
-    }
+    observed.observe(|_| {}).expect("the fourth");
     assert_eq!(observed.observe(|_| {}).err(), Some(Error::TooManyObservers));
 
     drop((event, stream, context));

@@ -1,0 +1,34 @@
+//! A pool beside captures. A file of its own, because a pool looks at all captures of the process.
+
+mod common;
+
+use common::Gpu;
+use cuda_events::{Capture, CaptureMode, EventFlags, EventPool};
+
+/// Else another thread, which knows nothing of the capture, could be given an event that is part of it.
+#[test]
+fn what_is_given_back_during_a_capture_is_not_handed_out_again() {
+    let gpu = Gpu::new();
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let pool = EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool");
+    drop(pool.take().expect("an event"));
+    assert_eq!(pool.available(), 1);
+    // SAFETY: no other thread has these streams, nor what is recorded in them.
+    let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }.expect("a capture");
+    let fork = pool.record_event(&stream).expect("a record");
+    other.wait_event(&fork).expect("a wait");
+    drop(fork);
+    assert_eq!(pool.available(), 0);
+    let join = pool.record_event(&other).expect("a record");
+    stream.wait_event(&join).expect("a wait");
+    drop(join);
+    assert_eq!(pool.available(), 0);
+    capture.end().expect("the capture is whole");
+    drop(pool.take().expect("an event"));
+    assert_eq!(pool.available(), 1, "the capture has ended");
+
+    // SAFETY: as above.
+    drop(unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }.expect("a capture"));
+    drop(pool.take().expect("an event"));
+    assert_eq!(pool.available(), 1, "one that is dropped has ended, too");
+}
