@@ -88,9 +88,6 @@ fn policies_and_domains_print_as_their_names_and_unknown_ones_as_numbers() {
 #[test]
 fn a_stream_can_be_given_another_priority() {
     let gpu = Gpu::new();
-    if !common::needs_version(gpu.driver, cuda_events::Version::new(12, 0), "it as a stream attribute") {
-        return;
-    }
     let stream = gpu.stream();
     let range = gpu.context.stream_priority_range().expect("a range");
     if !has_newer_attributes(&gpu) {
@@ -115,9 +112,6 @@ fn a_stream_can_be_given_another_priority() {
 #[test]
 fn a_stream_can_be_moved_to_another_memory_domain() {
     let gpu = Gpu::new();
-    if !common::needs_version(gpu.driver, cuda_events::Version::new(12, 0), "it as a stream attribute") {
-        return;
-    }
     let stream = gpu.stream();
     if !has_newer_attributes(&gpu) {
         let error = stream.memory_sync_domain().expect_err("an error");

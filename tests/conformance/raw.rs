@@ -104,6 +104,8 @@ calls! {
     cuStreamGetId(stream: CUstream, id: *mut u64) [expect];
     cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
     cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
+    cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *mut CUstreamAttrValue) [expect];
+    cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *const CUstreamAttrValue) [expect];
     cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: u32);
     cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
     cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void, sync_mode: u32) [expect];

@@ -34,6 +34,23 @@ fn flags_of(raw: &Raw, stream: CUstream) -> u32 {
     flags
 }
 
+/// A stream's attributes by their ids, each with its words.
+const ATTRIBUTES: [(&str, u32); 4] = [("policy", 3), ("priority", 8), ("domain map", 9), ("domain", 10)];
+
+fn attribute(raw: &Raw, stream: CUstream, id: u32) -> Result<u32, CUresult> {
+    let mut value = CUstreamAttrValue { pad: [0; 64] };
+    let code = raw.cuStreamGetAttribute(stream, CUstreamAttrID(id), &mut value);
+    // SAFETY: every variant of the union is plain data within these 64 bytes.
+    let pad = unsafe { value.pad };
+    if code == CUresult::CUDA_SUCCESS { Ok(u32::from_le_bytes([pad[0], pad[1], pad[2], pad[3]])) } else { Err(code) }
+}
+
+fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
+    let mut pad = [0; 64];
+    pad[..4].copy_from_slice(&word.to_le_bytes());
+    raw.cuStreamSetAttribute(stream, CUstreamAttrID(id), &CUstreamAttrValue { pad })
+}
+
 /// A word of host memory that the device sees.
 struct Word<'a> {
     raw: &'a Raw,
@@ -149,6 +166,57 @@ rules! {
         saw.text(format_args!("non-blocking {}", flags_of(rig, rig.stream(NON_BLOCKING))));
         saw.text(format_args!("blocking with a priority {}", flags_of(rig, with_priority(rig, BLOCKING, -1))));
         saw.text(format_args!("non-blocking with a priority {}", flags_of(rig, with_priority(rig, NON_BLOCKING, -1))));
+    }
+
+    /// What a new stream's attributes are. The first byte of the domain map is the default domain's, the second the remote
+    /// domain's.
+    [since(12, 0)]
+    fn attributes_of_a_new_stream(rig, saw) = "policy 1; priority 0; domain map 0x100; domain 0" {
+        let stream = rig.stream(NON_BLOCKING);
+        for (name, id) in ATTRIBUTES {
+            match attribute(rig, stream, id) {
+                Ok(word) if id == 9 => saw.text(format_args!("{name} {word:#x}")),
+                Ok(word) => saw.text(format_args!("{name} {word}")),
+                Err(code) => saw.text(format_args!("{name} {}", said(code))),
+            }
+        }
+    }
+
+    /// Which values a stream takes for its attributes, and what is read back of those that it takes.
+    [since(12, 0)]
+    fn values_of_attributes(rig, saw) =
+        "policy 0 success, 0; policy 1 success, 1; policy 4 success, 4; policy 5 CUDA_ERROR_INVALID_VALUE (1); policy 77 \
+         CUDA_ERROR_INVALID_VALUE (1); priority 77 success, 0; priority 4294967219 success, 4294967291; domain 1 success, \
+         1; domain 2 CUDA_ERROR_INVALID_VALUE (1); domain 77 CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        for (name, id, words) in [
+            ("policy", 3, &[0, 1, 4, 5, 77][..]),
+            ("priority", 8, &[77, -77_i32 as u32]),
+            ("domain", 10, &[1, 2, 77]),
+        ] {
+            for &word in words {
+                let stream = rig.stream(NON_BLOCKING);
+                let code = set_attribute(rig, stream, id, word);
+                let back = if code == CUresult::CUDA_SUCCESS { attribute(rig, stream, id).ok() } else { None };
+                match back {
+                    Some(back) => saw.text(format_args!("{name} {word} {}, {back}", said(code))),
+                    None => saw.text(format_args!("{name} {word} {}", said(code))),
+                }
+            }
+        }
+    }
+
+    /// What is no attribute of a stream cannot be asked for or set.
+    fn attributes_that_no_stream_has(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from get 0, set 0, get 2, set 2, get 77, set 77, get -1, set -1"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        let mut codes = Vec::new();
+        for (get, set, id) in [("get 0", "set 0", 0), ("get 2", "set 2", 2), ("get 77", "set 77", 77), ("get -1", "set -1", u32::MAX)] {
+            codes.push((get, attribute(rig, stream, id).map_or_else(|code| code, |_| CUresult::CUDA_SUCCESS)));
+            codes.push((set, set_attribute(rig, stream, id, 0)));
+        }
+        saw.codes(&codes);
     }
 
     /// The default streams have no flags and priority 0.

@@ -325,8 +325,16 @@ pub(crate) fn stream_get_device(call: &Call, stream: StreamArg, device: Ptr<CUde
     device.put(state.contexts[state.streams[index].context].device)
 }
 
-/// The attributes that a stream can carry. Access policy, synchronisation policy and memory domains are kept for the
-/// program to read back; nothing in software depends on them.
+/// What a driver of this version has on streams: access policy and synchronisation policy, and from 12.0 priority and memory
+/// domains. All but the priority are kept for the program to read back; nothing in software depends on them.
+fn attribute_of(state: &State, attribute: CUstreamAttrID) -> Result<u32, CUresult> {
+    match attribute.0 {
+        id @ (1 | 3) => Ok(id),
+        id @ 8..=10 if state.config.version >= 12_000 => Ok(id),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
 pub(crate) fn stream_get_attribute(
     call: &Call,
     stream: StreamArg,
@@ -337,11 +345,14 @@ pub(crate) fn stream_get_attribute(
     value.required()?;
     let index = state.stream(call, stream)?;
     let stream = &state.streams[index];
-    let pad = match attribute.0 {
-        8 => first_word(stream.priority as u32),
-        3 => stream.attributes.get(&3).copied().unwrap_or_else(|| first_word(1)),
-        1 | 9 | 10 => stream.attributes.get(&attribute.0).copied().unwrap_or([0; 64]),
-        _ => return Err(INVALID_VALUE),
+    let id = attribute_of(&state, attribute)?;
+    let pad = match (id, stream.attributes.get(&id)) {
+        (8, _) => first_word(stream.priority as u32),
+        (_, Some(set)) => *set,
+        // Policy 1 is automatic; the domain map is 0 for the default domain and 1 for the remote one.
+        (3, None) => first_word(1),
+        (9, None) => first_word(0x100),
+        (_, None) => [0; 64],
     };
     value.put(CUstreamAttrValue { pad })
 }
@@ -363,15 +374,14 @@ pub(crate) fn stream_set_attribute(
     let index = state.stream(call, stream)?;
     // SAFETY: every variant of the union is plain data within these 64 bytes.
     let pad = unsafe { value.pad };
-    match attribute.0 {
-        8 => {
-            let priority = i32::from_ne_bytes([pad[0], pad[1], pad[2], pad[3]]);
-            state.streams[index].priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let word = i32::from_ne_bytes([pad[0], pad[1], pad[2], pad[3]]);
+    match attribute_of(&state, attribute)? {
+        8 => state.streams[index].priority = word.clamp(GREATEST_PRIORITY, LEAST_PRIORITY),
+        3 if !(0..=4).contains(&word) => return Err(INVALID_VALUE),
+        10 if !(0..=1).contains(&word) => return Err(INVALID_VALUE),
+        id => {
+            state.streams[index].attributes.insert(id, pad);
         }
-        1 | 3 | 9 | 10 => {
-            state.streams[index].attributes.insert(attribute.0, pad);
-        }
-        _ => return Err(INVALID_VALUE),
     }
     Ok(())
 }
