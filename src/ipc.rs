@@ -128,7 +128,7 @@ impl IpcEventDescriptor {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
     ///
     /// # Errors
     ///

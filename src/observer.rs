@@ -60,7 +60,7 @@ impl Driver {
     ///
     /// Calls through `self` are not observed, and cost what they did. The observer must not call the driver through the
     /// result; a panic in it is contained, and the call goes on. It is kept for the rest of the process, as the driver is; a
-    /// process can have four.
+    /// process can have four. This itself makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

@@ -87,7 +87,7 @@ fn closed() -> *mut Entry {
 }
 
 impl EventPool {
-    /// An empty pool. Events are created as they are needed.
+    /// An empty pool. Events are created as they are needed; this makes no driver call.
     ///
     /// # Errors
     ///
@@ -138,7 +138,8 @@ impl EventPool {
         Ok(event)
     }
 
-    /// Creates `count` more events, so that the next ones taken cost no driver call.
+    /// Creates `count` more events, so that the next ones taken cost no driver call. It makes those of [`Event::new`] for
+    /// each.
     ///
     /// # Errors
     ///
@@ -156,7 +157,7 @@ impl EventPool {
         Ok(Box::new(Entry { event, failed: AtomicBool::new(false), store: Arc::clone(store) }))
     }
 
-    /// Destroys the events that are free now.
+    /// Destroys the events that are free now: one driver call for each, `cuEventDestroy`.
     pub fn clear(&self) {
         self.0.0.empty(null_mut());
     }
@@ -306,7 +307,7 @@ impl PooledEvent {
         Self { entry: ManuallyDrop::new(entry) }
     }
 
-    /// [`BorrowedEvent::record`].
+    /// [`BorrowedEvent::record`]. One driver call: `cuEventRecord`.
     ///
     /// # Errors
     ///
@@ -316,7 +317,7 @@ impl PooledEvent {
         self.watch(self.entry.event.record(stream))
     }
 
-    /// [`BorrowedEvent::query`].
+    /// [`BorrowedEvent::query`]. One driver call: `cuEventQuery`.
     ///
     /// # Errors
     ///
@@ -326,7 +327,7 @@ impl PooledEvent {
         self.watch(self.entry.event.query())
     }
 
-    /// [`BorrowedEvent::synchronize`].
+    /// [`BorrowedEvent::synchronize`]. One driver call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -336,7 +337,7 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize())
     }
 
-    /// [`BorrowedEvent::synchronize_timeout`].
+    /// [`BorrowedEvent::synchronize_timeout`]. Driver calls: `cuEventQuery`, as often as it asks.
     ///
     /// # Errors
     ///
@@ -345,7 +346,7 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize_timeout(timeout))
     }
 
-    /// Destroys the event instead of giving it back.
+    /// Destroys the event instead of giving it back. One driver call: `cuEventDestroy`.
     pub fn discard(self) {
         self.fail();
     }

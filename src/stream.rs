@@ -340,6 +340,9 @@ impl BorrowedStream {
     /// [`BorrowedEvent::synchronize_timeout`](crate::BorrowedEvent::synchronize_timeout) does. Work that comes into the
     /// stream meanwhile does not prolong the wait.
     ///
+    /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of [`record_event`](Self::record_event) too,
+    /// `cuEventQuery` as often as it asks, and `cuEventDestroy`.
+    ///
     /// # Errors
     ///
     /// As [`query`](Self::query) and [`record_event`](Self::record_event).
