@@ -156,6 +156,21 @@ impl BorrowedEvent {
     ///
     /// One driver call: `cuEventRecord`.
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::builder().devices(2).build();
+    /// # let driver = soft.driver();
+    /// let (first, second) = (Context::primary(Device::new(driver, 0)?)?, Context::primary(Device::new(driver, 1)?)?);
+    /// let event = Event::new(&first, EventFlags::empty())?;
+    /// let (stream, other) = (Stream::new(&first, StreamOptions::new())?, Stream::new(&second, StreamOptions::new())?);
+    /// event.record(&stream)?;
+    /// let refused = event.record(&other);
+    /// assert!(matches!(refused, Err(Error::ContextMismatch { event_device: 0, other_device: 1, .. })));
+    /// other.wait_event(&event)?; // a wait may be on any device
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::ContextMismatch`]; else what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an
