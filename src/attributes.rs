@@ -117,7 +117,7 @@ impl fmt::Debug for MemorySyncDomain {
 }
 
 /// The device's memory-synchronization domains that a stream's two stand for, by number. How many the device has is its
-/// attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`.
+/// attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`. Shown at [`MemorySyncDomain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomainMap {
     /// What [`MemorySyncDomain::DEFAULT`] stands for.
@@ -126,11 +126,12 @@ pub struct MemorySyncDomainMap {
     pub remote: u8,
 }
 
-/// Stream attributes. What is set holds for work that is put into the stream afterwards. Each is one driver call,
-/// `cuStreamGetAttribute` or `cuStreamSetAttribute`, where nothing else is said.
+/// Stream attributes. What is set holds for work that is put into the stream afterwards.
 #[allow(unsafe_code)]
 impl BorrowedStream {
     /// How [`synchronize`](Self::synchronize) waits.
+    ///
+    /// One driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
@@ -143,6 +144,8 @@ impl BorrowedStream {
     }
 
     /// Chooses how [`synchronize`](Self::synchronize) waits.
+    ///
+    /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
@@ -180,6 +183,8 @@ impl BorrowedStream {
 
     /// The memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
     ///
+    /// One driver call: `cuStreamGetAttribute`.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver answers; [`Error::ForkedChild`].
@@ -191,6 +196,8 @@ impl BorrowedStream {
     }
 
     /// Chooses the memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
+    ///
+    /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
@@ -205,6 +212,8 @@ impl BorrowedStream {
 
     /// Which of the device's domains the stream's two stand for. CUDA 12.0.
     ///
+    /// One driver call: `cuStreamGetAttribute`.
+    ///
     /// # Errors
     ///
     /// As [`memory_sync_domain`](Self::memory_sync_domain).
@@ -217,6 +226,8 @@ impl BorrowedStream {
     }
 
     /// Chooses which of the device's domains the stream's two stand for. CUDA 12.0.
+    ///
+    /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
@@ -273,6 +284,20 @@ impl BorrowedStream {
     /// Gives this stream all attributes of `source`, which must belong to the same context.
     ///
     /// One driver call: `cuStreamCopyAttributes`.
+    ///
+    /// ```
+    /// use cuda_events::SynchronizationPolicy;
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    ///
+    /// one.set_synchronization_policy(SynchronizationPolicy::YIELD)?;
+    /// two.copy_attributes_from(&one)?;
+    /// assert_eq!(two.synchronization_policy()?, SynchronizationPolicy::YIELD);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

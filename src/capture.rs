@@ -19,7 +19,7 @@ use crate::sys::{
 mod external;
 
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
-/// queries and synchronization of other streams and events.
+/// queries and synchronization of other streams and events. Shown at [`Capture`] and [`ThreadCaptureMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Such calls fail in all threads, and invalidate the capture, but in threads that [are exempt](ThreadCaptureMode).
@@ -41,6 +41,29 @@ impl CaptureMode {
 }
 
 /// Whether a stream captures; see [`BorrowedStream::capture_status`].
+///
+/// ```
+/// use cuda_events::{BorrowedStream, Capture, CaptureMode, CaptureStatus};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// /// Waits, unless that would harm a capture.
+/// fn wait(stream: &BorrowedStream) -> cuda_events::Result<bool> {
+///     match stream.capture_status()? {
+///         CaptureStatus::None => stream.synchronize().map(|()| true),
+///         CaptureStatus::Active | CaptureStatus::Invalidated => Ok(false),
+///     }
+/// }
+/// assert!(wait(&stream)?);
+/// // SAFETY: no other thread has this stream.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// assert!(!wait(&stream)?);
+/// capture.end()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureStatus {
     /// It does not: what is put into it is done.
@@ -131,7 +154,7 @@ impl From<GraphNode> for CaptureDependency {
     }
 }
 
-/// What becomes of the dependencies that a capturing stream has.
+/// What becomes of the dependencies that a capturing stream has. Shown at [`CaptureDependency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DependencyUpdate {
     /// They stay, and more are added (`CU_STREAM_ADD_CAPTURE_DEPENDENCIES`).
@@ -416,7 +439,8 @@ impl<'a> Capture<'a> {
 
     /// The nodes that the next work in a stream of this capture will depend on.
     ///
-    /// It asks `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3).
+    /// Driver calls: two of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3): one tells whether the
+    /// stream is of this capture.
     ///
     /// # Errors
     ///
@@ -464,7 +488,8 @@ impl<'a> Capture<'a> {
 
     /// Changes what the next work in a stream of this capture will depend on. CUDA 11.3.
     ///
-    /// It asks `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes plain edges only.
+    /// Driver calls: that of [`capture_info`](BorrowedStream::capture_info), and
+    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes plain edges only.
     ///
     /// # Errors
     ///

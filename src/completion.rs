@@ -34,6 +34,16 @@ const SHARE: u32 = 12;
 /// driver for all pending completions of the process; it does not disturb stream captures of other threads. Dropping a
 /// future before it resolves waits for nothing.
 ///
+/// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first poll, and from then on one
+/// `cuEventQuery` now and then, by that thread.
+///
+/// That thread also wakes the tasks. What a waker does delays all other completions of the process: it should hand the
+/// task on, as those of executors do, and neither block nor run the task itself. CUDA calls in it are made in the
+/// [relaxed](CaptureMode::Relaxed) capture mode, which is the thread's.
+///
+/// While a completion is pending, do not record its event in a capture: the next query would invalidate that capture.
+/// [`record_external`](BorrowedStream::record_external) in a capture does no harm.
+///
 /// `E` is what holds the event: an [`Event`], an `Arc<Event>` to go on using it, or a [`PooledEvent`].
 ///
 /// ```
@@ -88,7 +98,8 @@ struct Watch<E> {
 }
 
 impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
-    /// Waits for the event's record at the time when the future is polled: record first.
+    /// Waits for the event's latest record. Record first: an event that was never recorded is done. One that is recorded
+    /// again before the future has resolved is waited for until its new record is done. It makes no driver call.
     pub fn new(event: E) -> Self {
         let driver = event.as_ref().context().driver();
         let watch = Watch { event: Some(event), result: None, waker: None };
@@ -102,6 +113,8 @@ impl BorrowedStream {
     ///
     /// It records an event of its own. That is not for a stream which captures: asking for an event of a capture is an
     /// error, and invalidates the capture.
+    ///
+    /// Driver calls: those of [`record_event`](Self::record_event), and later those of [`Completion`].
     ///
     /// # Errors
     ///

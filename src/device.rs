@@ -34,6 +34,9 @@ impl Device {
     ///
     /// The first use of a device in a process initialises the driver (`cuInit`), which takes a tenth of a second or more.
     ///
+    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the message where there is no such
+    /// device.
+    ///
     /// # Errors
     ///
     /// [`Error::NoSuchDevice`]; what `cuInit` answers, such as `CUDA_ERROR_NO_DEVICE` where there is none at all;
@@ -77,7 +80,7 @@ impl Device {
 
     /// All devices that this process sees, by ordinal.
     ///
-    /// Driver calls: those of [`count`](Self::count).
+    /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
     ///
     /// # Errors
     ///

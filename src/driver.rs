@@ -43,6 +43,9 @@ impl Driver {
     ///
     /// A driver that was loaded once is given again at no cost worth naming; a failure is not remembered.
     ///
+    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` for each entry point where the driver has it (CUDA 11.3).
+    /// Neither initialises the driver.
+    ///
     /// # Errors
     ///
     /// [`Error::Load`] with every place that was tried and what was wrong with each: nothing there, not a library, not a
@@ -54,7 +57,7 @@ impl Driver {
     /// Loads this library and no other: an absolute path, or a file name for the system's search.
     ///
     /// The library's own initialisation code runs, as for every library that a program opens: name only what you would
-    /// also run.
+    /// also run. Driver calls as [`load`](Self::load).
     ///
     /// # Errors
     ///
@@ -64,6 +67,8 @@ impl Driver {
     }
 
     /// Loads as the options say. [`load`](Self::load) and [`load_from`](Self::load_from) are short for this.
+    ///
+    /// Driver calls as [`load`](Self::load).
     ///
     /// # Errors
     ///
@@ -89,6 +94,8 @@ impl Driver {
     /// `cuEventRecord_ptsz`) and gives its address, or NULL. If it gives one for `cuGetProcAddress_v2` or
     /// `cuGetProcAddress`, all others are asked for through that. `options` tells whether the per-thread twins are
     /// wanted; its path is not used. Each call makes a new table of about 1 kB that is never freed.
+    ///
+    /// Driver calls as [`load`](Self::load).
     ///
     /// # Errors
     ///

@@ -388,7 +388,7 @@ pub enum DescriptorError {
         /// How many a descriptor of this version has.
         expected: u32,
     },
-    /// It does not begin as a descriptor does: these bytes are something else.
+    /// It does not begin as a descriptor does: these bytes, or this text, are something else.
     Magic,
     /// It is of a version that this crate does not know.
     Version {
@@ -421,8 +421,8 @@ impl fmt::Display for DescriptorError {
         match self {
             Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
             Self::Magic => f.write_str(
-                "these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
-                 IpcEventDescriptor::from_raw",
+                "it does not begin as one, neither as its text nor as the bytes of IpcEventDescriptor::to_bytes; the \
+                 driver's own 64 bytes are read by IpcEventDescriptor::from_raw",
             ),
             Self::Version { found, expected } => write!(
                 f,

@@ -280,8 +280,10 @@ impl BorrowedEvent {
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_CAPTURED_EVENT` for an event
-    /// last recorded in a capture, which such a query invalidates; [`Error::ForkedChild`].
+    /// What the driver answers, among it errors of work that was launched before. For an event last
+    /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is under way, which such a query
+    /// invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An event that is used outside of the graph is for
+    /// [`record_external`](crate::BorrowedStream::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "is_done")]
     #[inline]
@@ -320,6 +322,8 @@ impl BorrowedEvent {
     /// thread asleep in between; it returns up to a millisecond late. An imported event needs it above all: nobody
     /// completes what a killed exporter had recorded.
     ///
+    /// Driver calls: `cuEventQuery`, as often as it asks.
+    ///
     /// # Errors
     ///
     /// As [`query`](Self::query).
@@ -344,12 +348,14 @@ impl BorrowedEvent {
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first. The resolution is about
     /// half a microsecond.
     ///
-    /// It does not wait. It asks `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    /// It does not wait. One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
     ///
     /// # Errors
     ///
     /// [`Error::TimingDisabled`], [`Error::ContextMismatch`], [`Error::NotRecorded`], [`Error::NotReady`]; else what the
-    /// driver answers, such as `CUDA_ERROR_CAPTURED_EVENT`; [`Error::ForkedChild`].
+    /// driver answers, such as `CUDA_ERROR_CAPTURED_EVENT` for an event last [recorded](Self::record) in a capture that is
+    /// under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the launches of a graph, capture
+    /// [`record_external`](crate::BorrowedStream::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     #[inline]

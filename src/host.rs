@@ -86,7 +86,10 @@ impl BorrowedStream {
     /// later.
     ///
     /// The function must not make CUDA calls, and must not wait for work that is not before it in the stream: the driver
-    /// may run the host functions of all streams one after another. If the stream's context fails before its turn comes
+    /// may run the host functions of all streams one after another. Dropping is a call too: a [`Stream`](crate::Stream),
+    /// an [`Event`](crate::Event) or a [`Context`](crate::Context) that the function owns is destroyed on the driver's thread
+    /// when the function ends. The driver may refuse that, so that the thing stays for ever, or deadlock. Keep such things
+    /// elsewhere, or send them to another thread, to be dropped there (the example does). If the stream's context fails before its turn comes
     /// it is never called (see [`pending_host_functions`]); [`add_callback`](Self::add_callback) is called then too. If
     /// it panics, the panic is reported as any other and ends there.
     ///
@@ -101,7 +104,7 @@ impl BorrowedStream {
     /// answers; [`Error::ForkedChild`]. The closure is dropped then.
     ///
     /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     /// use std::sync::mpsc::channel;
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -109,10 +112,13 @@ impl BorrowedStream {
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let (sender, receiver) = channel();
+    /// let event = stream.record_event(EventFlags::empty())?;
     /// stream.launch_host_function(move || {
-    ///     let _ = sender.send("the work before is done");
+    ///     // The work before is done. The event goes to the thread that receives it, and is dropped there.
+    ///     let _ = sender.send(event);
     /// })?;
-    /// assert_eq!(receiver.recv(), Ok("the work before is done"));
+    /// let event = receiver.recv().expect("the function was called");
+    /// assert!(event.query()?);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[doc(alias = "cuLaunchHostFunc")]
@@ -129,6 +135,8 @@ impl BorrowedStream {
     ///
     /// The error's function is `cuStreamAddCallback`, whichever work failed. The function may run under a lock of the
     /// driver's, so it should be short. NVIDIA calls the driver's function one that may be removed some day.
+    ///
+    /// Driver calls: as there, with `cuStreamAddCallback`.
     ///
     /// # Errors
     ///

@@ -63,6 +63,22 @@ impl IpcEventDescriptor {
     ///
     /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside the bytes, PyTorch does
     /// not. Such a descriptor says nothing of the device and the exporter, so that opening it cannot find a mistake there.
+    ///
+    /// ```
+    /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
+    /// # use cuda_events::{Context, Device};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    ///
+    /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+    /// // For `torch.cuda.Event.from_ipc_handle(device, handle)` in another process:
+    /// let handle: [u8; 64] = event.ipc_descriptor()?.to_raw();
+    /// // And what came from `torch.cuda.Event.ipc_handle()` there, for `Event::from_ipc_descriptor`:
+    /// let descriptor = IpcEventDescriptor::from_raw(handle, false);
+    /// assert_eq!(descriptor.exporter_pid(), None);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     pub const fn from_raw(handle: [u8; 64], blocking_sync: bool) -> Self {
         Self { handle, blocking_sync, origin: None }
     }
@@ -128,7 +144,7 @@ impl IpcEventDescriptor {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
     ///
     /// # Errors
     ///

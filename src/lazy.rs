@@ -48,6 +48,24 @@ pub struct LazyEvent {
 }
 
 /// What there is of a [`LazyEvent`]; see [`LazyEvent::state`].
+///
+/// ```
+/// use cuda_events::{EventFlags, LazyEvent, LazyState};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// let event = LazyEvent::new(EventFlags::INTERPROCESS)?;
+/// assert_eq!(event.state(), LazyState::NotCreated);
+/// let line = event.ipc_descriptor(&context)?.to_string(); // for the importer, before any work is there
+/// assert_eq!(event.state(), LazyState::Created);
+/// event.record(&stream)?;
+/// assert_eq!(event.state(), LazyState::Recorded);
+/// # let _ = line;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LazyState {
     /// No driver object: it has no context and no device.
@@ -60,7 +78,7 @@ pub enum LazyState {
 }
 
 impl LazyEvent {
-    /// Chooses the flags, and creates nothing.
+    /// Chooses the flags, and creates nothing: it makes no driver call.
     ///
     /// # Errors
     ///
@@ -107,6 +125,8 @@ impl LazyEvent {
 
     /// Creates the event in the context, unless it is created, and gives it. It may then be in another context.
     ///
+    /// Driver calls: those of [`Event::new`] where it creates the event, else none.
+    ///
     /// # Errors
     ///
     /// As [`Event::new`].
@@ -123,7 +143,8 @@ impl LazyEvent {
     ///
     /// A record in a capturing stream orders the streams of the capture and no more; it does not count as one.
     ///
-    /// Until the first record has succeeded each costs one more driver call, which asks whether the stream captures.
+    /// One driver call: `cuEventRecord`. Until the first record has succeeded `cuStreamIsCapturing` comes before it, and
+    /// those of [`create`](Self::create) before that.
     ///
     /// # Errors
     ///
@@ -136,6 +157,9 @@ impl LazyEvent {
 
     /// Records the event for those outside of the graph, as [`BorrowedStream::record_external`] does, creating it in the
     /// stream's context if need be.
+    ///
+    /// Driver calls: those of [`BorrowedStream::record_external`]. Until the first record outside of a capture has succeeded
+    /// `cuStreamIsCapturing` comes before them, and those of [`create`](Self::create) before that.
     ///
     /// # Errors
     ///
@@ -162,6 +186,8 @@ impl LazyEvent {
     ///
     /// Of two threads that call it at one time, both may record.
     ///
+    /// Driver calls: those of [`record`](Self::record), or none.
+    ///
     /// # Errors
     ///
     /// As [`record`](Self::record).
@@ -176,6 +202,8 @@ impl LazyEvent {
     /// Makes all work that is put into the stream from now on wait for the last record; the calling thread does not wait.
     /// If there is no driver object nothing is waited for, and no driver call is made.
     ///
+    /// One driver call else: `cuStreamWaitEvent`.
+    ///
     /// # Errors
     ///
     /// As [`BorrowedStream::wait_event`].
@@ -186,6 +214,8 @@ impl LazyEvent {
 
     /// As [`wait`](Self::wait), and an error where [`state`](Self::state) knows of no record that could be waited for.
     ///
+    /// One driver call, `cuStreamWaitEvent`, or none.
+    ///
     /// # Errors
     ///
     /// [`Error::NeverRecorded`]; else as [`wait`](Self::wait).
@@ -195,6 +225,9 @@ impl LazyEvent {
 
     /// Waits for what the event stands for outside of the graph, as [`BorrowedStream::wait_external`] does. If there is no
     /// driver object one is created in the stream's context when the stream captures, for the graph to wait for.
+    ///
+    /// Driver calls: those of [`BorrowedStream::wait_external`]. Without a driver object `cuStreamIsCapturing` alone, but in
+    /// a capture it is followed by those of [`create`](Self::create) and of [`BorrowedStream::wait_external`].
     ///
     /// # Errors
     ///
@@ -209,6 +242,8 @@ impl LazyEvent {
 
     /// Whether the work that the last record stands for is done; true without a driver object, which takes no driver call.
     ///
+    /// One driver call else: `cuEventQuery`.
+    ///
     /// # Errors
     ///
     /// As [`BorrowedEvent::query`](crate::BorrowedEvent::query).
@@ -218,7 +253,9 @@ impl LazyEvent {
     }
 
     /// Blocks the calling thread until the work that the last record stands for is done; it is over at once without a
-    /// driver object.
+    /// driver object, which takes no driver call.
+    ///
+    /// One driver call else: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -230,6 +267,8 @@ impl LazyEvent {
 
     /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
     ///
+    /// Driver calls: `cuEventQuery`, as often as it asks; none without a driver object.
+    ///
     /// # Errors
     ///
     /// As [`query`](Self::query).
@@ -238,6 +277,9 @@ impl LazyEvent {
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
+    ///
+    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`; none without a driver
+    /// object on either side.
     ///
     /// # Errors
     ///
@@ -249,7 +291,7 @@ impl LazyEvent {
         self.created(end).and_then(|(start, end)| start.elapsed_ms(end))
     }
 
-    /// The time from this event's record to `end`'s.
+    /// The time from this event's record to `end`'s, by the same driver call as [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
     ///
@@ -274,6 +316,9 @@ impl LazyEvent {
 
     /// The descriptor by which another process can open the event, which is created in the context if need be. It needs no
     /// record.
+    ///
+    /// Driver calls: those of [`create`](Self::create) and of
+    /// [`BorrowedEvent::ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
     ///
     /// # Errors
     ///

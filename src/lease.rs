@@ -49,6 +49,8 @@ pub struct IpcLease {
 impl IpcLease {
     /// Lends the event.
     ///
+    /// Driver calls: those of [`ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    ///
     /// # Errors
     ///
     /// Those of [`ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
@@ -116,9 +118,13 @@ pub struct ExporterProcess {
 impl ExporterProcess {
     /// The descriptor's exporter, if it is running now.
     ///
-    /// None if it is gone, if the descriptor does not say who it was ([`IpcEventDescriptor::from_raw`]), if this process
-    /// cannot see it (another pid namespace), or on a platform other than Linux. So none is not "alive": wait with a limit
-    /// then. Ask before opening the descriptor: from then on a later process that gets the same number is told apart.
+    /// None if it is gone, if the descriptor does not say who it was ([`IpcEventDescriptor::from_raw`]), or on a platform
+    /// other than Linux. So none is not "alive": wait with a limit then. Ask before opening the descriptor: from then on a
+    /// later process that gets the same number is told apart.
+    ///
+    /// The number is looked up in this process's own pid namespace. If the exporter is in another one, such as another
+    /// container, it names no process here, or an unrelated one, whose life then says nothing of the exporter. Nothing
+    /// tells the two apart: across pid namespaces do not ask, but wait with a limit.
     pub fn of(descriptor: &IpcEventDescriptor) -> Option<Self> {
         let pid = descriptor.exporter_pid()?;
         let started = start_of(pid)?;

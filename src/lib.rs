@@ -65,9 +65,9 @@
 //! may use at a time. Only creation, interprocess export and import, and default streams
 //! depend on the current context; those calls make theirs current and restore what was before.
 //!
-//! Each method names the driver calls that it makes. "With the context current" means one more, `cuCtxGetCurrent`, where the
-//! context is current already, and three more where it is not. What is one call on a stream of one's own is one with the
-//! context current on a default stream.
+//! Each method names the driver calls that it makes, or the method whose calls they are; one that names none makes none.
+//! "With the context current" means one more, `cuCtxGetCurrent`, where the context is current already, and three more where
+//! it is not. What is one call on a stream of one's own is one with the context current on a default stream.
 //!
 //! # Forking
 //!

@@ -171,7 +171,7 @@ impl LoadError {
     }
 }
 
-/// One library that was tried, in a [`LoadError`].
+/// One library that was tried, in a [`LoadError`], which shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadAttempt {
     candidate: Option<PathBuf>,
@@ -190,7 +190,7 @@ impl LoadAttempt {
     }
 }
 
-/// What was wrong with one library.
+/// What was wrong with one library. Shown at [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadFailure {

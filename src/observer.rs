@@ -66,7 +66,7 @@ impl Driver {
     ///
     /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are not told to
     /// any. A panic in it is contained, and the call goes on. It is kept for the rest of the process, as the driver is; a
-    /// process can have four.
+    /// process can have four. This itself makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

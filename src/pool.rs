@@ -88,7 +88,7 @@ fn closed() -> *mut Entry {
 }
 
 impl EventPool {
-    /// An empty pool. Events are created as they are needed.
+    /// An empty pool. Events are created as they are needed; this makes no driver call.
     ///
     /// # Errors
     ///
@@ -139,7 +139,8 @@ impl EventPool {
         Ok(event)
     }
 
-    /// Creates `count` more events, so that the next ones taken cost no driver call.
+    /// Creates `count` more events, so that the next ones taken cost no driver call. It makes those of [`Event::new`] for
+    /// each.
     ///
     /// # Errors
     ///
@@ -157,7 +158,7 @@ impl EventPool {
         Ok(Box::new(Entry { event, failed: AtomicBool::new(false), store: Arc::clone(store) }))
     }
 
-    /// Destroys the events that are free now.
+    /// Destroys the events that are free now: one driver call for each, `cuEventDestroy`.
     pub fn clear(&self) {
         self.0.0.empty(null_mut());
     }
@@ -310,7 +311,7 @@ impl PooledEvent {
         Self { entry: ManuallyDrop::new(entry) }
     }
 
-    /// [`BorrowedEvent::record`].
+    /// [`BorrowedEvent::record`]. One driver call: `cuEventRecord`.
     ///
     /// # Errors
     ///
@@ -320,7 +321,7 @@ impl PooledEvent {
         self.watch(self.entry.event.record(stream))
     }
 
-    /// [`BorrowedEvent::query`].
+    /// [`BorrowedEvent::query`]. One driver call: `cuEventQuery`.
     ///
     /// # Errors
     ///
@@ -330,7 +331,7 @@ impl PooledEvent {
         self.watch(self.entry.event.query())
     }
 
-    /// [`BorrowedEvent::synchronize`].
+    /// [`BorrowedEvent::synchronize`]. One driver call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -340,7 +341,7 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize())
     }
 
-    /// [`BorrowedEvent::synchronize_timeout`].
+    /// [`BorrowedEvent::synchronize_timeout`]. Driver calls: `cuEventQuery`, as often as it asks.
     ///
     /// # Errors
     ///
@@ -349,7 +350,7 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize_timeout(timeout))
     }
 
-    /// Destroys the event instead of giving it back.
+    /// Destroys the event instead of giving it back. One driver call: `cuEventDestroy`.
     pub fn discard(self) {
         self.fail();
     }

@@ -130,6 +130,23 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 }
 
 /// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not follow later scopes.
+///
+/// ```
+/// use cuda_events::{StreamScope, current_stream};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # use std::sync::Arc;
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
+///
+/// let scope = StreamScope::enter(stream.clone());
+/// let current = current_stream(&context);
+/// drop(scope);
+/// assert_eq!(*current, **stream);
+/// current.synchronize()?; // also with the scope left
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct CurrentStream(Current);
 
 enum Current {

@@ -242,6 +242,20 @@ impl BorrowedStream {
 
     /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever thread uses the result
     /// uses its own.
+    ///
+    /// ```
+    /// use cuda_events::BorrowedStream;
+    /// # use cuda_events::{Context, Device};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    ///
+    /// let (own, legacy) = (BorrowedStream::per_thread_default(&context), BorrowedStream::legacy_default(&context));
+    /// // What this thread puts into its own stream from now on comes after what is in the one that all threads share.
+    /// own.wait_stream(&legacy)?;
+    /// own.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "CU_STREAM_PER_THREAD")]
     #[doc(alias = "PER_THREAD_DEFAULT_STREAM")]
     pub fn per_thread_default(context: &Context) -> Self {
@@ -339,6 +353,9 @@ impl BorrowedStream {
     /// The driver has no such call. Unless the stream is idle, this one records an event and waits for it as
     /// [`BorrowedEvent::synchronize_timeout`](crate::BorrowedEvent::synchronize_timeout) does. Work that comes into the
     /// stream meanwhile does not prolong the wait.
+    ///
+    /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of [`record_event`](Self::record_event) too,
+    /// `cuEventQuery` as often as it asks, and `cuEventDestroy`.
     ///
     /// # Errors
     ///

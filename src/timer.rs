@@ -57,6 +57,8 @@ impl<'a> Timer<'a> {
 
     /// Records the end in the stream.
     ///
+    /// Driver calls: those of [`record_external`](BorrowedStream::record_external).
+    ///
     /// # Errors
     ///
     /// As [`BorrowedStream::record_external`].
@@ -100,6 +102,8 @@ pub struct Timing {
 impl Timing {
     /// Whether the work is done. It does not wait.
     ///
+    /// One driver call: `cuEventQuery`.
+    ///
     /// # Errors
     ///
     /// As [`BorrowedEvent::query`].
@@ -109,6 +113,8 @@ impl Timing {
     }
 
     /// Blocks the calling thread until the work is done, and gives the time that it took.
+    ///
+    /// Driver calls: `cuEventSynchronize`, and that of [`elapsed`](Self::elapsed).
     ///
     /// # Errors
     ///
@@ -121,6 +127,8 @@ impl Timing {
 
     /// The time that the work took. It does not wait.
     ///
+    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    ///
     /// # Errors
     ///
     /// [`Error::NotReady`](crate::Error::NotReady) until the work is done; [`Error::NotRecorded`](crate::Error::NotRecorded)
@@ -129,7 +137,7 @@ impl Timing {
         self.start.elapsed(&self.end)
     }
 
-    /// As [`elapsed`](Self::elapsed), in milliseconds.
+    /// As [`elapsed`](Self::elapsed), in milliseconds, by the same driver call.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use crate::sys::{
     CUstreamMemOpWriteValueParams__bindgen_ty_1, Function,
 };
 
-/// When a wait for a value is over.
+/// When a wait for a value is over. Shown at [`BorrowedStream::wait_value32`] and [`MemOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WaitCondition {
@@ -37,7 +37,7 @@ pub enum WaitCondition {
 }
 
 bitflags! {
-    /// How a wait for a value is made; none as a rule.
+    /// How a wait for a value is made; none as a rule. Shown at [`BorrowedStream::wait_value32`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
         /// Writes of other devices that had reached this one when the wait ended are seen by the work behind it. Only for
@@ -47,7 +47,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// How a value is written; none as a rule.
+    /// How a value is written; none as a rule. Shown at [`BorrowedStream::wait_value32`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
         /// The write may overtake other writes of earlier work in the stream. Only drivers before CUDA 11.7 take it.
@@ -55,7 +55,7 @@ bitflags! {
     }
 }
 
-/// How far a memory barrier reaches.
+/// How far a memory barrier reaches. Shown at [`MemOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum BarrierScope {

@@ -3,15 +3,19 @@
 mod common;
 
 use std::future::IntoFuture;
+use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use common::child::{self, Child};
 use common::{Gpu, Latch};
 use cuda_events::sys::CUresult;
-use cuda_events::{BorrowedEvent, CaptureMode, Completion, Event, EventFlags, EventPool};
+use cuda_events::{
+    BorrowedEvent, CaptureMode, Completion, Context, Device, Event, EventFlags, EventPool, Stream, StreamOptions,
+};
 
 struct Unpark(std::thread::Thread, AtomicUsize);
 
@@ -105,12 +109,80 @@ fn ten_thousand_are_pending_at_once_and_dropping_half_of_them_costs_nothing() {
     for completion in &mut completions {
         assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
     }
+    if cfg!(target_os = "linux") {
+        // A thread gives itself its name, a moment after it was started.
+        while pollers().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(pollers().len(), 1, "one thread for all");
+    }
     let kept = completions.split_off(5_000);
     drop(completions);
     latch.release();
     for completion in kept {
         assert_eq!(block_on(completion), Ok(()));
     }
+    if cfg!(target_os = "linux") {
+        assert_eq!(pollers().len(), 1, "the same one for all that came later");
+    }
+}
+
+/// The folders in /proc of this process's threads that poll.
+fn pollers() -> Vec<PathBuf> {
+    let threads = std::fs::read_dir("/proc/self/task").expect("the threads of this process");
+    let folders = threads.filter_map(|thread| thread.ok().map(|thread| thread.path()));
+    // One that has ended meanwhile has no name.
+    folders
+        .filter(|folder| std::fs::read_to_string(folder.join("comm")).is_ok_and(|name| name == "cuda-events\n"))
+        .collect()
+}
+
+#[test]
+fn the_poller_makes_no_driver_call_when_nothing_is_pending() {
+    const NAME: &str = "the_poller_makes_no_driver_call_when_nothing_is_pending";
+    if child::role().is_none() {
+        // Alone in a process, so that nothing of other tests is pending.
+        Child::start(NAME, "alone").finish();
+        return;
+    }
+    let gpu = Gpu::new();
+    let queries = Arc::new(AtomicUsize::new(0));
+    let (seen, test) = (Arc::clone(&queries), std::thread::current().id());
+    let driver = gpu.driver.observe(move |_| {
+        if std::thread::current().id() != test {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("a context");
+    let (held, idle) = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream")).into();
+    let asked = || queries.load(Ordering::SeqCst);
+    let quiet = |what: &str| {
+        // An answer may be under way when the future is dropped or its task woken.
+        std::thread::sleep(Duration::from_millis(50));
+        let state = || pollers().iter().map(|folder| std::fs::read_to_string(folder.join("schedstat")).ok()).collect();
+        let before: (usize, Vec<_>) = (asked(), if cfg!(target_os = "linux") { state() } else { Vec::new() });
+        std::thread::sleep(Duration::from_millis(200));
+        let after: (usize, Vec<_>) = (asked(), if cfg!(target_os = "linux") { state() } else { Vec::new() });
+        assert_eq!(after, before, "{what}: calls of the poller, and what its thread has run");
+    };
+    let latch = Latch::hold(&held);
+    let mut pending = Box::pin(held.completion().expect("a completion"));
+    let mut dropped = Box::pin(held.completion().expect("a completion"));
+    let mut task = TaskContext::from_waker(Waker::noop());
+    for completion in [&mut pending, &mut dropped] {
+        assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
+    }
+    let before = asked();
+    while asked() < before + 10 {
+        std::thread::yield_now();
+    }
+    drop((pending, dropped));
+    quiet("all were dropped");
+    let resolved = held.completion().expect("a completion");
+    latch.release();
+    assert_eq!(block_on(resolved), Ok(()));
+    assert_eq!(block_on(idle.completion().expect("a completion")), Ok(()));
+    quiet("all have resolved");
 }
 
 #[test]

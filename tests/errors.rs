@@ -169,8 +169,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Magic.into(),
-            "IPC event descriptor refused: these bytes are none of IpcEventDescriptor::to_bytes; the driver's own 64 \
-             bytes are read by IpcEventDescriptor::from_raw",
+            "IPC event descriptor refused: it does not begin as one, neither as its text nor as the bytes of \
+             IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by IpcEventDescriptor::from_raw",
         ),
         (
             DescriptorError::Version { found: 2, expected: 1 }.into(),

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::HashSet;
+use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -10,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls, counting};
 use common::{Door, Gpu, Latch, begin_capture, current};
-use cuda_events::sys::{CUdevice_attribute, CUresult};
+use cuda_events::sys::{CUdevice_attribute, CUresult, Function};
 use cuda_events::{
-    BorrowedStream, CaptureMode, Context, Device, Driver, Error, Event, EventFlags, ForeignStream, LazyEvent, Stream,
-    StreamOptions, StreamScope, current_stream,
+    BorrowedEvent, BorrowedStream, CaptureMode, CaptureStatus, Context, Device, Driver, Error, Event, EventFlags,
+    EventPool, ForeignStream, IpcLease, LazyEvent, Stream, StreamOptions, StreamScope, current_stream,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -23,7 +24,8 @@ fn with_two_devices(work: impl FnOnce(Driver, [Context; 2])) {
     let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
     let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
     if Device::count(driver).expect("a count") < 2 {
-        eprintln!("NOT RUN: this machine has one device");
+        // Not through what the harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "NOT RUN: this machine has one device");
         return;
     }
     let primary = |ordinal| Device::new(driver, ordinal).and_then(Context::primary).expect("the primary context");
@@ -307,6 +309,117 @@ fn awaiting_breaks_no_capture_of_another_thread() {
         std::thread::yield_now();
     }
     capture.end().expect("the capture was left alone");
+}
+
+#[test]
+fn a_new_stream_does_not_capture() {
+    let gpu = Gpu::new();
+    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+        let captured = gpu.stream();
+        let capture = begin_capture(&captured, mode).expect("a capture");
+        assert_eq!(captured.capture_status(), Ok(CaptureStatus::Active));
+        // More than PyTorch's 32, after which it gives the capturing one again.
+        let new: Vec<_> = (0..40).map(|_| gpu.stream()).collect();
+        assert!(new.iter().all(|stream| stream.capture_status() == Ok(CaptureStatus::None)), "{mode:?}");
+        let events: Vec<_> =
+            new.iter().map(|stream| stream.record_event(EventFlags::empty()).expect("an event")).collect();
+        capture.end().expect("a graph");
+        assert!(events.iter().all(|event| event.synchronize() == Ok(())), "recorded, and not captured");
+        // The driver may give a new stream the handle of one that was destroyed while it captured.
+        drop(begin_capture(&captured, mode).map(std::mem::forget));
+        drop(captured);
+        assert_eq!(gpu.stream().capture_status(), Ok(CaptureStatus::None));
+    }
+}
+
+#[test]
+fn a_weak_reference_keeps_no_stream() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let owner = Arc::new(stream(&context));
+    let weak = Arc::downgrade(&owner);
+    assert!(weak.upgrade().is_some_and(|stream| stream.query() == Ok(true)));
+    let scope = StreamScope::enter(weak.upgrade().expect("the owner keeps it"));
+    drop(owner);
+    assert!(weak.upgrade().is_some_and(|stream| *current_stream(&context) == **stream), "the scope keeps it");
+    let ((), made) = calls(|| drop(scope));
+    assert_eq!(made, [Function::cuStreamDestroy_v2], "the weak reference does not");
+    assert!(weak.upgrade().is_none());
+}
+
+#[test]
+fn a_stream_waits_for_every_kind_of_event() {
+    let gpu = Gpu::new();
+    let held = gpu.stream();
+    let new = |flags| Event::new(&gpu.context, flags).expect("an event");
+    let owned = new(EventFlags::empty());
+    let shared = Arc::new(new(EventFlags::TIMING));
+    let others = new(EventFlags::BLOCKING_SYNC);
+    // SAFETY: `others` outlives it.
+    let borrowed = unsafe { BorrowedEvent::from_raw(&gpu.context, others.as_raw(), others.flags()) };
+    let pool = EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool");
+    let pooled = pool.take().expect("an event");
+    let leased = IpcLease::new(Arc::new(new(EventFlags::INTERPROCESS))).expect("a lease");
+    let lazy = LazyEvent::new(EventFlags::empty()).expect("an event to be");
+    let latch = Latch::hold(&held);
+    for event in [&*owned, &shared, &borrowed, &pooled, &leased] {
+        event.record(&held).expect("a record");
+    }
+    lazy.record(&held).expect("a record");
+    type Wait<'a> = (&'a str, &'a dyn Fn(&BorrowedStream) -> cuda_events::Result<()>);
+    let waits: [Wait<'_>; 6] = [
+        ("owned", &|stream| stream.wait_event(&owned)),
+        ("shared", &|stream| stream.wait_event(&shared)),
+        ("borrowed", &|stream| stream.wait_event(&borrowed)),
+        ("pooled", &|stream| stream.wait_event(&pooled)),
+        ("leased", &|stream| stream.wait_event(&leased)),
+        ("lazy", &|stream| lazy.wait(stream)),
+    ];
+    let waiting = waits.map(|(kind, wait)| {
+        let stream = gpu.stream();
+        wait(&stream).expect("a wait");
+        (kind, stream)
+    });
+    for (kind, stream) in &waiting {
+        assert_eq!(stream.query(), Ok(false), "{kind}");
+    }
+    latch.release();
+    for (kind, stream) in &waiting {
+        assert_eq!(stream.synchronize(), Ok(()), "{kind}");
+    }
+}
+
+#[test]
+fn each_device_has_its_own_current_stream() {
+    with_two_devices(|_, contexts| {
+        let is_default = || {
+            for context in &contexts {
+                assert_eq!(*current_stream(context), BorrowedStream::default_stream(context));
+            }
+        };
+        is_default();
+        let streams = contexts.each_ref().map(|context| Arc::new(stream(context)));
+        let first = StreamScope::enter(streams[0].clone());
+        assert_eq!(*current_stream(&contexts[1]), BorrowedStream::default_stream(&contexts[1]));
+        let second = StreamScope::enter(streams[1].clone());
+        for (ordinal, context) in (0..).zip(&contexts) {
+            let current = current_stream(context);
+            assert_eq!(*current, **streams[ordinal as usize]);
+            assert_eq!(current.device().ordinal(), ordinal);
+            // An event can be recorded in a stream of its own device only.
+            let event = Event::new(context, EventFlags::empty()).expect("an event");
+            assert_eq!(event.record(&current), Ok(()));
+            assert_eq!(event.synchronize(), Ok(()));
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(is_default);
+        });
+        drop(first);
+        assert_eq!(*current_stream(&contexts[0]), BorrowedStream::default_stream(&contexts[0]));
+        assert_eq!(*current_stream(&contexts[1]), **streams[1]);
+        drop(second);
+        is_default();
+    });
 }
 
 #[test]

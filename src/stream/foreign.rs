@@ -83,6 +83,8 @@ pub struct ForeignStream<O> {
 impl<O> ForeignStream<O> {
     /// As [`BorrowedStream::from_foreign`], with the stream's owner. If that fails, the owner is dropped.
     ///
+    /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
+    ///
     /// # Errors
     ///
     /// As [`BorrowedStream::from_foreign`].

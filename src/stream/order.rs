@@ -8,7 +8,7 @@ use crate::event::{BorrowedEvent, Event, EventFlags, NewEvent};
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
 bitflags! {
-    /// How one record is made; none as a rule. [`BorrowedEvent::record_with`] takes it.
+    /// How one record is made; none as a rule. [`BorrowedEvent::record_with`] takes it, and shows it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
         /// In a capturing stream the record becomes a node of the graph, so that each launch records the event for those
@@ -18,7 +18,8 @@ bitflags! {
 }
 
 bitflags! {
-    /// How one wait is made; none as a rule. [`BorrowedStream::wait_event_with`] takes it.
+    /// How one wait is made; none as a rule. [`BorrowedStream::wait_event_with`] takes it; it is shown at
+    /// [`BorrowedEvent::record_with`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream the wait becomes a node of the graph, so that each launch waits for what the event then
@@ -40,8 +41,11 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`;
-    /// [`Error::ForkedChild`].
+    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing
+    /// stream for an event that was recorded outside of its capture, and `CUDA_ERROR_INVALID_VALUE` for an event that was
+    /// last [recorded](BorrowedEvent::record) in a capture which has ended; such a wait invalidates the capture that it is
+    /// made in. Events that are used outside of the graph are for [`record_external`](Self::record_external) and
+    /// [`wait_external`](Self::wait_external). [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
@@ -151,6 +155,21 @@ impl BorrowedEvent {
     /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait.
     ///
     /// One driver call: `cuEventRecord`.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::builder().devices(2).build();
+    /// # let driver = soft.driver();
+    /// let (first, second) = (Context::primary(Device::new(driver, 0)?)?, Context::primary(Device::new(driver, 1)?)?);
+    /// let event = Event::new(&first, EventFlags::empty())?;
+    /// let (stream, other) = (Stream::new(&first, StreamOptions::new())?, Stream::new(&second, StreamOptions::new())?);
+    /// event.record(&stream)?;
+    /// let refused = event.record(&other);
+    /// assert!(matches!(refused, Err(Error::ContextMismatch { event_device: 0, other_device: 1, .. })));
+    /// other.wait_event(&event)?; // a wait may be on any device
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
