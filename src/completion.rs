@@ -26,6 +26,8 @@ const PAUSE: Duration = Duration::from_micros(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The share of a core that asking may take, one of this many parts. Waking up comes on top: a tenth in all.
 const SHARE: u32 = 12;
+/// For how long a completion is asked for in every round.
+const YOUNG: Duration = Duration::from_millis(10);
 
 /// A future that resolves when all work that an event's last record stands for is done.
 ///
@@ -277,44 +279,109 @@ fn register(entry: Arc<dyn Pending>) -> bool {
 
 fn poll_for_ever() {
     sleep_precisely();
-    let mut pending: Vec<Arc<dyn Pending>> = Vec::new();
-    let mut drivers: Vec<Driver> = Vec::new();
+    let mut poller = Poller::default();
     let mut changed = Instant::now();
     loop {
         let mut inbox = lock(&INBOX);
-        while pending.is_empty() && inbox.arrived.is_empty() {
+        while poller.is_idle() && inbox.arrived.is_empty() {
             inbox.asleep = true;
             inbox = ARRIVAL.wait(inbox).unwrap_or_else(PoisonError::into_inner);
         }
-        let before = pending.len();
-        pending.append(&mut inbox.arrived);
+        let arrived = core::mem::take(&mut inbox.arrived);
         drop(inbox);
         let started = Instant::now();
-        let all = pending.len();
-        let mut at = 0;
-        while let Some(entry) = pending.get(at) {
-            let allowed = relax(&mut drivers, entry.driver());
-            // Wakers and events of the caller's own types may panic, in their destructors too, and must not take this
-            // thread with them, on which all the others wait.
-            let mut over = true;
-            process::contain(|| over = entry.ask(allowed));
-            if over {
-                let entry = pending.swap_remove(at);
-                process::contain(|| drop(entry));
-            } else {
-                at += 1;
-            }
+        if !arrived.is_empty() {
+            changed = started;
         }
+        // What has been quiet for long may be told a little later, in proportion.
+        let pause = ((started - changed) / 500).clamp(PAUSE, LONGEST_PAUSE);
+        poller.young.extend(arrived.into_iter().map(|entry| (entry, started)));
+        let (over, not_yet) = poller.ask(started, pause / (SHARE - 1));
         let asked = started.elapsed();
-        if all != before || pending.len() != all {
+        if over > 0 {
             changed = Instant::now();
         }
-        if !pending.is_empty() {
-            // What has been quiet for long may be told a little later, in proportion.
-            let quiet = (changed.elapsed() / 500).clamp(PAUSE, LONGEST_PAUSE);
-            std::thread::sleep(quiet.max(asked * (SHARE - 1)));
+        if !poller.is_idle() {
+            // Only the asking that was in vain is paid for with sleep.
+            let in_vain = asked * not_yet / (over + not_yet).max(1);
+            std::thread::sleep(pause.max(in_vain * (SHARE - 1)));
         }
     }
+}
+
+/// What the poller asks for. Most work is short: what has just come is asked in every round, and of what has been pending for
+/// longer as much as there is time for, so that a new completion does not wait for thousands of old ones.
+#[derive(Default)]
+struct Poller {
+    young: Vec<(Arc<dyn Pending>, Instant)>,
+    old: Vec<Arc<dyn Pending>>,
+    /// Which of the old ones is next.
+    next: usize,
+    /// The drivers that have this thread's queries leave other threads' captures alone.
+    relaxed: Vec<Driver>,
+}
+
+impl Poller {
+    fn is_idle(&self) -> bool {
+        self.young.is_empty() && self.old.is_empty()
+    }
+
+    /// One round, which asks for the old ones about as long as for the young ones, and for `time` at the least. How many
+    /// are over, and how many were asked and are not.
+    fn ask(&mut self, started: Instant, time: Duration) -> (u32, u32) {
+        let (mut over, mut not_yet) = (0, 0);
+        let mut at = 0;
+        while let Some((entry, arrived)) = self.young.get(at) {
+            let is_over = is_over(&mut self.relaxed, entry);
+            let is_young = started - *arrived < YOUNG;
+            if is_over {
+                over += 1;
+            } else {
+                not_yet += 1;
+            }
+            if !is_over && is_young {
+                at += 1;
+                continue;
+            }
+            let (entry, _) = self.young.swap_remove(at);
+            if is_over {
+                discard(entry);
+            } else {
+                self.old.push(entry);
+            }
+        }
+        let until = started + time.max(started.elapsed() * 2);
+        for _ in 0..self.old.len() {
+            if self.next >= self.old.len() {
+                self.next = 0;
+            }
+            let Some(entry) = self.old.get(self.next) else { break };
+            if is_over(&mut self.relaxed, entry) {
+                over += 1;
+                discard(self.old.swap_remove(self.next));
+                // The next one may be over, too, and is not asked in vain.
+                continue;
+            }
+            not_yet += 1;
+            self.next += 1;
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        (over, not_yet)
+    }
+}
+
+/// Asks once. Wakers and events of the caller's own types may panic, in their destructors too, and must not take this thread
+/// with them, on which all the others wait.
+fn is_over(relaxed: &mut Vec<Driver>, entry: &Arc<dyn Pending>) -> bool {
+    let mut over = true;
+    process::contain(|| over = entry.ask(relax(relaxed, entry.driver())));
+    over
+}
+
+fn discard(entry: Arc<dyn Pending>) {
+    process::contain(|| drop(entry));
 }
 
 /// Has this thread's queries leave other threads' captures alone. It is never set back.
