@@ -92,6 +92,9 @@ impl Context {
     /// that use the GPU until they end. Clones and objects that this context has already are no longer counted either; what
     /// comes of another call of [`primary`](Self::primary) is.
     ///
+    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is its owner's as before: what
+    /// is kept of it then is a few bytes, each time.
+    ///
     /// If interprocess events were made in it, the driver's file for them stays in the shared memory of the machine, as it
     /// does when a process is killed.
     ///

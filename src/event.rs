@@ -37,10 +37,11 @@ bitflags! {
         /// core and costs some tens of microseconds until the sleeper wakes. Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
         /// Records take a time stamp, so that [`elapsed_ms`](BorrowedEvent::elapsed_ms) works. It is the reverse of the
-        /// driver's `CU_EVENT_DISABLE_TIMING`. Such records cost about ten times as much as others.
+        /// driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times as long as others (0.7 µs on an H200).
         const TIMING = 2;
         /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`. Recording it
         /// again before it is done, in whichever process, does not replace the record: the new one waits for it in its stream.
+        /// Records take about seven times as long as others (0.6 µs on an H200).
         const INTERPROCESS = 4;
     }
 }
@@ -121,7 +122,9 @@ unsafe impl Sync for BorrowedEvent {}
 impl Event {
     /// Creates an event in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is dropped.
+    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is dropped. Both wait for one lock
+    /// of the driver: 0.1 µs together from one thread, some 10 µs from 16 threads at once on an H200. An
+    /// [`EventPool`](crate::EventPool) takes 0.02 µs from any.
     ///
     /// # Errors
     ///
@@ -276,7 +279,8 @@ impl BorrowedEvent {
     ///
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
-    /// One driver call: `cuEventQuery`.
+    /// One driver call: `cuEventQuery`. It waits for one lock of the driver: 0.1 µs from one thread, some 5 µs from 16 threads
+    /// at once on an H200. Where many wait, one thread that asks for all is better: see [`Completion`](crate::Completion).
     ///
     /// # Errors
     ///
