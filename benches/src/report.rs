@@ -430,7 +430,8 @@ impl<'a> Run<'a> {
         }
         for row in self.of_kind("idle") {
             let share = row["cpu_percent"].as_f64().unwrap_or(f64::NAN);
-            let on = row["events"].as_u64().map_or_else(String::new, |events| format!(" on {events} events"));
+            let on = row["events"].as_u64().filter(|&events| events > 0);
+            let on = on.map_or_else(String::new, |events| format!(" on {events} events"));
             let name = format!("processor time while {} futures wait{on}, % of a core", row["waiting"]);
             add(name, number(share, 1), "<= 10 %", share <= 10.0);
         }
