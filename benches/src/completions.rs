@@ -3,61 +3,88 @@
 use core::ffi::c_void;
 use core::hint::spin_loop;
 use core::pin::pin;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::task::{Context as TaskContext, Poll, Waker};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::task::Wake;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::{CUhostFn, CUresult};
-use cuda_events::{BorrowedStream, Completion, Context, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{
+    BorrowedStream, Completion, Context, Event, EventFlags, Stream, StreamOptions, WaitCondition, WaitValueFlags,
+};
 use serde_json::{Value, json};
 
 use crate::rounds::{percentile, rounded};
 
+/// Work of another length each time, so that its end falls anywhere between two looks of whoever looks from time to time.
+fn short(sample: usize) -> Duration {
+    Duration::from_micros(100 + (sample as u64 * 7919) % 211)
+}
+
+fn long(sample: usize) -> Duration {
+    Duration::from_micros(50_000 + (sample as u64 * 7919) % 2111)
+}
+
 pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
-    let stream = Stream::new(context, StreamOptions::new()).expect("a stream");
+    // Made one after the other, so that the driver gives them different queues and the held one holds up no other.
+    let (stream, held) = (Stream::new(context, StreamOptions::new()), Stream::new(context, StreamOptions::new()));
+    let (stream, held) = (stream.expect("a stream"), held.expect("a stream"));
     let ways: [(&str, EventFlags); 3] = [
         ("synchronize, spinning", EventFlags::empty()),
         ("synchronize, BLOCKING_SYNC", EventFlags::BLOCKING_SYNC),
-        ("future", EventFlags::empty()),
+        (FUTURE, EventFlags::empty()),
     ];
-    let base = Instant::now();
     let mut late: [Vec<f64>; 3] = Default::default();
     for sample in 0..samples {
         for ((way, flags), late) in ways.iter().zip(&mut late) {
-            let event = Event::new(context, *flags).expect("an event");
-            // So that the end falls anywhere between two looks of whoever looks from time to time.
-            let work = Duration::from_micros(100 + (sample as u64 * 7919) % 211);
-            let work = Box::new(Work { base, duration: work, ended: AtomicU64::new(0) });
-            let data: *const Work = &raw const *work;
-            launch(&stream, Some(Work::run), data.cast_mut().cast());
-            event.record(&stream).expect("a record");
-            let woken = match *way {
-                "future" => wait(base, event),
-                _ => event.synchronize().map(|()| Some(nanoseconds(base))).expect("the event is done"),
-            };
-            stream.synchronize().expect("the stream is done");
-            if let Some(woken) = woken {
-                late.push((woken as f64 - work.ended.load(Ordering::Relaxed) as f64) / 1000.0);
-            }
+            late.extend(lateness(context, &stream, way, *flags, short(sample)));
         }
     }
-    for ((way, _), mut late) in ways.into_iter().zip(late) {
-        late.sort_by(f64::total_cmp);
-        report(json!({
-            "kind": "wake",
-            "way": way,
-            "p50_us": rounded(percentile(&late, 0.5)),
-            "p90_us": rounded(percentile(&late, 0.9)),
-            "p99_us": rounded(percentile(&late, 0.99)),
-            "samples": late.len(),
-        }));
+    for ((way, _), late) in ways.into_iter().zip(late) {
+        report(wake_row(way, "100 to 310 us", 0, late));
     }
-    idle(context, report);
+    // Whoever asks less often the longer it is quiet is late here.
+    let late = (0..samples.div_ceil(40))
+        .filter_map(|sample| lateness(context, &stream, FUTURE, EventFlags::empty(), long(sample)));
+    report(wake_row(FUTURE, "50 ms", 0, late.collect()));
+    beside_others(context, &stream, &held, samples, report);
+}
+
+const FUTURE: &str = "future";
+
+/// How long after the end of the work its waiter runs, in microseconds; none if it was done before it was waited for.
+fn lateness(context: &Context, stream: &Stream, way: &str, flags: EventFlags, duration: Duration) -> Option<f64> {
+    let base = Instant::now();
+    let event = Event::new(context, flags).expect("an event");
+    let work = Box::new(Work { base, duration, ended: AtomicU64::new(0) });
+    let data: *const Work = &raw const *work;
+    launch(stream, Some(Work::run), data.cast_mut().cast());
+    event.record(stream).expect("a record");
+    let woken = match way {
+        FUTURE => wait(base, event),
+        _ => event.synchronize().map(|()| Some(nanoseconds(base))).expect("the event is done"),
+    };
+    stream.synchronize().expect("the stream is done");
+    Some((woken? as f64 - work.ended.load(Ordering::Relaxed) as f64) / 1000.0)
+}
+
+fn wake_row(way: &str, work: &str, others: usize, mut late: Vec<f64>) -> Value {
+    late.sort_by(f64::total_cmp);
+    json!({
+        "kind": "wake",
+        "way": way,
+        "work": work,
+        "others": others,
+        "events": others.min(EVENTS),
+        "p50_us": rounded(percentile(&late, 0.5)),
+        "p90_us": rounded(percentile(&late, 0.9)),
+        "p99_us": rounded(percentile(&late, 0.99)),
+        "samples": late.len(),
+    })
 }
 
 fn nanoseconds(base: Instant) -> u64 {
@@ -111,8 +138,10 @@ fn wait(base: Instant, event: Event) -> Option<u64> {
     if completion.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_ready() {
         return None;
     }
+    let started = Instant::now();
     loop {
-        std::thread::park();
+        std::thread::park_timeout(Duration::from_secs(1));
+        assert!(started.elapsed() < Duration::from_secs(20), "a completion was not told of for 20 s");
         let woken = signal.woken.load(Ordering::Acquire);
         if woken != 0 {
             return Some(woken);
@@ -124,6 +153,8 @@ fn wait(base: Instant, event: Event) -> Option<u64> {
 const IDLE: Duration = Duration::from_secs(2);
 /// How many events there are; the completions share them, so that no queue of the driver's fills up.
 const EVENTS: usize = 64;
+/// How long fresh work is measured beside so many others at the most, however late its waiters are.
+const BESIDE: Duration = Duration::from_secs(5);
 
 struct Count(AtomicUsize);
 
@@ -133,14 +164,13 @@ impl Wake for Count {
     }
 }
 
-fn idle(context: &Context, report: &mut impl FnMut(Value)) {
-    let stream = Stream::new(context, StreamOptions::new()).expect("a stream");
+/// The processor time while so many completions are pending, and how late fresh ones are then.
+fn beside_others(context: &Context, stream: &Stream, held: &Stream, samples: usize, report: &mut impl FnMut(Value)) {
     for waiting in [0, 1, 1_000, 10_000] {
-        let (release, receiver) = sync_channel::<()>(0);
-        let receiver = Box::into_raw(Box::new(receiver));
-        launch(&stream, Some(hold), receiver.cast());
-        let events: Vec<Arc<Event>> =
-            (0..EVENTS).map(|_| Arc::new(stream.record_event(EventFlags::empty()).expect("a record"))).collect();
+        let hold = Hold::new(held);
+        let events: Vec<Arc<Event>> = (0..waiting.min(EVENTS))
+            .map(|_| Arc::new(held.record_event(EventFlags::empty()).expect("a record")))
+            .collect();
         let woken = Arc::new(Count(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&woken));
         let mut completions: Vec<_> =
@@ -153,19 +183,61 @@ fn idle(context: &Context, report: &mut impl FnMut(Value)) {
         let (cpu, started) = (cpu_time(), Instant::now());
         std::thread::sleep(IDLE);
         let share = (cpu_time() - cpu).as_secs_f64() / started.elapsed().as_secs_f64();
-        release.send(()).expect("the stream is held");
+        report(json!({
+            "kind": "idle", "waiting": waiting, "events": events.len(), "cpu_percent": rounded(share * 100.0),
+        }));
+        if waiting > 0 {
+            let started = Instant::now();
+            let late = (0..samples)
+                .take_while(|_| started.elapsed() < BESIDE)
+                .filter_map(|sample| lateness(context, stream, FUTURE, EventFlags::empty(), short(sample)));
+            report(wake_row(FUTURE, "100 to 310 us", waiting, late.collect()));
+        }
+        drop(hold);
         while woken.0.load(Ordering::Acquire) < waiting {
             std::thread::sleep(Duration::from_millis(1));
         }
-        report(json!({ "kind": "idle", "waiting": waiting, "cpu_percent": rounded(share * 100.0) }));
     }
 }
 
-/// A host function that blocks until it is told to end.
-extern "C" fn hold(receiver: *mut c_void) {
-    // SAFETY: the box that was leaked for this one call.
-    let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
-    let _ = receiver.recv();
+/// Holds a stream until it is dropped. A host function that blocks would hold up those of all other streams too.
+struct Hold<'a> {
+    stream: &'a Stream,
+    word: *mut c_void,
+}
+
+impl<'a> Hold<'a> {
+    fn new(stream: &'a Stream) -> Self {
+        const DEVICEMAP: u32 = 2;
+        let symbols = stream.context().driver().symbols();
+        let (mut word, mut address) = (null_mut(), 0);
+        // SAFETY: a place for the memory; the context is current.
+        let code = unsafe { (symbols.cuMemHostAlloc)(&mut word, 64, DEVICEMAP) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostAlloc failed");
+        let hold = Self { stream, word };
+        hold.word().store(0, Ordering::SeqCst);
+        // SAFETY: a place for the address; the memory is mapped.
+        let code = unsafe { (symbols.cuMemHostGetDevicePointer_v2)(&mut address, word, 0) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostGetDevicePointer failed");
+        // SAFETY: the memory is freed when the stream is done.
+        let held = unsafe { stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty()) };
+        held.expect("a wait for a value in memory");
+        hold
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: 64 bytes that live as long as this; whoever else looks at them only reads.
+        unsafe { &*self.word.cast::<AtomicU32>() }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.word().store(1, Ordering::SeqCst);
+        self.stream.synchronize().expect("the stream is done");
+        // SAFETY: nothing looks at it any more.
+        unsafe { (self.stream.context().driver().symbols().cuMemFreeHost)(self.word) };
+    }
 }
 
 /// What this process has used, in user and system mode.

@@ -297,6 +297,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 /// Makes every loop once, for callgrind to count, and says which they are.
 pub fn count(rig: &Rig, n: u64) {
+    println!("compilers\t{}; {}", env!("BENCH_RUSTC"), env!("BENCH_CC"));
     let mut counted = Vec::new();
     for operation in OPERATIONS {
         for timed in operation.loops {

@@ -4,7 +4,7 @@
 //!                          [--only operations,threads,scale,loading,completions]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
-//!     events-bench plot    FILE --driver NAME --out FILE.svg
+//!     events-bench plot    FILE [--driver NAME] --out FILE.svg
 //!
 //! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what was measured. The
 //! libraries of the null and the software driver lie beside the program.
@@ -22,7 +22,7 @@ mod threads;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, exit};
 
 use cuda_events::Driver;
 use cudarc::driver::CudaContext;
@@ -46,9 +46,12 @@ fn main() -> ExitCode {
             }
             None => usage(),
         },
-        "plot" => match (arguments.get(1), options.value("--driver"), options.value("--out")) {
-            (Some(file), Some(driver), Some(out)) => {
-                fs::write(out, plot::plot(&rows(file), driver)).expect("the plot can be written");
+        "plot" => match (arguments.get(1), options.value("--out")) {
+            (Some(file), Some(out)) => {
+                let rows = rows(file);
+                let driver =
+                    drawn(&rows, options.value("--driver")).unwrap_or_else(|why| fail(&format!("{file}: {why}")));
+                fs::write(out, plot::plot(&rows, driver)).unwrap_or_else(|error| fail(&format!("{out}: {error}")));
                 ExitCode::SUCCESS
             }
             _ => usage(),
@@ -60,6 +63,12 @@ fn main() -> ExitCode {
             println!("{}", rounds::measure(&rig, options.number("--rounds", 1)).to_json());
             ExitCode::SUCCESS
         }
+        processes::THREADS => {
+            let context = rig::first_context(load());
+            let peer = CudaContext::new(0).expect("cudarc finds the driver");
+            println!("{}", threads::measure(&context, &peer, options.number("--rounds", 1)));
+            ExitCode::SUCCESS
+        }
         _ => usage(),
     }
 }
@@ -67,6 +76,15 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     eprintln!("usage: events-bench measure|loops|report|plot ...; see the head of benches/src/main.rs");
     ExitCode::from(2)
+}
+
+fn fail(message: &str) -> ! {
+    eprintln!("events-bench: {message}");
+    exit(1)
+}
+
+fn load() -> Driver {
+    Driver::load().unwrap_or_else(|error| fail(&format!("there is no CUDA driver to measure: {error}")))
 }
 
 struct Options<'a>(&'a [String]);
@@ -82,13 +100,41 @@ impl Options<'_> {
     }
 
     fn number(&self, name: &str, default: usize) -> usize {
-        self.value(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} takes a number")))
+        self.value(name).map_or(default, |text| {
+            text.parse().unwrap_or_else(|_| fail(&format!("{name} takes a number, not {text}")))
+        })
     }
 }
 
 fn rows(file: &str) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}"))).collect()
+    let text = fs::read_to_string(file).unwrap_or_else(|error| fail(&format!("{file}: {error}")));
+    let read = |(line, text): (usize, &str)| {
+        serde_json::from_str(text).unwrap_or_else(|error| {
+            fail(&format!("{file}, line {}: {error}: these are not lines that the bench wrote", line + 1))
+        })
+    };
+    let rows: Vec<Value> = text.lines().enumerate().map(read).collect();
+    for driver in report::drivers(&rows) {
+        if report::Run::new(&rows, driver).of_kind("run").count() > 1 {
+            fail(&format!("{file} has two runs on driver {driver:?}: give those of one run only"));
+        }
+    }
+    if rows.is_empty() {
+        fail(&format!("{file} is empty"));
+    }
+    rows
+}
+
+/// The driver whose figures are drawn: the wanted one, else the GPU's, else the first that was timed.
+fn drawn<'a>(rows: &'a [Value], wanted: Option<&'a str>) -> Result<&'a str, String> {
+    let timed = |driver: &&str| report::Run::new(rows, driver).of_kind("time").next().is_some();
+    let mut drivers = report::drivers(rows).into_iter().filter(timed);
+    match wanted {
+        Some(wanted) => {
+            drivers.find(|driver| *driver == wanted).ok_or(format!("no operation was timed on driver {wanted:?}"))
+        }
+        None => drivers.next().ok_or("no operation was timed, so that there is nothing to draw".to_owned()),
+    }
 }
 
 /// Runs with this driver as the one that the system's search finds: cudarc has no other way to be given one.
@@ -135,7 +181,7 @@ impl Drop for Folder {
 
 /// A rig, and the process whose event it can open.
 fn first_rig() -> (rig::Rig, processes::Exporter) {
-    let driver = Driver::load().expect("a driver");
+    let driver = load();
     let peer = CudaContext::new(0).expect("cudarc finds the driver");
     let exporter = processes::Exporter::start();
     let context = rig::first_context(driver);
@@ -148,11 +194,25 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+const PARTS: [&str; 5] = ["operations", "threads", "scale", "loading", "completions"];
+
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
     let rounds = options.number("--rounds", if quick { 30 } else { 300 });
-    let mut out =
-        options.value("--out").map(|file| BufWriter::new(File::create(file).expect("the file can be written")));
+    let only: Vec<&str> = options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
+    if let Some(unknown) = only.iter().find(|part| !PARTS.contains(part)) {
+        fail(&format!("there is no part {unknown:?}; --only takes some of {}", PARTS.join(",")));
+    }
+    let driver = load();
+    if name != "native" {
+        let library = driver.library().and_then(Path::file_name).expect("the library has a name");
+        assert_ne!(library, "libcuda.so.1", "the system's search found another driver");
+    }
+    let context = rig::first_context(driver);
+    // Not before there is something to measure.
+    let mut out = options.value("--out").map(|file| {
+        BufWriter::new(File::create(file).unwrap_or_else(|error| fail(&format!("{file} cannot be written: {error}"))))
+    });
     let mut report = |mut row: Value| {
         row["driver"] = name.into();
         match &mut out {
@@ -160,17 +220,9 @@ fn measure(name: &str, options: &Options) -> ExitCode {
             None => println!("{row}"),
         }
     };
-    let driver = Driver::load().expect("a driver");
-    if name != "native" {
-        let library = driver.library().and_then(Path::file_name).expect("the library has a name");
-        assert_ne!(library, "libcuda.so.1", "the system's search found another driver");
-    }
-    let context = rig::first_context(driver);
-    let peer = CudaContext::new(0).expect("cudarc finds the driver");
     report(about(&context));
-    let only = options.value("--only");
     let wanted = |part: &str| {
-        let wanted = only.is_none_or(|only| only.split(',').any(|word| word == part));
+        let wanted = only.contains(&part);
         if wanted {
             eprintln!("{name}: {part}");
         }
@@ -178,17 +230,18 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     };
     rig::make_current(driver.symbols(), context.as_raw());
 
+    // One process has its addresses by chance, and they can make one call some nanoseconds slower than another.
     if wanted("operations") {
-        // One process has its addresses by chance, and they can make one call some nanoseconds slower than another.
-        let children = if quick { 2 } else { 20 };
-        let samples: Vec<Value> = (0..children).map(|_| processes::measure_operations(rounds / children)).collect();
-        rounds::Samples::merge(&samples).report(children, &mut report);
+        let samples = processes::measure_in(processes::OPERATIONS, if quick { 2 } else { 20 }, rounds);
+        rounds::Samples::merge(&samples).report(samples.len(), &mut report);
     }
     if wanted("threads") {
-        threads::measure(&context, &peer, if quick { 3 } else { 40 }, &mut report);
+        let (processes, rounds) = if quick { (2, 6) } else { (10, 100) };
+        threads::report_all(&processes::measure_in(processes::THREADS, processes, rounds), &mut report);
     }
     if wanted("scale") {
-        scale::measure(&context, name == "null", if quick { 100_000 } else { 1_000_000 }, &mut report);
+        let (live, repetitions) = if quick { (100_000, 2) } else { (1_000_000, 5) };
+        scale::measure(&context, name == "null", live, repetitions, &mut report);
     }
     if wanted("loading") {
         processes::measure_loading(if quick { 5 } else { 31 }, &mut report);

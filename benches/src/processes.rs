@@ -14,6 +14,7 @@ use crate::rounds::spread;
 pub const LOAD: &str = "child-load";
 pub const EXPORT: &str = "child-export";
 pub const OPERATIONS: &str = "child-operations";
+pub const THREADS: &str = "child-threads";
 
 fn child(verb: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
@@ -44,13 +45,22 @@ pub fn load() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The samples of so many rounds in a process of its own.
-pub fn measure_operations(rounds: usize) -> Value {
-    let mut command = child(OPERATIONS);
-    let output = command.args(["--rounds", &rounds.to_string()]).stderr(Stdio::inherit()).output();
-    let output = output.expect("the program starts again");
-    assert!(output.status.success(), "measuring failed in a process of its own");
-    serde_json::from_slice(&output.stdout).expect("the process writes JSON")
+/// The samples of so many rounds, spread over so many processes: what two of these verbs measure.
+pub fn measure_in(verb: &str, processes: usize, rounds: usize) -> Vec<Value> {
+    let processes = processes.min(rounds).max(1);
+    let rounds = (rounds / processes).max(1).to_string();
+    let measure = |_| {
+        let output = child(verb).args(["--rounds", &rounds]).stderr(Stdio::inherit()).output();
+        let output = output.expect("the program starts again");
+        assert!(output.status.success(), "measuring failed in a process of its own");
+        serde_json::from_slice(&output.stdout).expect("the process writes JSON")
+    };
+    (0..processes).map(measure).collect()
+}
+
+/// An array of samples that another process wrote; what is no number is not one here either.
+pub fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().into_iter().flatten().map(|value| value.as_f64().unwrap_or(f64::NAN)).collect()
 }
 
 pub fn measure_loading(processes: usize, report: &mut impl FnMut(Value)) {

@@ -8,8 +8,7 @@ use serde_json::Value;
 pub fn report(rows: &[Value], markdown: bool) -> String {
     let mut out = String::new();
     for driver in drivers(rows) {
-        let rows: Vec<&Value> = rows.iter().filter(|row| row["driver"] == driver).collect();
-        let run = Run { driver, rows };
+        let run = Run::new(rows, driver);
         let heading = match driver {
             "native" => "On a GPU",
             "null" => "On the null driver",
@@ -17,16 +16,26 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
             _ => "Building",
         };
         let _ = if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
-        for (note, table) in run.tables() {
-            let table = table.render(markdown);
-            let _ = if note.is_empty() { writeln!(out, "{table}") } else { writeln!(out, "{note}\n\n{table}") };
+        let about = run.about();
+        if !about.is_empty() {
+            let _ = writeln!(out, "{about}\n");
+        }
+        for (heading, note, table) in run.tables() {
+            let _ = if markdown { writeln!(out, "#### {heading}\n") } else { writeln!(out, "-- {heading} --\n") };
+            if !note.is_empty() {
+                let _ = writeln!(out, "{note}\n");
+            }
+            let _ = writeln!(out, "{}", table.render(markdown));
         }
     }
     out
 }
 
-fn drivers(rows: &[Value]) -> Vec<&str> {
-    let mut drivers: Vec<&str> = Vec::new();
+/// The drivers that there are figures of, the GPU's first.
+pub fn drivers(rows: &[Value]) -> Vec<&str> {
+    let known = ["native", "null", "soft", "none"];
+    let mut drivers: Vec<&str> =
+        known.into_iter().filter(|known| rows.iter().any(|row| row["driver"] == *known)).collect();
     for driver in rows.iter().filter_map(|row| row["driver"].as_str()) {
         if !drivers.contains(&driver) {
             drivers.push(driver);
@@ -75,52 +84,80 @@ impl<'a> Run<'a> {
             .or_else(|| Some(self.median(operation, implementation, "ns")? / self.median(operation, "c", "ns")?))
     }
 
-    fn tables(&self) -> Vec<(String, Table)> {
+    fn tables(&self) -> Vec<(&'static str, String, Table)> {
         let mut tables = Vec::new();
         if !self.operations().is_empty() {
-            tables.push((self.about(), self.times()));
+            let note = "Medians in ns per call, with the 10th and 90th percentile over the rounds in brackets; ratios are of \
+                        the same round, to the C loop where nothing else is said.";
+            tables.push(("Times", note.to_owned(), self.times()));
         }
-        if self.of_kind("instructions").next().is_some() {
-            let note =
-                "Instructions of one call (callgrind), the driver's function included; `over` is over the C loop.";
-            tables.push((note.to_owned(), self.instructions()));
+        if let Some(row) = self.of_kind("instructions").next() {
+            let compilers = row["compilers"].as_str().map_or_else(String::new, |name| format!(" Compiled by {name}."));
+            let note = format!(
+                "Instructions of one call (callgrind), the driver's function included; `over` is over the C loop.{compilers} \
+                 Another compiler gives other counts. `shared writes`: instructions that lock a cache line or write a \
+                 static, in this crate."
+            );
+            tables.push(("Instructions", note, self.instructions()));
         }
-        if self.of_kind("threads").next().is_some() {
-            let note = "Own event and stream for each thread (one pool for all): processor time per call in ns, median \
-                        over threads and rounds; in brackets wall-clock time.";
-            tables.push((note.to_owned(), self.threads()));
+        if let Some(row) = self.of_kind("threads").next() {
+            let (figure, _) = self.thread_figures();
+            let time = if figure == "cpu_ns" { "processor time" } else { "wall-clock time" };
+            let window = match row["rounds"].as_u64() {
+                Some(_) => {
+                    " All threads make the calls at the same time, each on a core of its own; `c again` is C measured \
+                            against itself."
+                }
+                None => "",
+            };
+            let note = format!(
+                "Own event and stream for each thread (one pool for all): {time} per call of a thread in ns, median and 10th \
+                 to 90th percentile over the rounds.{window}"
+            );
+            tables.push(("Threads", note, self.threads()));
         }
         let others = self.others();
         if !others.rows.is_empty() {
-            tables.push(("And:".to_owned(), others));
+            tables.push(("Other figures", String::new(), others));
         }
         tables
     }
 
+    /// What the figures were measured on, as far as the run says.
     fn about(&self) -> String {
         let Some(run) = self.of_kind("run").next() else { return String::new() };
         let text = |key: &str| run[key].as_str().unwrap_or("").to_owned();
-        let native = match text("driver_version") {
-            version if version.is_empty() => String::new(),
-            version => format!(" (driver {version})"),
+        let with = |before: &str, key: &str, after: &str| match text(key) {
+            text if text.is_empty() => String::new(),
+            text => format!("{before}{text}{after}"),
         };
         format!(
-            "{}; {}, CUDA {}{native}; {}, {} cores, load {}; {}; {}. Command: `{}`.\nTimes are medians in ns per call, with \
-             the 10th and 90th percentile over the rounds in brackets; ratios are to the C loop of the same round.",
-            text("date"),
-            text("device"),
-            text("cuda"),
+            "{}{}{}{}{}, {} cores{}{}{}. Command: `{}`.",
+            with("", "date", "; "),
+            with("", "device", ", "),
+            with("CUDA ", "cuda", ""),
+            with(" (driver ", "driver_version", ")") + if text("cuda").is_empty() { "" } else { "; " },
             text("cpu"),
             run["cores"],
-            text("load"),
-            text("rustc"),
-            text("cc"),
+            with(", load ", "load", ""),
+            with("; ", "rustc", ""),
+            with("; ", "cc", ""),
             text("command"),
         )
     }
 
     fn times(&self) -> Table {
-        let mut table = Table::new(&["operation", "C", "safe", "over C", "x C", "raw x C", "cudarc over C", "x C"]);
+        let mut table = Table::new(&[
+            "operation",
+            "C",
+            "safe",
+            "over C",
+            "x C",
+            "raw x C",
+            "cudarc over C",
+            "cudarc x C",
+            "cudarc x safe",
+        ]);
         let others: Vec<&str> = ["torch", "cuda.core"]
             .into_iter()
             .filter(|name| self.of_kind("time").any(|row| row["implementation"] == *name))
@@ -131,7 +168,8 @@ impl<'a> Run<'a> {
         table.head.push("target".to_owned());
         for operation in self.operations() {
             let cell = |implementation: &str, what: &str, digits| {
-                self.find("time", operation, implementation).map_or_else(String::new, |row| spread(&row[what], digits))
+                let row = self.find("time", operation, implementation).filter(|row| row[what].is_object());
+                row.map_or_else(String::new, |row| spread(&row[what], digits))
             };
             let plain = |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 2));
             let mut cells = vec![
@@ -143,6 +181,7 @@ impl<'a> Run<'a> {
                 plain(self.median(operation, "raw", "ratio")),
                 plain(self.median(operation, "cudarc", "over_c")),
                 plain(self.ratio(operation, "cudarc")),
+                cell("cudarc", "over_safe", 2),
             ];
             cells.extend(others.iter().map(|name| plain(self.ratio(operation, name))));
             cells.push(self.target(operation));
@@ -171,8 +210,10 @@ impl<'a> Run<'a> {
                 if let Some(most) = targets.native_ratio {
                     judge(format!("<= {most} x C"), ratio <= most);
                 }
-                if let (Some(times), Some(peer)) = (targets.native_against_cudarc, self.ratio(operation, "cudarc")) {
-                    judge(format!("cudarc >= {times} x"), peer >= times * ratio);
+                if let (Some(times), Some(peer)) =
+                    (targets.native_against_cudarc, self.median(operation, "cudarc", "over_safe"))
+                {
+                    judge(format!("cudarc >= {times} x safe"), peer >= times);
                 }
             }
             _ => {}
@@ -181,7 +222,16 @@ impl<'a> Run<'a> {
     }
 
     fn instructions(&self) -> Table {
-        let mut table = Table::new(&["operation", "C", "safe over", "raw over", "cudarc over", "target"]);
+        let mut table = Table::new(&[
+            "operation",
+            "C",
+            "safe over",
+            "raw over",
+            "cudarc over",
+            "safe: shared writes",
+            "cudarc: shared writes",
+            "target",
+        ]);
         let mut operations: Vec<&str> = Vec::new();
         for operation in self.of_kind("instructions").filter_map(|row| row["operation"].as_str()) {
             if !operations.contains(&operation) {
@@ -195,43 +245,97 @@ impl<'a> Run<'a> {
             let plain = |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 0));
             let most =
                 TARGETS.iter().find(|targets| targets.operation == operation).and_then(|targets| targets.instructions);
+            let writes = ["safe", "cudarc"].map(|name| plain(count(name, "shared_writes")));
             let target = match (most, count("safe", "over_c")) {
                 (Some(most), Some(over)) if over <= most => format!("<= {most}"),
                 (Some(most), Some(_)) => format!("<= {most}: MISSED"),
                 _ => String::new(),
             };
-            table.rows.push(vec![
-                operation.to_owned(),
-                plain(count("c", "per_call")),
-                plain(count("safe", "over_c")),
-                plain(count("raw", "over_c")),
-                plain(count("cudarc", "over_c")),
-                target,
-            ]);
+            table.rows.push(
+                [
+                    operation.to_owned(),
+                    plain(count("c", "per_call")),
+                    plain(count("safe", "over_c")),
+                    plain(count("raw", "over_c")),
+                    plain(count("cudarc", "over_c")),
+                ]
+                .into_iter()
+                .chain(writes)
+                .chain([target])
+                .collect(),
+            );
         }
         table
+    }
+
+    /// Processor time where the driver never blocks; where it does, waiting is part of what a call costs.
+    fn thread_figures(&self) -> (&'static str, &'static str) {
+        if self.driver == "native" { ("wall_ns", "wall_ratio") } else { ("cpu_ns", "cpu_ratio") }
+    }
+
+    fn thread_row(&self, operation: &Value, implementation: &str, threads: u64) -> Option<&'a Value> {
+        self.of_kind("threads").find(|row| {
+            row["operation"] == *operation && row["implementation"] == implementation && row["threads"] == threads
+        })
     }
 
     fn threads(&self) -> Table {
         let mut threads: Vec<u64> = self.of_kind("threads").filter_map(|row| row["threads"].as_u64()).collect();
         threads.sort_unstable();
         threads.dedup();
+        let (figure, ratio) = self.thread_figures();
         let mut table = Table::new(&["operation", "implementation"]);
         table.head.extend(threads.iter().map(|count| format!("{count}")));
+        table.head.push("target".to_owned());
         for row in self.of_kind("threads").filter(|row| row["threads"] == threads[0]) {
-            let mut cells = vec![text(&row["operation"]), text(&row["implementation"])];
-            for count in &threads {
-                let same = self.of_kind("threads").find(|other| {
-                    other["threads"] == *count
-                        && other["operation"] == row["operation"]
-                        && other["implementation"] == row["implementation"]
-                });
-                let median = |what: &str| same.and_then(|row| row[what]["median"].as_f64()).unwrap_or(f64::NAN);
-                cells.push(format!("{} ({})", number(median("cpu_ns"), 1), number(median("wall_ns"), 1)));
+            let (operation, implementation) = (&row["operation"], text(&row["implementation"]));
+            let mut line = |title: String, what: &str, digits, target: String| {
+                let mut cells = vec![text(operation), title];
+                cells.extend(threads.iter().map(|&count| {
+                    let row = self.thread_row(operation, &implementation, count).filter(|row| row[what].is_object());
+                    row.map_or_else(String::new, |row| spread(&row[what], digits))
+                }));
+                cells.push(target);
+                table.rows.push(cells);
+            };
+            let target = if implementation == "safe" { self.thread_target(operation, &threads) } else { String::new() };
+            let compared = self.driver == "native" && matches!(implementation.as_str(), "safe" | "c again");
+            let own = if compared { String::new() } else { target.clone() };
+            line(implementation.clone(), figure, 1, own);
+            if compared && row[ratio].is_object() {
+                line(format!("{implementation} x C"), ratio, 3, target);
             }
-            table.rows.push(cells);
         }
         table
+    }
+
+    /// What is wanted of this crate on as many threads as there are cores, at the most.
+    fn thread_target(&self, operation: &Value, threads: &[u64]) -> String {
+        let cores = self.of_kind("run").find_map(|run| run["cores"].as_u64()).unwrap_or(u64::MAX);
+        let (figure, ratio) = self.thread_figures();
+        let value = |implementation: &str, threads: u64, what: &str, which: &str| {
+            self.thread_row(operation, implementation, threads)?[what][which].as_f64()
+        };
+        let (target, missed): (_, &dyn Fn(u64) -> Option<bool>) = match self.driver {
+            "null" => (format!("<= {FLAT} x one thread"), &|count| {
+                Some(value("safe", count, figure, "median")? > FLAT * value("safe", 1, figure, "median")?)
+            }),
+            "native" => (format!("<= {CURVE} x C, or within the spread of c again"), &|count| {
+                let safe = value("safe", count, ratio, "median")?;
+                Some(safe > CURVE && safe > value("c again", count, ratio, "p90")?)
+            }),
+            _ => return String::new(),
+        };
+        let judged: Vec<(u64, bool)> = threads
+            .iter()
+            .filter(|&&count| count <= cores)
+            .filter_map(|&count| missed(count).map(|missed| (count, missed)))
+            .collect();
+        let Some((most, _)) = judged.last() else { return String::new() };
+        let missed: Vec<String> =
+            judged.iter().filter(|(_, missed)| *missed).map(|(count, _)| count.to_string()).collect();
+        let on = if missed.is_empty() { String::new() } else { format!(": MISSED on {}", missed.join(", ")) };
+        format!("{target}, up to {most} threads{on}")
     }
 
     fn others(&self) -> Table {
@@ -281,28 +385,54 @@ impl<'a> Run<'a> {
             if let Some(bytes) = row["bytes"].as_f64() {
                 add(format!("{name}: bytes each"), number(bytes, 1), "<= 32", bytes.floor() <= 32.0);
             }
-            for (what, steps, all) in [("create", "create_steps", "create_ns"), ("drop", "destroy_steps", "destroy_ns")]
-            {
-                let step = |which: &str| row[steps][which].as_f64().unwrap_or(f64::NAN);
+            for what in ["create", "drop"] {
+                let steps = &row[what];
+                let Some(growth) = steps["growth"]["median"].as_f64() else { continue };
+                let over_c = steps["growth_over_c"]["median"].as_f64().unwrap_or(f64::NAN);
                 let measured = format!(
-                    "{} -> {}, all {}",
-                    number(step("first"), 1),
-                    number(step("last"), 1),
-                    spread(&row[all], 1)
+                    "{} -> {}: x {}, {} x C's growth",
+                    spread(&steps["few_ns"], 1),
+                    spread(&steps["most_ns"], 1),
+                    spread(&steps["growth"], 2),
+                    spread(&steps["growth_over_c"], 2),
                 );
-                add(format!("{name}: {what}, ns in the first and the last twentieth"), measured, "flat", true);
+                let (target, met) = match (self.driver, row["implementation"].as_str()) {
+                    ("null", Some("safe")) => (format!("<= x {GROWTH}"), growth <= GROWTH),
+                    ("native", Some("safe")) => (format!("growth <= {CURVE} x C's"), over_c <= CURVE),
+                    _ => (String::new(), true),
+                };
+                add(
+                    format!("{name}: {what}, ns in the twentieth with the fewest -> with the most alive"),
+                    measured,
+                    &target,
+                    met,
+                );
             }
         }
         for row in self.of_kind("wake") {
             let figure = |name: &str| row[name].as_f64().unwrap_or(f64::NAN);
             let measured = format!("{} / {} / {}", figure("p50_us"), figure("p90_us"), figure("p99_us"));
             let way = text(&row["way"]);
+            let others = row["others"].as_u64().unwrap_or(0);
+            let work = row["work"].as_str().map_or_else(String::new, |work| format!(" of {work}"));
+            let beside = match (others, &row["events"]) {
+                (0, _) => String::new(),
+                (others, events) => format!(", {others} others pending on {events} events"),
+            };
             let (target, met) = if way == "future" { ("p50 <= 30 us", figure("p50_us") <= 30.0) } else { ("", true) };
-            add(format!("from event done to woken, {way}: p50 / p90 / p99, us"), measured, target, met);
+            let samples = row["samples"].as_u64().map_or_else(String::new, |samples| format!(" ({samples} samples)"));
+            add(
+                format!("from work{work} done to woken, {way}{beside}: p50 / p90 / p99, us"),
+                measured + &samples,
+                target,
+                met,
+            );
         }
         for row in self.of_kind("idle") {
             let share = row["cpu_percent"].as_f64().unwrap_or(f64::NAN);
-            let name = format!("processor time while {} futures wait, % of a core", row["waiting"]);
+            let on = row["events"].as_u64().filter(|&events| events > 0);
+            let on = on.map_or_else(String::new, |events| format!(" on {events} events"));
+            let name = format!("processor time while {} futures wait{on}, % of a core", row["waiting"]);
             add(name, number(share, 1), "<= 10 %", share <= 10.0);
         }
         for row in self.of_kind("build") {
@@ -316,6 +446,13 @@ impl<'a> Run<'a> {
         table
     }
 }
+
+/// A call on several threads over one on one thread, on the null driver; some of it is the processor's.
+const FLAT: f64 = 1.5;
+/// This crate's curve over C's on a GPU.
+const CURVE: f64 = 1.10;
+/// A call with the most events alive over one with the fewest, on the null driver.
+const GROWTH: f64 = 1.25;
 
 /// What the project wants of an operation.
 struct Targets {

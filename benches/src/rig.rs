@@ -190,6 +190,6 @@ pub fn leaked_context(context: &Context) -> Context {
 }
 
 pub fn first_context(driver: Driver) -> Context {
-    let device = Device::new(driver, 0).expect("device 0");
-    Context::primary(device).expect("the primary context")
+    let context = Device::new(driver, 0).and_then(Context::primary);
+    context.unwrap_or_else(|error| crate::fail(&format!("device 0 has no context to measure in: {error}")))
 }

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::loops::{OPERATIONS, Operation};
+use crate::processes::numbers;
 use crate::rig::Rig;
 
 /// What one batch of calls takes, about.
 const BATCH: Duration = Duration::from_micros(100);
 
-/// Median and tenth and ninetieth percentile.
+/// Median and tenth and ninetieth percentile of those that are numbers.
 pub fn spread(mut samples: Vec<f64>) -> Value {
+    samples.retain(|sample| sample.is_finite());
     samples.sort_by(f64::total_cmp);
     json!({
         "median": rounded(percentile(&samples, 0.5)),
@@ -69,10 +71,9 @@ impl Samples {
 
     /// What several processes measured, as if one had.
     pub fn merge(processes: &[Value]) -> Self {
-        let all = |read: &dyn Fn(&Value) -> Vec<f64>| -> Vec<f64> { processes.iter().flat_map(read).collect() };
-        let numbers =
-            |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
-        let of = |operation: usize, index: usize| all(&|process| numbers(&process["nanoseconds"][operation][index]));
+        let of = |operation: usize, index: usize| -> Vec<f64> {
+            processes.iter().flat_map(|process| numbers(&process["nanoseconds"][operation][index])).collect()
+        };
         let batch = |operation: usize, index: usize| processes[0]["batches"][operation][index].as_u64().unwrap_or(0);
         let each = |operation: usize| 0..OPERATIONS[operation].loops.len();
         Self {
@@ -88,9 +89,10 @@ impl Samples {
     pub fn report(&self, processes: usize, mut report: impl FnMut(Value)) {
         for (operation, (batches, samples)) in OPERATIONS.iter().zip(self.batches.iter().zip(&self.nanoseconds)) {
             let c = &samples[0];
+            let safe = operation.loops.iter().position(|timed| timed.implementation() == "safe");
             for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {
                 let pairs = || own.iter().zip(c);
-                report(json!({
+                let mut row = json!({
                     "kind": "time",
                     "operation": operation.name,
                     "implementation": timed.implementation(),
@@ -100,7 +102,11 @@ impl Samples {
                     "rounds": own.len(),
                     "processes": processes,
                     "batch": batch,
-                }));
+                });
+                if let (Some(safe), "cudarc") = (safe, timed.implementation()) {
+                    row["over_safe"] = spread(own.iter().zip(&samples[safe]).map(|(own, safe)| own / safe).collect());
+                }
+                report(row);
             }
         }
     }
