@@ -294,7 +294,7 @@ fn poll_for_ever() {
             changed = started;
         }
         // What has been quiet for long may be told a little later, in proportion.
-        let pause = ((started - changed) / 1000).clamp(PAUSE, LONGEST_PAUSE);
+        let pause = ((started - changed) / 2000).clamp(PAUSE, LONGEST_PAUSE);
         poller.young.extend(arrived.into_iter().map(|entry| (entry, started)));
         let (over, not_yet) = poller.ask(started, pause / (SHARE - 1));
         let asked = started.elapsed();

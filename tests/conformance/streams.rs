@@ -171,7 +171,7 @@ rules! {
     /// What a new stream's attributes are. The first byte of the domain map is the default domain's, the second the remote
     /// domain's.
     [since(12, 0)]
-    fn attributes_of_a_new_stream(rig, saw) = "policy 1; priority 0; domain map 0x100; domain 0" {
+    fn attributes_of_a_new_stream(rig, saw) = "policy 4294967295; priority 0; domain map 0x100; domain 0" {
         let stream = rig.stream(NON_BLOCKING);
         for (name, id) in ATTRIBUTES {
             match attribute(rig, stream, id) {
@@ -185,7 +185,7 @@ rules! {
     /// Which values a stream takes for its attributes, and what is read back of those that it takes.
     [since(12, 0)]
     fn values_of_attributes(rig, saw) =
-        "policy 0 success, 0; policy 1 success, 1; policy 4 success, 4; policy 5 CUDA_ERROR_INVALID_VALUE (1); policy 77 \
+        "policy 0 CUDA_ERROR_INVALID_VALUE (1); policy 1 success, 1; policy 4 success, 4; policy 5 CUDA_ERROR_INVALID_VALUE (1); policy 77 \
          CUDA_ERROR_INVALID_VALUE (1); priority 77 success, 0; priority 4294967219 success, 4294967291; domain 1 success, \
          1; domain 2 CUDA_ERROR_INVALID_VALUE (1); domain 77 CUDA_ERROR_INVALID_VALUE (1)"
     {

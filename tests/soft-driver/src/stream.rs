@@ -349,8 +349,8 @@ pub(crate) fn stream_get_attribute(
     let pad = match (id, stream.attributes.get(&id)) {
         (8, _) => first_word(stream.priority as u32),
         (_, Some(set)) => *set,
-        // Policy 1 is automatic; the domain map is 0 for the default domain and 1 for the remote one.
-        (3, None) => first_word(1),
+        // A policy that has no name; the domain map is 0 for the default domain and 1 for the remote one.
+        (3, None) => first_word(u32::MAX),
         (9, None) => first_word(0x100),
         (_, None) => [0; 64],
     };
@@ -377,7 +377,7 @@ pub(crate) fn stream_set_attribute(
     let word = i32::from_ne_bytes([pad[0], pad[1], pad[2], pad[3]]);
     match attribute_of(&state, attribute)? {
         8 => state.streams[index].priority = word.clamp(GREATEST_PRIORITY, LEAST_PRIORITY),
-        3 if !(0..=4).contains(&word) => return Err(INVALID_VALUE),
+        3 if !(1..=4).contains(&word) => return Err(INVALID_VALUE),
         10 if !(0..=1).contains(&word) => return Err(INVALID_VALUE),
         id => {
             state.streams[index].attributes.insert(id, pad);
