@@ -21,6 +21,8 @@ use crate::thread;
 pub(crate) struct Device {
     pub(crate) primary: Option<u32>,
     pub(crate) retained: u32,
+    /// How many of its retains the program has not tried to release.
+    pub(crate) held: u32,
     pub(crate) flags: u32,
     pub(crate) used: u64,
 }

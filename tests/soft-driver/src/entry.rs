@@ -61,11 +61,18 @@ pub(crate) struct Call {
     pub(crate) per_thread: bool,
     /// The number of the call on its machine, from 1.
     pub(crate) number: u64,
+    /// Which owner of the machine it was made to.
+    pub(crate) epoch: u64,
 }
 
 impl Call {
     pub(crate) fn name(&self) -> &'static str {
         EXPORTS[self.id.index()].name
+    }
+
+    /// Whether the machine's owner is still the one that it was made to.
+    pub(crate) fn is_current(&self) -> bool {
+        self.machine.epoch() == self.epoch
     }
 
     /// Whether it is made inside a host function.
@@ -76,7 +83,7 @@ impl Call {
     /// The machine's state, for a call that works before `cuInit`.
     pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
         let state = self.machine.lock();
-        if state.taken { Ok(state) } else { Err(DEINITIALIZED) }
+        if state.taken && state.epoch == self.epoch { Ok(state) } else { Err(DEINITIALIZED) }
     }
 
     /// The machine's state, for a call that needs `cuInit` first.
@@ -97,7 +104,7 @@ pub(crate) fn enter(
     poison: impl FnOnce(),
     body: impl FnOnce(&Call) -> Answer,
 ) -> CUresult {
-    let call = Call { machine, id, per_thread, number: machine.count_call() };
+    let call = Call { machine, id, per_thread, number: machine.count_call(), epoch: machine.epoch() };
     if machine.hooks.plain() {
         return code(body(&call));
     }
@@ -277,6 +284,19 @@ fn asks_about_no_state(id: Id) -> bool {
             | Id::cuGetProcAddress_v2
             | Id::cuGetProcAddress_v2_ptsz
     )
+}
+
+/// Notes what the program gives back with a call that does no work.
+pub(crate) fn given_back(call: &Call, words: &Words) {
+    match call.id {
+        Id::cuDevicePrimaryCtxRelease | Id::cuDevicePrimaryCtxRelease_v2 => {
+            call.machine.released(call, words.0[0] as usize, false);
+        }
+        Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2 => {
+            call.machine.released(call, words.0[0] as usize, true);
+        }
+        _ => {}
+    }
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.

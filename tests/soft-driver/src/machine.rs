@@ -18,6 +18,7 @@ use crate::handles::{Bad, Kind, Table};
 use crate::hooks::Hooks;
 use crate::memory::Allocations;
 use crate::objects::UserObject;
+use crate::places::{Owed, PLACES};
 use crate::stream::Stream;
 use crate::thread;
 
@@ -60,6 +61,8 @@ pub(crate) struct Machine {
     pub(crate) ticker: Condvar,
     pub(crate) hooks: Hooks,
     calls: AtomicU64,
+    /// That of the state, for calls to know whose they are before they have the lock.
+    epoch: AtomicU64,
 }
 
 impl Machine {
@@ -73,6 +76,7 @@ impl Machine {
             ticker: Condvar::new(),
             hooks: Hooks::new(),
             calls: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
         }
     }
 
@@ -83,6 +87,27 @@ impl Machine {
 
     pub(crate) fn count_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Makes the machine as new, for its next owner or for none: calls that began before are nobody's.
+    pub(crate) fn reset(&self, state: &mut State) {
+        state.reset();
+        self.epoch.store(state.epoch, Ordering::Release);
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The program has given back a primary context, whatever it is told: it does not do so twice.
+    pub(crate) fn released(&'static self, call: &Call, device: usize, all: bool) {
+        let mut state = self.lock();
+        if state.epoch != call.epoch || !state.taken {
+            drop(state);
+            PLACES.released(self.slot, device, all);
+        } else if let Some(device) = state.devices.get_mut(device) {
+            device.held = if all { 0 } else { device.held.saturating_sub(1) };
+        }
     }
 
     /// Has a context fail: the calling thread's, or all when it has none.
@@ -190,22 +215,32 @@ impl State {
         }
     }
 
-    /// Makes the machine as new, for its next owner or for none.
-    pub(crate) fn reset(&mut self) {
+    /// The retains of primary contexts that the program has not released.
+    pub(crate) fn held(&self) -> Owed {
+        let mut held = Owed::default();
+        for (held, device) in held.iter_mut().zip(&self.devices) {
+            *held = device.held;
+        }
+        held
+    }
+
+    fn reset(&mut self) {
         self.taken = false;
         self.initialised = false;
         self.stopping = false;
         self.epoch += 1;
+        // It grows twice with each owner, and handles have little room for it.
+        let life = self.epoch / 2;
         self.config = Config::DEFAULT;
         self.clock = Clock::new();
         self.devices = Vec::new();
-        self.contexts.reset(self.epoch);
-        self.streams.reset(self.epoch);
-        self.events.reset(self.epoch);
-        self.graphs.reset(self.epoch);
-        self.nodes.reset(self.epoch);
-        self.execs.reset(self.epoch);
-        self.objects.reset(self.epoch);
+        self.contexts.reset(life);
+        self.streams.reset(life);
+        self.events.reset(life);
+        self.graphs.reset(life);
+        self.nodes.reset(life);
+        self.execs.reset(life);
+        self.objects.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();
         self.memory = Allocations::new();
