@@ -29,8 +29,8 @@ use crate::report::{self, Live};
 /// they are. Only this cannot be told apart: a call that names no handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`),
 /// through a [`Driver`] or an address that was kept when all that was retained is given back, reaches whichever driver has
 /// the place then. Places are taken again in the order in which they became free, so that this takes a while. A context
-/// that is never released ([`Context::leak`](cuda_events::Context::leak)) keeps the place for five seconds, and then for as
-/// long as others are free.
+/// that is never released ([`Context::leak`](cuda_events::Context::leak)) keeps the place for a second, and then for as long as
+/// others are free.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,

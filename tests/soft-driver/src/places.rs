@@ -49,9 +49,9 @@ thread_local! {
 const RESERVE: usize = 6;
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// How long a release is waited for once its driver was dropped, where a slot is wanted: contexts may be leaked.
-const LATEST_RELEASE: Duration = Duration::from_secs(5);
+const LATEST_RELEASE: Duration = Duration::from_secs(1);
 /// How often the time is looked at while waiting.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Counts the calling thread's drivers.
 pub(crate) fn count_here(more: isize) {
