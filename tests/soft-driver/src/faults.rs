@@ -165,7 +165,9 @@ impl Fault {
         self
     }
 
-    /// The calling thread's context fails with the code, for good: everything in it answers it from then on.
+    /// A context fails with the code, for good: everything in it answers it from then on. It is that of the event or
+    /// stream that the call names, or the context that it names, else the calling thread's current one. Where there is none
+    /// of these either, none fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self

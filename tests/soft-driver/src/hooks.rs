@@ -146,6 +146,8 @@ pub(crate) fn hooked(
         delay(hooks.control().latency);
     }
     let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
+    // What it is about may be gone after the work.
+    let failing = verdict.fails_context.and_then(|code| Some((call.machine.context_of(call, &words)?, code)));
     let result = match special(call, &words).or(verdict.instead) {
         Some(code) => {
             entry::given_back(call, &words);
@@ -164,8 +166,8 @@ pub(crate) fn hooked(
     if verdict.poison {
         poison();
     }
-    if let Some(code) = verdict.fails_context {
-        call.machine.fail_current(call, code);
+    if let Some((context, code)) = failing {
+        call.machine.fail(call, context, code);
     }
     if hooks.has(SEEDED) {
         call.machine.pump_some(call);

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::config::{Config, OnMisuse};
 use crate::context::{Context, Device};
 use crate::engine::Engine;
-use crate::entry::Call;
+use crate::entry::{Call, Words};
 use crate::event::Event;
 use crate::graph::{Exec, Graph, Node};
 use crate::handles::{Bad, Kind, Table};
@@ -110,14 +110,23 @@ impl Machine {
         }
     }
 
-    /// Has a context fail: the calling thread's, or all when it has none.
-    pub(crate) fn fail_current(&'static self, call: &Call, code: CUresult) {
-        let mut state = self.lock();
-        let contexts = match state.top(call) {
-            Some(context) => vec![context],
-            None => state.contexts.iter().map(|(index, _)| index).collect(),
+    /// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
+    /// thread's.
+    pub(crate) fn context_of(&'static self, call: &Call, words: &Words) -> Option<u32> {
+        let state = self.lock();
+        let named = |word: u64| match Kind::of(word)? {
+            Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
+            Kind::Stream => Some(state.streams[state.streams.find(word).ok()?].context),
+            Kind::Context => state.contexts.find(word).ok(),
+            _ => None,
         };
-        for context in contexts {
+        words.0[..words.1].iter().find_map(|word| named(*word)).or_else(|| state.top(call))
+    }
+
+    /// Has a context fail because of a call.
+    pub(crate) fn fail(&'static self, call: &Call, context: u32, code: CUresult) {
+        let mut state = self.lock();
+        if state.epoch == call.epoch {
             state.fail_context(self, context, code);
         }
     }

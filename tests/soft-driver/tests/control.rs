@@ -329,6 +329,27 @@ fn host_functions_can_be_held_back() {
 }
 
 #[test]
+fn the_context_that_fails_is_the_one_that_the_call_is_about() {
+    // With the other one current, and with none.
+    for other in [true, false] {
+        let raw = Raw::with(SoftDriver::builder().devices(2));
+        let [first, second] = [0, 1].map(|device| {
+            raw.set_current(raw.retain(device));
+            (raw.event(NO_TIMING), raw.stream(1))
+        });
+        if !other {
+            raw.set_current(null_mut());
+        }
+        raw.soft.inject(fault("cuEventQuery", 719).once().fails_context());
+        assert_eq!(raw.query(first.0), 719);
+        assert_eq!(raw.query(first.0), 719);
+        assert_eq!(raw.query(second.0), OK, "the other device's");
+        assert_eq!(unsafe { (raw.cuStreamQuery)(first.1) }.0, 719);
+        assert_eq!(unsafe { (raw.cuStreamQuery)(second.1) }.0, OK);
+    }
+}
+
+#[test]
 fn a_host_function_that_was_held_back_is_left_out_after_an_error() {
     let raw = Raw::new();
     let stream = raw.stream(0);
