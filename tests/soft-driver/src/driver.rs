@@ -161,15 +161,15 @@ impl SoftDriver {
         format!("{live}{which}")
     }
 
-    /// Ends a test that left something alive.
+    /// Ends a test that left something alive, or left it to its context to destroy (see [`Live::lost`]).
     ///
     /// # Panics
     ///
-    /// When anything at all is alive; the message is the [report](Self::leak_report).
+    /// When there is anything of that at all; the message is the [report](Self::leak_report).
     #[track_caller]
     pub fn assert_no_leaks(&self) {
         let (live, which) = report::look(self.machine());
-        assert!(live.is_empty(), "alive on the software driver: {live}{which}");
+        assert!(live.is_empty(), "left on the software driver: {live}{which}");
     }
 
     /// Has calls fail from now on.

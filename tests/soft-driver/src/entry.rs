@@ -295,6 +295,11 @@ pub(crate) fn given_back(call: &Call, words: &Words) {
         Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2 => {
             call.machine.released(call, words.0[0] as usize, true);
         }
+        Id::cuEventDestroy | Id::cuEventDestroy_v2 | Id::cuStreamDestroy | Id::cuStreamDestroy_v2 | Id::cuMemFree_v2 => {
+            if let Ok(mut state) = call.lock() {
+                state.given_up.insert(words.0[0]);
+            }
+        }
         _ => {}
     }
 }

@@ -1,7 +1,7 @@
 //! A machine: one independent instance of the driver, in a slot of this process.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -191,6 +191,10 @@ pub(crate) struct State {
     next_id: u64,
     tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
+    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the call that made it.
+    pub(crate) lost: Vec<(&'static str, u64, u64)>,
+    /// What the program tried to destroy by a call that did no work.
+    pub(crate) given_up: BTreeSet<u64>,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
 }
 
@@ -220,6 +224,8 @@ impl State {
             next_id: 7,
             tombstones: VecDeque::new(),
             misuses: Mutex::new(Vec::new()),
+            lost: Vec::new(),
+            given_up: BTreeSet::new(),
             peers: BTreeMap::new(),
         }
     }
@@ -257,6 +263,8 @@ impl State {
         self.threads = Vec::new();
         self.tombstones = VecDeque::new();
         self.misuses = Mutex::new(Vec::new());
+        self.lost = Vec::new();
+        self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
     }
 

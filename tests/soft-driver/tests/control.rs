@@ -78,6 +78,44 @@ fn leaks_are_counted_and_told() {
 }
 
 #[test]
+fn what_only_its_context_destroys_is_a_leak() {
+    let raw = Raw::with(SoftDriver::builder().log(100));
+    let made = |raw: &Raw| (raw.stream(1), raw.event(NO_TIMING));
+    // The driver's own are nobody's to destroy.
+    raw.sync(legacy());
+    raw.sync(per_thread());
+    let (stream, event) = made(&raw);
+    let mut memory = 0;
+    let mut other = null_mut();
+    unsafe {
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        // What was tried is not counted.
+        raw.soft.inject(fault("cu*Destroy_v2", 7));
+        let (stream, event) = made(&raw);
+        assert_eq!(((raw.cuStreamDestroy_v2)(stream).0, (raw.cuEventDestroy_v2)(event).0), (7, 7));
+        raw.soft.clear_faults();
+        assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+        assert_eq!(raw.soft.live().lost, 3);
+        assert_eq!((raw.cuCtxCreate_v2)(&mut other, 0, 0).0, OK);
+        made(&raw);
+        assert_eq!((raw.cuCtxDestroy_v2)(other).0, OK);
+        // Nothing can be destroyed in a context that failed.
+        assert_eq!((raw.cuCtxCreate_v2)(&mut other, 0, 0).0, OK);
+        made(&raw);
+        raw.soft.fail_contexts(CUresult(719));
+        assert_eq!((raw.cuCtxDestroy_v2)(other).0, OK);
+    }
+    assert_eq!(raw.soft.live().lost, 5);
+    let report = raw.soft.leak_report();
+    assert!(report.starts_with("5 things that only their context's end destroyed\n"), "{report}");
+    for (what, handle) in [("stream", stream.addr()), ("event", event.addr()), ("piece of memory", memory as usize)] {
+        assert!(report.contains(&format!("lost {what} {handle:#x}")), "{report}");
+    }
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
+    assert!(failed.is_err());
+}
+
+#[test]
 fn faults_strike_when_they_are_told_to() {
     let raw = Raw::new();
     let event = raw.event(NO_TIMING);
