@@ -142,8 +142,7 @@ impl State {
     /// Notes what the program has not destroyed in a context that ends.
     fn note_lost(&mut self, context: u32) {
         let streams = self.streams.iter().filter(|(_, of)| of.context == context && of.created && !of.destroyed);
-        let streams =
-            streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)));
+        let streams = streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)));
         let events = self.events.iter().filter(|(_, of)| of.context == context && !of.orphan);
         let events = events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
         let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));

@@ -258,8 +258,9 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
-        let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-        let config = match Builder::from_text(&text) {
+        let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
+        let text = text.to_str().ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
+        let config = match text.and_then(Builder::from_text) {
             Ok(builder) => builder.into_config(),
             Err(what) => {
                 // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.

@@ -102,13 +102,14 @@ pub(crate) fn enter(
     per_thread: bool,
     words: impl FnOnce() -> Words,
     poison: impl FnOnce(),
+    given: impl FnOnce() -> Option<u64>,
     body: impl FnOnce(&Call) -> Answer,
 ) -> CUresult {
     let call = Call { machine, id, per_thread, number: machine.count_call(), epoch: machine.epoch() };
     if machine.hooks.plain() {
         return code(body(&call));
     }
-    crate::hooks::hooked(&call, words, poison, || code(body(&call)))
+    crate::hooks::hooked(&call, words, poison, given, || code(body(&call)))
 }
 
 fn code(answer: Answer) -> CUresult {
@@ -295,13 +296,30 @@ pub(crate) fn given_back(call: &Call, words: &Words) {
         Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2 => {
             call.machine.released(call, words.0[0] as usize, true);
         }
-        Id::cuEventDestroy | Id::cuEventDestroy_v2 | Id::cuStreamDestroy | Id::cuStreamDestroy_v2 | Id::cuMemFree_v2 => {
+        Id::cuEventDestroy
+        | Id::cuEventDestroy_v2
+        | Id::cuStreamDestroy
+        | Id::cuStreamDestroy_v2
+        | Id::cuMemFree_v2 => {
             if let Ok(mut state) = call.lock() {
                 state.given_up.insert(words.0[0]);
             }
         }
         _ => {}
     }
+}
+
+/// Whether a call gives the program a handle or an address, in its first out-parameter of that size.
+pub(crate) fn makes(id: Id) -> bool {
+    let name = EXPORTS[id.index()].name;
+    ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Whether a call only looks entry points up.
+pub(crate) fn looks_up(id: Id) -> bool {
+    matches!(id, Id::cuGetProcAddress | Id::cuGetProcAddress_v2 | Id::cuGetProcAddress_v2_ptsz)
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.

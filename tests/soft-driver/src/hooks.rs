@@ -118,7 +118,7 @@ impl Hooks {
     pub(crate) fn start(&self, config: &Config) {
         let mut control = self.control();
         control.faults = Faults::new();
-        control.log.start(config.log);
+        control.log.start(config.log, config.log_lookups);
         control.latency = config.latency;
         for fault in &config.faults {
             control.faults.add(fault.clone());
@@ -137,6 +137,7 @@ pub(crate) fn hooked(
     call: &Call,
     words: impl FnOnce() -> Words,
     poison: impl FnOnce(),
+    given: impl FnOnce() -> Option<u64>,
     body: impl FnOnce() -> CUresult,
 ) -> CUresult {
     let hooks = &call.machine.hooks;
@@ -148,6 +149,7 @@ pub(crate) fn hooked(
     let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
     // What it is about may be gone after the work.
     let failing = verdict.fails_context.and_then(|code| Some((call.machine.context_of(call, &words)?, code)));
+    let mut ran = false;
     let result = match special(call, &words).or(verdict.instead) {
         Some(code) => {
             entry::given_back(call, &words);
@@ -155,6 +157,7 @@ pub(crate) fn hooked(
         }
         None => {
             let code = body();
+            ran = code == SUCCESS;
             let told = verdict.after.unwrap_or(code);
             if call.id == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
                 // Who is told that it failed releases nothing.
@@ -173,7 +176,8 @@ pub(crate) fn hooked(
         call.machine.pump_some(call);
     }
     if hooks.has(LOG) && call.is_current() {
-        hooks.control().log.add(call, words, result, began, verdict.injected());
+        let given = if result == SUCCESS && ran && entry::makes(call.id) { given() } else { None };
+        hooks.control().log.add(call, words, (result, given), began, verdict.injected());
     }
     result
 }

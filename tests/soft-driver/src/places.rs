@@ -35,10 +35,8 @@ pub(crate) struct Places {
     changed: Condvar,
 }
 
-pub(crate) static PLACES: Places = Places {
-    table: Mutex::new(Table { places: [Place::Free(0); SLOTS], changes: 0 }),
-    changed: Condvar::new(),
-};
+pub(crate) static PLACES: Places =
+    Places { table: Mutex::new(Table { places: [Place::Free(0); SLOTS], changes: 0 }), changed: Condvar::new() };
 
 thread_local! {
     /// How many drivers the thread has made and not dropped.

@@ -56,7 +56,11 @@ impl fmt::Display for Live {
             (self.graph_execs, "executable graph", "executable graphs"),
             (self.user_objects, "user object", "user objects"),
             (self.allocations, "piece of memory", "pieces of memory"),
-            (self.lost, "thing that only its context's end destroyed", "things that only their context's end destroyed"),
+            (
+                self.lost,
+                "thing that only its context's end destroyed",
+                "things that only their context's end destroyed",
+            ),
         ];
         let mut separator = "";
         for (count, one, many) in parts.into_iter().filter(|(count, ..)| *count > 0) {
@@ -107,7 +111,9 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("event", which(&state.events, |event| !event.orphan));
     name("graph", which(&state.graphs, |_| true));
     name("executable graph", which(&state.execs, |_| true));
-    for (kind, what) in [("stream", "lost stream"), ("event", "lost event"), ("piece of memory", "lost piece of memory")] {
+    for (kind, what) in
+        [("stream", "lost stream"), ("event", "lost event"), ("piece of memory", "lost piece of memory")]
+    {
         name(what, state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect());
     }
     (live, text)

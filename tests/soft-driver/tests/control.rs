@@ -42,6 +42,51 @@ fn the_log_has_calls_arguments_results_and_threads() {
 }
 
 #[test]
+fn the_log_says_what_was_made_and_leaves_lookups_out() {
+    let raw = Raw::with(SoftDriver::builder().log(200));
+    let (event, mut graph, mut memory) = (raw.event(NO_TIMING), null_mut(), 0);
+    unsafe {
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        assert_eq!((raw.cuEventCreate)(null_mut(), 0).0, INVALID_VALUE);
+    }
+    raw.query(event);
+    let log = raw.soft.log();
+    let given = |name: &str| log.iter().rfind(|call| call.function == name).unwrap().given;
+    assert_eq!(given("cuGraphCreate"), Some(graph.addr() as u64));
+    assert_eq!(given("cuMemAlloc_v2"), Some(memory));
+    assert_eq!((given("cuEventCreate"), given("cuEventQuery")), (None, None));
+    let made = log.iter().find(|call| call.function == "cuEventCreate").unwrap();
+    assert_eq!(made.given, Some(event.addr() as u64));
+    assert!(made.to_string().ends_with(&format!(" = 0, gave {event:p}")), "{made}");
+    let lookups = |soft: &SoftDriver| soft.log().iter().filter(|call| call.function.starts_with("cuGetProc")).count();
+    assert_eq!(lookups(&raw.soft), 0);
+    let soft = SoftDriver::builder().log(200).log_lookups(true).build();
+    soft.driver();
+    assert!(lookups(&soft) > 50);
+}
+
+#[test]
+fn commands_that_cannot_be_meant_are_refused() {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    for (command, told) in [
+        ("clear=1", "clear takes no value"),
+        ("injected=3", "injected takes no value"),
+        ("live=1", "live takes no value"),
+        ("fail", "fail takes a value: fail=..."),
+        ("fail=soon", "a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
+        ("advance=soon", "`soon` is not whole nanoseconds"),
+        ("dance", "there is no command `dance`: it takes fault, clear"),
+    ] {
+        let said = soft.control(command).expect_err(command);
+        assert!(said.contains(told), "{command}: {said}");
+    }
+    for command in ["advance=5000000000", "fail=CUDA_ERROR_LAUNCH_FAILED", "clear", "live"] {
+        assert!(soft.control(command).is_ok(), "{command}");
+    }
+}
+
+#[test]
 fn leaks_are_counted_and_told() {
     let raw = Raw::bare(SoftDriver::builder().log(100));
     assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
