@@ -45,7 +45,13 @@ const FAMILIES: &[&[Function]] = &[
 ];
 
 fn soft_driver((major, minor): (u32, u32)) -> SoftDriver {
-    SoftDriver::builder().version(major, minor).devices(2).on_misuse(OnMisuse::Error).log(4096).build()
+    SoftDriver::builder()
+        .version(major, minor)
+        .devices(2)
+        .on_misuse(OnMisuse::Error)
+        .log(4096)
+        .log_lookups(true)
+        .build()
 }
 
 fn load(soft: &SoftDriver, per_thread: bool) -> Driver {

@@ -159,10 +159,13 @@ impl std::ops::Deref for Rig {
     }
 }
 
-/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`.
+/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what both say counts once.
 pub fn soft_settings(settings: &str) -> String {
     let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    [ambient.as_str(), settings].iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join(",")
+    let name = |pair: &str| pair.split('=').next().map(str::to_owned);
+    let set: Vec<_> = settings.split(',').map(name).collect();
+    let ambient = ambient.split(',').filter(|pair| !set.contains(&name(pair)));
+    ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
 }
 
 impl Rig {

@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{role, say};
+use crate::ipc::Peer;
 use crate::process::forked_call;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said, soft_settings};
 use crate::rules;
@@ -333,6 +334,21 @@ misuses! {
         about(tell, event);
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         rig.cuStreamWaitEvent(stream, event, 0)
+    }
+
+    /// Using what was imported from a damaged descriptor: one that names a slot that no context has. It opens.
+    fn an_import_of_a_damaged_descriptor(rig, tell) names ["cuEventQuery", "damaged"] =
+        "aborted, naming cuEventQuery, damaged, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let mut peer = Peer::start();
+        let mut descriptor = peer.export();
+        descriptor[16..20].fill(0xA5);
+        let (code, event) = rig.open(descriptor);
+        must("cuIpcOpenEventHandle", code);
+        about(tell, event);
+        let code = rig.cuEventQuery(event);
+        peer.end();
+        code
     }
 
     /// Asking an event of a destroyed context. The real driver answered that the context is destroyed, where it did not

@@ -208,6 +208,9 @@ pub fn attempt(
     {
         // No driver does that, and what it leaves behind nobody can know.
         surroundings.stack();
+        // But what the harness holds itself: the driver's place is not for the next one before.
+        // SAFETY: one release for the one retain; whether it works is of no account.
+        let _ = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
         return Ok(Seen { struck, judged: false, called: Vec::new(), unsupported: Vec::new() });
     }
     if let (Some(first), Some(failure)) = (first, failure) {

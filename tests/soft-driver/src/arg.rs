@@ -116,6 +116,15 @@ pub(crate) trait Arg: Sized {
     /// As for [`take`](Self::take).
     unsafe fn poison(&self) {}
 
+    /// What a creating call has written to an out-parameter for a handle or an address.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take), and the call has succeeded.
+    unsafe fn given(&self) -> Option<u64> {
+        None
+    }
+
     /// # Safety
     ///
     /// A pointer must be what the C declaration of the called function says.
@@ -131,6 +140,13 @@ impl<T> Arg for *mut T {
             // SAFETY: an out-parameter with room for a `T`, by the contract of the C call.
             unsafe { self.cast::<u8>().write_bytes(0xA5, size_of::<T>()) };
         }
+    }
+
+    unsafe fn given(&self) -> Option<u64> {
+        // Handles point to nothing, and have types of other sizes.
+        let there = !self.is_null() && size_of::<T>() == size_of::<u64>();
+        // SAFETY: an out-parameter of this size, which the call has written.
+        there.then(|| unsafe { self.cast::<u64>().read_unaligned() })
     }
 
     fn word(&self) -> u64 {

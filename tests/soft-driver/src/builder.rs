@@ -1,10 +1,12 @@
 //! How a software driver is set up.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 use crate::abi::*;
 use crate::config::{Config, OnMisuse, Rules, Scheduler, Time};
 use crate::driver::SoftDriver;
+use crate::errors;
 use crate::exports::EXPORTS;
 use crate::faults::Fault;
 
@@ -22,6 +24,27 @@ impl Default for Builder {
         Self { config: Config::DEFAULT, wrong: None }
     }
 }
+
+/// What the text takes: each name, and what it can be set to.
+const SETTINGS: &[(&str, &str)] = &[
+    ("version", "`12.4` and its like, from `11.0` to `13.5`"),
+    ("devices", "0 to 8"),
+    ("memory", "bytes, or with `K`, `M`, `G` behind"),
+    ("misuse", "`abort` or `error`"),
+    ("rules", "`faithful` or `strict`"),
+    ("time", "`real` or `virtual`"),
+    ("seed", "a number or `random`"),
+    ("latency", "whole microseconds"),
+    ("ipc", "`on` or `off`"),
+    ("ipc_slots", "0 to 4096"),
+    ("log", "how many calls"),
+    ("log_lookups", "`on` or `off`"),
+    ("leaks", "`report` or `ignore`"),
+    ("without", "an exported name"),
+    ("null", "a base name"),
+    ("init", "a result code by number or name"),
+    ("fault", "what `Fault::from_text` reads"),
+];
 
 /// What the list of exports is of.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
@@ -142,9 +165,16 @@ impl Builder {
         self
     }
 
-    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told.
+    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told. Lookups of entry points, of which
+    /// loading makes more than a hundred, are left out unless [told](Self::log_lookups), or a fault was injected.
     pub fn log(mut self, calls: usize) -> Self {
         self.config.log = calls;
+        self
+    }
+
+    /// Whether the log has calls of `cuGetProcAddress` too.
+    pub fn log_lookups(mut self, on: bool) -> Self {
+        self.config.log_lookups = on;
         self
     }
 
@@ -187,31 +217,38 @@ impl Builder {
     ///
     /// | name | value | as |
     /// |---|---|---|
-    /// | `version` | `12.4`, from `11.0` to `13.5` | [`version`](Self::version) |
+    /// | `version` | `12.4` and its like, from `11.0` to `13.5` | [`version`](Self::version) |
     /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
     /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
-    /// | `misuse` | `abort`, `error` | [`on_misuse`](Self::on_misuse) |
-    /// | `rules` | `faithful`, `strict` | [`rules`](Self::rules) |
-    /// | `time` | `real`, `virtual` | [`time`](Self::time) |
-    /// | `seed` | a number, `random` | [`scheduler`](Self::scheduler) |
-    /// | `latency` | microseconds | [`latency`](Self::latency) |
-    /// | `ipc` | `on`, `off` | [`ipc`](Self::ipc) |
+    /// | `misuse` | `abort` or `error` | [`on_misuse`](Self::on_misuse) |
+    /// | `rules` | `faithful` or `strict` | [`rules`](Self::rules) |
+    /// | `time` | `real` or `virtual` | [`time`](Self::time) |
+    /// | `seed` | a number or `random` | [`scheduler`](Self::scheduler) |
+    /// | `latency` | whole microseconds | [`latency`](Self::latency) |
+    /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
-    /// | `leaks` | `report`, `ignore` | [`report_leaks`](Self::report_leaks) |
+    /// | `log_lookups` | `on` or `off` | [`log_lookups`](Self::log_lookups) |
+    /// | `leaks` | `report` or `ignore` | [`report_leaks`](Self::report_leaks) |
     /// | `without` | an exported name | [`without`](Self::without) |
     /// | `null` | a base name | [`null_lookup`](Self::null_lookup) |
-    /// | `init` | a result code | [`init_result`](Self::init_result) |
-    /// | `fault` | see [`Fault::from_text`] | [`fault`](Self::fault) |
+    /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
+    /// | `fault` | what `Fault::from_text` reads | [`fault`](Self::fault) |
+    ///
+    /// `without`, `null` and `fault` can be there more than once; [`Fault::from_text`] has the words of a fault.
     ///
     /// # Errors
     ///
-    /// A sentence about the first pair that is not understood or makes no sense.
+    /// A sentence about the first pair that is not understood, makes no sense, or says again what was said.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut builder = Self::default();
+        let mut seen = BTreeSet::new();
         for pair in text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
             builder = builder.set(name, value)?;
+            if !matches!(name, "without" | "null" | "fault") && !seen.insert(name) {
+                return Err(format!("`{name}` is set twice"));
+            }
         }
         match builder.wrong {
             Some(what) => Err(what),
@@ -220,7 +257,11 @@ impl Builder {
     }
 
     fn set(self, name: &str, value: &str) -> Result<Self, String> {
-        let bad = || format!("`{value}` is no value for {name}");
+        let Some((_, takes)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<_> = SETTINGS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no setting `{name}`: it takes {}", names.join(", ")));
+        };
+        let bad = || format!("`{value}` is no value for {name}: it takes {takes}");
         let number = || value.parse::<u64>().map_err(|_| bad());
         let choice = |no: &str, yes: &str| match value {
             _ if value == yes => Ok(true),
@@ -255,12 +296,13 @@ impl Builder {
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),
+            "log_lookups" => self.log_lookups(choice("off", "on")?),
             "leaks" => self.report_leaks(choice("ignore", "report")?),
             "without" => self.without(value),
             "null" => self.null_lookup(value),
-            "init" => self.init_result(CUresult(number()?.try_into().map_err(|_| bad())?)),
+            "init" => self.init_result(errors::parse(value)?),
             "fault" => self.fault(Fault::from_text(value)?),
-            _ => return Err(format!("there is no setting `{name}`")),
+            _ => unreachable!("each name of the list is dealt with"),
         })
     }
 }
@@ -288,6 +330,19 @@ mod tests {
         }
     }
 
+    /// Who sets the shared library up reads the page of the package, not this one's.
+    #[test]
+    fn every_setting_is_listed_everywhere() {
+        let (page, code) = (include_str!("../README.md"), include_str!("builder.rs"));
+        for (name, takes) in SETTINGS {
+            let row = format!("| `{name}` | {takes} |");
+            assert!(page.contains(&row), "the page lacks {row}");
+            assert!(code.contains(&format!("    /// {row}")), "the documentation lacks {row}");
+            let told = Builder::from_text(&format!("{name}=")).expect_err(name);
+            assert!(!told.contains("there is no setting"), "{told}");
+        }
+    }
+
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, told) in [
@@ -300,6 +355,13 @@ mod tests {
             ("ipc_slots=4097", "it takes 0 to 4096"),
             ("without=cuEventDestroi", "nothing is exported as `cuEventDestroi`"),
             ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
+            ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),
+            ("leaks=yes", "it takes `report` or `ignore`"),
+            ("latency=1.5", "it takes whole microseconds"),
+            ("init=xyz", "`xyz` is no result code: it takes a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
+            ("colour=red", "there is no setting `colour`: it takes version, devices"),
+            ("version=12.4 version=13.0", "`version` is set twice"),
+            ("seed=random seed=3", "`seed` is set twice"),
             ("fault=cuEvntRecord", "no entry point matches `cuEvntRecord`"),
         ] {
             let said = Builder::from_text(text).expect_err(text);

@@ -8,10 +8,12 @@ use crate::faults::Fault;
 /// pointer where the real driver dereferences it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnMisuse {
-    /// Ends the process with a message: the call, the handle, and where it was destroyed.
+    /// Ends the process with a message: the call, the handle, and where it was destroyed. Some of it a real driver was seen
+    /// to survive, a handle of the wrong kind and zeroed memory; that is undefined too, and ends the process like the rest.
     #[default]
     Abort,
-    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses).
+    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses). A fuzzer wants this: by default
+    /// even the use of an event from a damaged descriptor ends the process.
     Error,
 }
 
@@ -73,6 +75,7 @@ pub(crate) struct Config {
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
+    pub(crate) log_lookups: bool,
     pub(crate) report_leaks: bool,
     /// Exported names that are absent.
     pub(crate) missing: Vec<String>,
@@ -98,6 +101,7 @@ impl Config {
         ipc: true,
         ipc_slots: 4096,
         log: 0,
+        log_lookups: false,
         report_leaks: false,
         missing: Vec::new(),
         null_lookups: Vec::new(),

@@ -10,6 +10,7 @@ use crate::device;
 use crate::engine::{Point, Task};
 use crate::entry::Call;
 use crate::event::EventState;
+use crate::exports::Id;
 use crate::handles::Kind;
 use crate::ipc;
 use crate::limits::Settings;
@@ -21,6 +22,8 @@ use crate::thread;
 pub(crate) struct Device {
     pub(crate) primary: Option<u32>,
     pub(crate) retained: u32,
+    /// How many of its retains the program has not tried to release.
+    pub(crate) held: u32,
     pub(crate) flags: u32,
     pub(crate) used: u64,
 }
@@ -136,10 +139,27 @@ impl State {
         core::ptr::without_provenance_mut(self.contexts.handle(context) as usize)
     }
 
+    /// Notes what the program has not destroyed in a context that ends.
+    fn note_lost(&mut self, context: u32) {
+        let streams = self.streams.iter().filter(|(_, of)| of.context == context && of.created && !of.destroyed);
+        let streams = streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)));
+        let events = self.events.iter().filter(|(_, of)| of.context == context && !of.orphan);
+        let events = events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
+        let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
+        let lost = streams.chain(events).chain(memory).filter(|(_, handle, _)| !self.given_up.contains(handle));
+        let lost: Vec<_> = lost.collect();
+        self.lost.extend(lost);
+    }
+
     /// What a context takes with it.
     pub(crate) fn tear_down(&mut self, call: &Call, context: u32) {
         let primary = self.contexts[context].primary;
         self.end_captures_of(context);
+        // In a failed context nothing can be destroyed; and a reset is asked to.
+        let reset = matches!(call.id, Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2);
+        if self.contexts[context].failed.is_none() && !reset {
+            self.note_lost(context);
+        }
         let streams: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(index, _)| index).collect();
         for stream in streams {

@@ -4,13 +4,18 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Display;
 use core::time::Duration;
 
-use crate::abi::CUresult;
 use crate::driver::{SoftDriver, shared_library};
+use crate::errors;
 use crate::faults::Fault;
 
 fn lines<T: Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("{item}\n")).collect()
 }
+
+const COMMANDS: &[&str] = &[
+    "fault", "clear", "injected", "release", "fail", "hold", "run", "advance", "forked", "shutdown", "calls", "live",
+    "leaks", "log", "misuses",
+];
 
 impl SoftDriver {
     /// Does what a command says, and answers in text. The shared library exports this as
@@ -23,7 +28,7 @@ impl SoftDriver {
     /// | `clear` | [`clear_faults`](Self::clear_faults) |
     /// | `injected` | [`injected`](Self::injected) |
     /// | `release` | [`release`](Self::release) |
-    /// | `fail=719` | [`fail_contexts`](Self::fail_contexts) with that code |
+    /// | `fail=719` | [`fail_contexts`](Self::fail_contexts) with that code, by number or name |
     /// | `hold`, `run` | [`hold_host_functions`](Self::hold_host_functions) |
     /// | `advance=1000` | [`advance`](Self::advance) by so many nanoseconds |
     /// | `forked` | [`pretend_forked`](Self::pretend_forked) |
@@ -37,16 +42,23 @@ impl SoftDriver {
     /// A sentence about a command that is not understood.
     pub fn control(&self, command: &str) -> Result<String, String> {
         let (name, value) = command.split_once('=').unwrap_or((command, ""));
-        let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is no number"));
+        let takes_value = matches!(name, "fault" | "fail" | "advance");
+        if takes_value != command.contains('=') && COMMANDS.contains(&name) {
+            let how = if takes_value { format!("takes a value: {name}=...") } else { "takes no value".to_owned() };
+            return Err(format!("`{command}` is not understood: {name} {how}"));
+        }
         match name {
             "fault" => self.inject(Fault::from_text(value)?),
             "clear" => self.clear_faults(),
             "injected" => return Ok(self.injected().to_string()),
             "release" => return Ok(self.release().to_string()),
-            "fail" => self.fail_contexts(CUresult(number()?)),
+            "fail" => self.fail_contexts(errors::parse(value)?),
             "hold" => self.hold_host_functions(true),
             "run" => self.hold_host_functions(false),
-            "advance" => self.advance(Duration::from_nanos(u64::from(number()?))),
+            "advance" => {
+                let nanoseconds = value.parse().map_err(|_| format!("`{value}` is not whole nanoseconds"))?;
+                self.advance(Duration::from_nanos(nanoseconds));
+            }
             "forked" => self.pretend_forked(true),
             "shutdown" => self.shut_down(),
             "calls" => return Ok(self.calls().to_string()),
@@ -54,7 +66,7 @@ impl SoftDriver {
             "leaks" => return Ok(self.leak_report()),
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
-            _ => return Err(format!("there is no command `{name}`")),
+            _ => return Err(format!("there is no command `{name}`: it takes {}", COMMANDS.join(", "))),
         }
         Ok(String::new())
     }

@@ -1,9 +1,8 @@
 //! The handle that a Rust program has of a machine.
 
-use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
@@ -15,25 +14,23 @@ use crate::entry;
 use crate::faults::Fault;
 use crate::fork;
 use crate::log::CallRecord;
-use crate::machine::{Locked, MACHINES, Machine, SLOTS};
+use crate::machine::{Locked, MACHINES, Machine};
+use crate::places::{self, PLACES};
 use crate::report::{self, Live};
-
-static TAKEN: Mutex<[bool; SLOTS]> = Mutex::new([false; SLOTS]);
-static FREED: Condvar = Condvar::new();
-
-thread_local! {
-    /// How many drivers the thread has made and not dropped.
-    static HERE: Cell<usize> = const { Cell::new(0) };
-}
-
-/// How many places are kept for threads that have a driver already.
-const RESERVE: usize = 6;
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// A software driver in this process, with nothing in common with any other one.
 ///
-/// There is room for [`SLOTS`] at a time; making one more waits until another one is dropped, and panics
-/// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`.
+/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is dropped, and panics
+/// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`,
+/// and so do calls that wait or are [blocked](Fault::block).
+///
+/// Drop it after what was made with it, as the last field of a fixture. What outlives it does nothing to other drivers: its
+/// place goes to another one only when each primary context that the program retained was released, and handles say whose
+/// they are. Only this cannot be told apart: a call that names no handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`),
+/// through a [`Driver`] or an address that was kept when all that was retained is given back, reaches whichever driver has
+/// the place then. Places are taken again in the order in which they became free, so that this takes a while. A context
+/// that is never released ([`Context::leak`](cuda_events::Context::leak)) keeps the place for a second, and then for as long as
+/// others are free.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
@@ -59,25 +56,7 @@ impl SoftDriver {
     }
 
     pub(crate) fn take(config: Config) -> Self {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        // Threads that have a driver and make another come first: if the last places went to those that have none, tests
-        // that need two could wait for each other.
-        let kept = if HERE.get() == 0 { RESERVE } else { 0 };
-        let until = Instant::now() + LONGEST_WAIT;
-        let slot = loop {
-            let free = taken.iter().filter(|taken| !**taken).count();
-            if free > kept
-                && let Some(slot) = taken.iter().position(|taken| !taken)
-            {
-                break slot;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "all {SLOTS} software drivers of this process have been taken for two minutes");
-            taken = FREED.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
-        };
-        taken[slot] = true;
-        drop(taken);
-        HERE.set(HERE.get() + 1);
+        let slot = places::take();
         let driver = Self { slot, owned: true };
         driver.start(config);
         driver
@@ -88,7 +67,7 @@ impl SoftDriver {
         let machine = self.machine();
         machine.hooks.start(&config);
         let mut state = machine.lock();
-        state.reset();
+        machine.reset(&mut state);
         machine.restart_calls();
         state.clock.start(config.time);
         if let Scheduler::Seeded(seed) = config.scheduler {
@@ -182,15 +161,15 @@ impl SoftDriver {
         format!("{live}{which}")
     }
 
-    /// Ends a test that left something alive.
+    /// Ends a test that left something alive, or left it to its context to destroy (see [`Live::lost`]).
     ///
     /// # Panics
     ///
-    /// When anything at all is alive; the message is the [report](Self::leak_report).
+    /// When there is anything of that at all; the message is the [report](Self::leak_report).
     #[track_caller]
     pub fn assert_no_leaks(&self) {
         let (live, which) = report::look(self.machine());
-        assert!(live.is_empty(), "alive on the software driver: {live}{which}");
+        assert!(live.is_empty(), "left on the software driver: {live}{which}");
     }
 
     /// Has calls fail from now on.
@@ -279,8 +258,9 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
-        let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-        let config = match Builder::from_text(&text) {
+        let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
+        let text = text.to_str().ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
+        let config = match text.and_then(Builder::from_text) {
             Ok(builder) => builder.into_config(),
             Err(what) => {
                 // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.
@@ -335,8 +315,12 @@ impl Drop for SoftDriver {
             state = machine.lock();
         }
         let stuck = state.engine.running > 0;
-        state.reset();
+        // Under the machine's lock, so that a release counts either as one of the living driver or as a late one.
+        PLACES.dropped(self.slot, state.held());
+        machine.reset(&mut state);
         drop(state);
+        machine.hooks.end();
+        places::count_here(-1);
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's driver.
             crate::say!("a host function did not return; its software driver is given up");
@@ -346,8 +330,6 @@ impl Drop for SoftDriver {
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != this) {
             let _ = thread.join();
         }
-        TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.slot] = false;
-        FREED.notify_all();
-        let _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
+        PLACES.ended(self.slot);
     }
 }

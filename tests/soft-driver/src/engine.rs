@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use crate::abi::*;
 use crate::config::{Rules, Scheduler};
+use crate::entry::Call;
 use crate::ipc;
 use crate::machine::{Locked, Machine, State};
 use crate::memory::MemoryWork;
@@ -472,9 +473,9 @@ impl Machine {
     }
 
     /// After a call under a seeded scheduler: a few steps, as many as the seed says.
-    pub(crate) fn pump_some(&'static self) {
+    pub(crate) fn pump_some(&'static self, call: &Call) {
         let mut state = self.lock();
-        if !state.initialised || self.in_host_function(state.epoch) {
+        if state.epoch != call.epoch || !state.initialised || self.in_host_function(state.epoch) {
             return;
         }
         for _ in 0..state.engine.draw(4) {
@@ -499,6 +500,10 @@ impl Machine {
     ) -> Result<Locked, CUresult> {
         let epoch = state.epoch;
         loop {
+            // A step waits too, and the machine may have gone meanwhile.
+            if state.epoch != epoch {
+                return Err(DEINITIALIZED);
+            }
             if done(&mut state) {
                 return Ok(state);
             }

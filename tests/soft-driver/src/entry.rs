@@ -61,11 +61,18 @@ pub(crate) struct Call {
     pub(crate) per_thread: bool,
     /// The number of the call on its machine, from 1.
     pub(crate) number: u64,
+    /// Which owner of the machine it was made to.
+    pub(crate) epoch: u64,
 }
 
 impl Call {
     pub(crate) fn name(&self) -> &'static str {
         EXPORTS[self.id.index()].name
+    }
+
+    /// Whether the machine's owner is still the one that it was made to.
+    pub(crate) fn is_current(&self) -> bool {
+        self.machine.epoch() == self.epoch
     }
 
     /// Whether it is made inside a host function.
@@ -76,7 +83,7 @@ impl Call {
     /// The machine's state, for a call that works before `cuInit`.
     pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
         let state = self.machine.lock();
-        if state.taken { Ok(state) } else { Err(DEINITIALIZED) }
+        if state.taken && state.epoch == self.epoch { Ok(state) } else { Err(DEINITIALIZED) }
     }
 
     /// The machine's state, for a call that needs `cuInit` first.
@@ -95,13 +102,14 @@ pub(crate) fn enter(
     per_thread: bool,
     words: impl FnOnce() -> Words,
     poison: impl FnOnce(),
+    given: impl FnOnce() -> Option<u64>,
     body: impl FnOnce(&Call) -> Answer,
 ) -> CUresult {
-    let call = Call { machine, id, per_thread, number: machine.count_call() };
+    let call = Call { machine, id, per_thread, number: machine.count_call(), epoch: machine.epoch() };
     if machine.hooks.plain() {
         return code(body(&call));
     }
-    crate::hooks::hooked(&call, words, poison, || code(body(&call)))
+    crate::hooks::hooked(&call, words, poison, given, || code(body(&call)))
 }
 
 fn code(answer: Answer) -> CUresult {
@@ -277,6 +285,41 @@ fn asks_about_no_state(id: Id) -> bool {
             | Id::cuGetProcAddress_v2
             | Id::cuGetProcAddress_v2_ptsz
     )
+}
+
+/// Notes what the program gives back with a call that does no work.
+pub(crate) fn given_back(call: &Call, words: &Words) {
+    match call.id {
+        Id::cuDevicePrimaryCtxRelease | Id::cuDevicePrimaryCtxRelease_v2 => {
+            call.machine.released(call, words.0[0] as usize, false);
+        }
+        Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2 => {
+            call.machine.released(call, words.0[0] as usize, true);
+        }
+        Id::cuEventDestroy
+        | Id::cuEventDestroy_v2
+        | Id::cuStreamDestroy
+        | Id::cuStreamDestroy_v2
+        | Id::cuMemFree_v2 => {
+            if let Ok(mut state) = call.lock() {
+                state.given_up.insert(words.0[0]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a call gives the program a handle or an address, in its first out-parameter of that size.
+pub(crate) fn makes(id: Id) -> bool {
+    let name = EXPORTS[id.index()].name;
+    ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Whether a call only looks entry points up.
+pub(crate) fn looks_up(id: Id) -> bool {
+    matches!(id, Id::cuGetProcAddress | Id::cuGetProcAddress_v2 | Id::cuGetProcAddress_v2_ptsz)
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.

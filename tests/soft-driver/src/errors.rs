@@ -9,6 +9,14 @@ pub(crate) fn find(code: CUresult) -> Option<(&'static CStr, &'static CStr)> {
     ERRORS.iter().find(|entry| entry.0 == code.0).map(|entry| (entry.1, entry.2))
 }
 
+/// A code by its number or name.
+pub(crate) fn parse(text: &str) -> Result<CUresult, String> {
+    let named = || ERRORS.iter().find(|entry| entry.1.to_bytes() == text.as_bytes()).map(|entry| entry.0);
+    text.parse().ok().or_else(named).map(CUresult).ok_or_else(|| {
+        format!("`{text}` is no result code: it takes a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY")
+    })
+}
+
 #[rustfmt::skip]
 const ERRORS: &[(u32, &CStr, &CStr)] = &[
     (0, c"CUDA_SUCCESS", c"no error"),

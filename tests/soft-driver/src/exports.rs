@@ -239,6 +239,8 @@ macro_rules! body {
                     // SAFETY: as for the arguments themselves.
                     $(unsafe { Arg::poison(&$argument) };)*
                 },
+                // SAFETY: as for the arguments themselves; it is asked after a call that succeeded.
+                || None$(.or_else(|| unsafe { Arg::given(&$argument) }))*,
                 // SAFETY: the arguments come from a C call of this very function.
                 |call| crate::bodies::$body(call, $(unsafe { Arg::take($argument) }),*),
             )

@@ -1,9 +1,16 @@
 //! Faults: calls that fail on purpose.
 
+use std::collections::BTreeSet;
+
 use crate::abi::CUresult;
 use crate::entry::Call;
 use crate::exports::EXPORTS;
-use crate::{random, thread};
+use crate::{errors, random, thread};
+
+/// What a fault in text takes behind its pattern.
+const WORDS: &str = "`nth=3`, `every=2`, `chance=0.1` or `chance=0.1/7` with a seed, `code=2` or \
+                     `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, \
+                     `thread=NAME`";
 
 /// When a fault strikes, counted in calls that match it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -57,7 +64,8 @@ impl Fault {
     /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
     ///
     /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault, and
-    /// so is a count of 0 or a probability that is none.
+    /// so is what could not strike or could not be meant: a count of 0, a probability that is none, two ways to say when,
+    /// an empty name of a thread.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -96,42 +104,54 @@ impl Fault {
         }
     }
 
+    /// Sets when it strikes, once.
+    fn when(mut self, when: When) -> Self {
+        let first = core::mem::replace(&mut self.when, when) == When::Always;
+        self.refuse_unless(first, || "a fault takes one of nth, every and a chance, once".to_owned())
+    }
+
+    fn one_limit(self) -> Self {
+        let good = self.limit.is_none() || !self.persistent;
+        self.refuse_unless(good, || "a fault strikes either once or from then on, not both".to_owned())
+    }
+
     /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
-    pub fn nth(mut self, n: u64) -> Self {
-        self.when = When::Nth(n);
-        self.refuse_unless(n > 0, || "a fault at the 0th call never strikes: calls are counted from 1".to_owned())
+    pub fn nth(self, n: u64) -> Self {
+        self.when(When::Nth(n))
+            .refuse_unless(n > 0, || "a fault at the 0th call never strikes: calls are counted from 1".to_owned())
     }
 
     /// At every k-th matching call.
-    pub fn every(mut self, k: u64) -> Self {
-        self.when = When::Every(k);
-        self.refuse_unless(k > 0, || "a fault at every 0th call never strikes: it takes 1 or more".to_owned())
+    pub fn every(self, k: u64) -> Self {
+        self.when(When::Every(k))
+            .refuse_unless(k > 0, || "a fault at every 0th call never strikes: it takes 1 or more".to_owned())
     }
 
-    /// At each matching call with this probability, from 0 to 1; the seed makes it come again.
+    /// At each matching call with this probability, from 0.000001 to 1; the seed makes it come again.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
-        self.when = When::Chance((probability * 1e6) as u32);
         self.random = seed;
-        let good = (0.0..=1.0).contains(&probability);
-        self.refuse_unless(good, || format!("{probability} is no probability: it takes 0 to 1"))
+        let good = (1e-6..=1.0).contains(&probability);
+        self.when(When::Chance((probability * 1e6).round() as u32)).refuse_unless(good, || {
+            format!("a fault cannot strike with the probability {probability}: it takes 0.000001 to 1")
+        })
     }
 
     /// No more than one strike.
     pub fn once(mut self) -> Self {
         self.limit = Some(1);
-        self
+        self.one_limit()
     }
 
     /// Once it struck, at every matching call.
     pub fn from_then_on(mut self) -> Self {
         self.persistent = true;
-        self
+        self.one_limit()
     }
 
     /// Only in threads of this name.
     pub fn in_thread(mut self, name: &str) -> Self {
         self.thread = Some(name.to_owned());
-        self
+        self.refuse_unless(!name.is_empty(), || "a fault in a thread takes the thread's name".to_owned())
     }
 
     /// The code to answer.
@@ -165,25 +185,31 @@ impl Fault {
         self
     }
 
-    /// The calling thread's context fails with the code, for good: everything in it answers it from then on.
+    /// A context fails with the code, for good: everything in it answers it from then on. It is that of the event or
+    /// stream that the call names, or the context that it names, else the calling thread's current one. Where there is none
+    /// of these either, none fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
     }
 
     /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`, `chance=0.1/7` (with its
-    /// seed), `code=2`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
+    /// seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
     ///
     /// # Errors
     ///
-    /// A sentence about the first word that is not understood.
+    /// A sentence about the first word that is not understood, is there twice, or makes no sense with the others.
     pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut seen = BTreeSet::new();
         let mut words = text.split(':');
         let mut fault = Self::on(words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?);
         for word in words {
             // What takes no value is one whole word.
             let (name, value) = word.split_once('=').map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
-            let bad = || format!("`{word}` is not understood in the fault `{text}`");
+            let bad = || format!("`{word}` is not understood in the fault `{text}`: it takes {WORDS}");
+            if !seen.insert(name) {
+                return Err(format!("`{name}` is twice in the fault `{text}`"));
+            }
             fault = match name {
                 "nth=" => fault.nth(value.parse().map_err(|_| bad())?),
                 "every=" => fault.every(value.parse().map_err(|_| bad())?),
@@ -191,7 +217,7 @@ impl Fault {
                     let (chance, seed) = value.split_once('/').unwrap_or((value, "1"));
                     fault.probability(chance.parse().map_err(|_| bad())?, seed.parse().map_err(|_| bad())?)
                 }
-                "code=" => fault.answer(CUresult(value.parse().map_err(|_| bad())?)),
+                "code=" => fault.answer(errors::parse(value)?),
                 "once" => fault.once(),
                 "on" => fault.from_then_on(),
                 "after" => fault.after_the_work(),
@@ -343,10 +369,29 @@ mod tests {
         assert!(wrong("cuEvent*Recrd:once").contains("no entry point matches"));
         assert!(wrong("cuInit:nth=0").contains("counted from 1"));
         assert!(wrong("cuInit:every=0").contains("takes 1 or more"));
-        for text in ["cuInit:chance=7", "cuInit:chance=-0.1", "cuInit:chance=NaN"] {
-            assert!(wrong(text).contains("it takes 0 to 1"), "{text}");
+        for chance in ["7", "-0.1", "NaN", "0", "0.0000001/3"] {
+            assert!(wrong(&format!("cuInit:chance={chance}")).contains("it takes 0.000001 to 1"), "{chance}");
         }
-        for good in ["*", "cu*", "cuModuleLoad", "cuEventRecord_ptsz", "cuLaunchHostFunc_v2", "cuInit:chance=1/0"] {
+        assert!(wrong("cuInit:thread=").contains("the thread's name"));
+        for text in ["cuInit:nth=3:every=2", "cuInit:every=2:nth=3", "cuInit:chance=0.5:nth=1"] {
+            assert!(wrong(text).contains("one of nth, every and a chance"), "{text}");
+        }
+        for text in ["cuInit:once:on", "cuInit:on:once", "cuInit:nth=2:once:on"] {
+            assert!(wrong(text).contains("not both"), "{text}");
+        }
+        assert!(wrong("cuInit:code=1:code=2").contains("`code=` is twice"));
+        assert!(wrong("cuInit:sometimes").contains("it takes `nth=3`"));
+        assert!(wrong("cuInit:code=CUDA_ERROR_NONE").contains("a number like 2 or a name like"));
+        assert_eq!(Fault::from_text("cuInit:code=CUDA_ERROR_NO_DEVICE").unwrap().code, Some(CUresult(100)));
+        for good in [
+            "*",
+            "cu*",
+            "cuModuleLoad",
+            "cuEventRecord_ptsz",
+            "cuLaunchHostFunc_v2",
+            "cuInit:chance=1/0",
+            "cuInit:chance=0.000001",
+        ] {
             assert!(Fault::from_text(good).is_ok(), "{good}");
         }
     }

@@ -163,7 +163,7 @@ macro_rules! for_each_foreign {
 }
 
 fn answer(slot: usize, index: usize) -> CUresult {
-    entry::enter(&MACHINES[slot], Id::foreign(index), false, || entry::words(&[]), || (), entry::unsupported)
+    entry::enter(&MACHINES[slot], Id::foreign(index), false, || entry::words(&[]), || (), || None, entry::unsupported)
 }
 
 macro_rules! define {

@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::config::{Config, Scheduler};
 use crate::engine::strict;
 use crate::entry::{self, Call, Words};
+use crate::exports::Id;
 use crate::faults::{Faults, Verdict};
 use crate::log::Log;
 
@@ -107,11 +108,17 @@ impl Hooks {
         control.faults.blocked
     }
 
+    /// The driver was dropped: blocked calls go on, and find that it is gone.
+    pub(crate) fn end(&self) {
+        self.start(&Config::DEFAULT);
+        self.released.notify_all();
+    }
+
     /// For a new owner of the machine, or none.
     pub(crate) fn start(&self, config: &Config) {
         let mut control = self.control();
         control.faults = Faults::new();
-        control.log.start(config.log);
+        control.log.start(config.log, config.log_lookups);
         control.latency = config.latency;
         for fault in &config.faults {
             control.faults.add(fault.clone());
@@ -130,6 +137,7 @@ pub(crate) fn hooked(
     call: &Call,
     words: impl FnOnce() -> Words,
     poison: impl FnOnce(),
+    given: impl FnOnce() -> Option<u64>,
     body: impl FnOnce() -> CUresult,
 ) -> CUresult {
     let hooks = &call.machine.hooks;
@@ -139,24 +147,37 @@ pub(crate) fn hooked(
         delay(hooks.control().latency);
     }
     let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
+    // What it is about may be gone after the work.
+    let failing = verdict.fails_context.and_then(|code| Some((call.machine.context_of(call, &words)?, code)));
+    let mut ran = false;
     let result = match special(call, &words).or(verdict.instead) {
-        Some(code) => code,
+        Some(code) => {
+            entry::given_back(call, &words);
+            code
+        }
         None => {
             let code = body();
-            verdict.after.unwrap_or(code)
+            ran = code == SUCCESS;
+            let told = verdict.after.unwrap_or(code);
+            if call.id == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
+                // Who is told that it failed releases nothing.
+                call.machine.released(call, words.0[1] as usize, false);
+            }
+            told
         }
     };
     if verdict.poison {
         poison();
     }
-    if let Some(code) = verdict.fails_context {
-        call.machine.fail_current(call, code);
+    if let Some((context, code)) = failing {
+        call.machine.fail(call, context, code);
     }
     if hooks.has(SEEDED) {
-        call.machine.pump_some();
+        call.machine.pump_some(call);
     }
-    if hooks.has(LOG) {
-        hooks.control().log.add(call, words, result, began, verdict.injected());
+    if hooks.has(LOG) && call.is_current() {
+        let given = if result == SUCCESS && ran && entry::makes(call.id) { given() } else { None };
+        hooks.control().log.add(call, words, (result, given), began, verdict.injected());
     }
     result
 }
@@ -164,7 +185,7 @@ pub(crate) fn hooked(
 /// What is answered in special times, whatever the call is for.
 fn special(call: &Call, words: &Words) -> Option<CUresult> {
     let hooks = &call.machine.hooks;
-    if hooks.has(SHUT_DOWN) {
+    if hooks.has(SHUT_DOWN) || !call.is_current() {
         return Some(DEINITIALIZED);
     }
     if hooks.has(FORKED | PRETEND_FORKED)
@@ -184,8 +205,11 @@ fn judge(call: &Call) -> Verdict {
     if verdict.block {
         let released = control.faults.releases;
         control.faults.blocked += 1;
-        while control.faults.releases == released {
+        while control.faults.releases == released && call.is_current() {
             control = hooks.released.wait(control).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !call.is_current() {
+            return Verdict::default();
         }
         control.faults.blocked = control.faults.blocked.saturating_sub(1);
     }

@@ -107,6 +107,7 @@ mod machine;
 mod memory;
 mod nodes;
 mod objects;
+mod places;
 mod pointers;
 mod primary;
 mod random;

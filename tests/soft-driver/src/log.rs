@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::abi::CUresult;
-use crate::entry::{Call, Words};
+use crate::entry::{Call, Words, looks_up};
 use crate::exports::{EXPORTS, Id};
 use crate::thread;
 
@@ -22,6 +22,8 @@ pub struct CallRecord {
     pub arguments: Vec<u64>,
     /// What was answered.
     pub result: CUresult,
+    /// The handle or address that a creating call gave: of an event, a stream, a context, a graph or node, memory.
+    pub given: Option<u64>,
     /// The name of the calling thread.
     pub thread: String,
     /// When it began, counted from the driver's start.
@@ -43,6 +45,9 @@ impl fmt::Display for CallRecord {
             }
         }
         write!(f, ") = {}", self.result.0)?;
+        if let Some(given) = self.given {
+            write!(f, ", gave {given:#x}")?;
+        }
         if self.injected { f.write_str(" (injected)") } else { Ok(()) }
     }
 }
@@ -52,7 +57,7 @@ struct Entry {
     number: u64,
     id: Id,
     words: Words,
-    result: CUresult,
+    result: (CUresult, Option<u64>),
     thread: u32,
     began: Instant,
     ended: Instant,
@@ -63,23 +68,35 @@ struct Entry {
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
     room: usize,
+    /// Whether lookups are kept.
+    lookups: bool,
     start: Option<Instant>,
 }
 
 impl Log {
     pub(crate) const fn new() -> Self {
-        Self { entries: VecDeque::new(), room: 0, start: None }
+        Self { entries: VecDeque::new(), room: 0, lookups: false, start: None }
     }
 
-    pub(crate) fn start(&mut self, room: usize) {
-        *self = Self { entries: VecDeque::new(), room, start: Some(Instant::now()) };
+    pub(crate) fn start(&mut self, room: usize, lookups: bool) {
+        *self = Self { entries: VecDeque::new(), room, lookups, start: Some(Instant::now()) };
     }
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }
 
-    pub(crate) fn add(&mut self, call: &Call, words: Words, result: CUresult, began: Instant, injected: bool) {
+    pub(crate) fn add(
+        &mut self,
+        call: &Call,
+        words: Words,
+        result: (CUresult, Option<u64>),
+        began: Instant,
+        injected: bool,
+    ) {
+        if looks_up(call.id) && !self.lookups && !injected {
+            return;
+        }
         if self.entries.len() >= self.room {
             self.entries.pop_front();
         }
@@ -101,7 +118,8 @@ impl Log {
             number: entry.number,
             function: EXPORTS[entry.id.index()].name,
             arguments: entry.words.0[..entry.words.1].to_vec(),
-            result: entry.result,
+            result: entry.result.0,
+            given: entry.result.1,
             thread: thread::name(entry.thread),
             at: start.map_or(Duration::ZERO, |start| entry.began.saturating_duration_since(start)),
             took: entry.ended.saturating_duration_since(entry.began),

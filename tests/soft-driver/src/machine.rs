@@ -1,7 +1,7 @@
 //! A machine: one independent instance of the driver, in a slot of this process.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -11,13 +11,14 @@ use crate::clock::Clock;
 use crate::config::{Config, OnMisuse};
 use crate::context::{Context, Device};
 use crate::engine::Engine;
-use crate::entry::Call;
+use crate::entry::{Call, Words};
 use crate::event::Event;
 use crate::graph::{Exec, Graph, Node};
 use crate::handles::{Bad, Kind, Table};
 use crate::hooks::Hooks;
 use crate::memory::Allocations;
 use crate::objects::UserObject;
+use crate::places::{Owed, PLACES};
 use crate::stream::Stream;
 use crate::thread;
 
@@ -60,6 +61,8 @@ pub(crate) struct Machine {
     pub(crate) ticker: Condvar,
     pub(crate) hooks: Hooks,
     calls: AtomicU64,
+    /// That of the state, for calls to know whose they are before they have the lock.
+    epoch: AtomicU64,
 }
 
 impl Machine {
@@ -73,6 +76,7 @@ impl Machine {
             ticker: Condvar::new(),
             hooks: Hooks::new(),
             calls: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
         }
     }
 
@@ -85,14 +89,44 @@ impl Machine {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Has a context fail: the calling thread's, or all when it has none.
-    pub(crate) fn fail_current(&'static self, call: &Call, code: CUresult) {
+    /// Makes the machine as new, for its next owner or for none: calls that began before are nobody's.
+    pub(crate) fn reset(&self, state: &mut State) {
+        state.reset();
+        self.epoch.store(state.epoch, Ordering::Release);
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The program has given back a primary context, whatever it is told: it does not do so twice.
+    pub(crate) fn released(&'static self, call: &Call, device: usize, all: bool) {
         let mut state = self.lock();
-        let contexts = match state.top(call) {
-            Some(context) => vec![context],
-            None => state.contexts.iter().map(|(index, _)| index).collect(),
+        if state.epoch != call.epoch || !state.taken {
+            drop(state);
+            PLACES.released(self.slot, device, all);
+        } else if let Some(device) = state.devices.get_mut(device) {
+            device.held = if all { 0 } else { device.held.saturating_sub(1) };
+        }
+    }
+
+    /// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
+    /// thread's.
+    pub(crate) fn context_of(&'static self, call: &Call, words: &Words) -> Option<u32> {
+        let state = self.lock();
+        let named = |word: u64| match Kind::of(word)? {
+            Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
+            Kind::Stream => Some(state.streams[state.streams.find(word).ok()?].context),
+            Kind::Context => state.contexts.find(word).ok(),
+            _ => None,
         };
-        for context in contexts {
+        words.0[..words.1].iter().find_map(|word| named(*word)).or_else(|| state.top(call))
+    }
+
+    /// Has a context fail because of a call.
+    pub(crate) fn fail(&'static self, call: &Call, context: u32, code: CUresult) {
+        let mut state = self.lock();
+        if state.epoch == call.epoch {
             state.fail_context(self, context, code);
         }
     }
@@ -157,6 +191,10 @@ pub(crate) struct State {
     next_id: u64,
     tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
+    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the call that made it.
+    pub(crate) lost: Vec<(&'static str, u64, u64)>,
+    /// What the program tried to destroy by a call that did no work.
+    pub(crate) given_up: BTreeSet<u64>,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
 }
 
@@ -186,26 +224,38 @@ impl State {
             next_id: 7,
             tombstones: VecDeque::new(),
             misuses: Mutex::new(Vec::new()),
+            lost: Vec::new(),
+            given_up: BTreeSet::new(),
             peers: BTreeMap::new(),
         }
     }
 
-    /// Makes the machine as new, for its next owner or for none.
-    pub(crate) fn reset(&mut self) {
+    /// The retains of primary contexts that the program has not released.
+    pub(crate) fn held(&self) -> Owed {
+        let mut held = Owed::default();
+        for (held, device) in held.iter_mut().zip(&self.devices) {
+            *held = device.held;
+        }
+        held
+    }
+
+    fn reset(&mut self) {
         self.taken = false;
         self.initialised = false;
         self.stopping = false;
         self.epoch += 1;
+        // It grows twice with each owner, and handles have little room for it.
+        let life = self.epoch / 2;
         self.config = Config::DEFAULT;
         self.clock = Clock::new();
         self.devices = Vec::new();
-        self.contexts.reset(self.epoch);
-        self.streams.reset(self.epoch);
-        self.events.reset(self.epoch);
-        self.graphs.reset(self.epoch);
-        self.nodes.reset(self.epoch);
-        self.execs.reset(self.epoch);
-        self.objects.reset(self.epoch);
+        self.contexts.reset(life);
+        self.streams.reset(life);
+        self.events.reset(life);
+        self.graphs.reset(life);
+        self.nodes.reset(life);
+        self.execs.reset(life);
+        self.objects.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();
         self.memory = Allocations::new();
@@ -213,6 +263,8 @@ impl State {
         self.threads = Vec::new();
         self.tombstones = VecDeque::new();
         self.misuses = Mutex::new(Vec::new());
+        self.lost = Vec::new();
+        self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
     }
 

@@ -113,6 +113,11 @@ impl Allocations {
         (end <= allocation.bytes as u64).then(|| allocation.region.clone())
     }
 
+    /// The addresses of what a context has.
+    pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
+        self.0.iter().filter(move |(_, allocation)| allocation.context == context).map(|(address, _)| *address)
+    }
+
     /// Frees what a context has. How much of it was device memory.
     pub(crate) fn forget_context(&mut self, context: u32) -> u64 {
         let mut used = 0;

@@ -35,6 +35,7 @@ pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, de
         }
     };
     state.devices[ordinal].retained += 1;
+    state.devices[ordinal].held += 1;
     context.put(state.context_handle(primary))
 }
 
@@ -50,6 +51,7 @@ fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
 }
 
 pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
+    call.machine.released(call, device as usize, false);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     let entry = &mut state.devices[ordinal];
@@ -61,6 +63,7 @@ pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answe
 }
 
 pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
+    call.machine.released(call, device as usize, true);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     state.devices[ordinal].retained = 0;

@@ -29,10 +29,15 @@ pub struct Live {
     pub user_objects: usize,
     /// Pieces of device and host memory that were not freed.
     pub allocations: usize,
+    /// Streams, events and pieces of memory that went with their context, at its last release or its destruction, and that
+    /// nobody had destroyed until then: leaks that the context's end hides. What the program tried to destroy is not
+    /// counted, where a [fault](crate::Fault) kept that call from its work or the context had failed; nor is what
+    /// `cuDevicePrimaryCtxReset` takes, which is there to take it.
+    pub lost: usize,
 }
 
 impl Live {
-    /// Whether nothing is.
+    /// Whether there is nothing of all that.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
@@ -51,6 +56,11 @@ impl fmt::Display for Live {
             (self.graph_execs, "executable graph", "executable graphs"),
             (self.user_objects, "user object", "user objects"),
             (self.allocations, "piece of memory", "pieces of memory"),
+            (
+                self.lost,
+                "thing that only its context's end destroyed",
+                "things that only their context's end destroyed",
+            ),
         ];
         let mut separator = "";
         for (count, one, many) in parts.into_iter().filter(|(count, ..)| *count > 0) {
@@ -68,8 +78,10 @@ const NAMED: usize = 8;
 pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     let control = machine.hooks.control();
     let origin = |born: u64| match control.log.find(born) {
-        Some(record) => format!("made by {record}"),
-        None => format!("made by call {born}"),
+        Some(record) => format!(", made by {record}"),
+        // Of memory it is not kept.
+        None if born == 0 => String::new(),
+        None => format!(", made by call {born}"),
     };
     let state = machine.lock();
     let live = Live {
@@ -83,11 +95,12 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         graph_execs: state.execs.len(),
         user_objects: state.objects.len(),
         allocations: state.memory.len(),
+        lost: state.lost.len(),
     };
     let mut text = String::new();
     let mut name = |kind: &str, handles: Vec<(u64, u64)>| {
         for (handle, born) in handles.iter().take(NAMED) {
-            text.push_str(&format!("\n  {kind} {handle:#x}, {}", origin(*born)));
+            text.push_str(&format!("\n  {kind} {handle:#x}{}", origin(*born)));
         }
         if handles.len() > NAMED {
             text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
@@ -98,6 +111,11 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("event", which(&state.events, |event| !event.orphan));
     name("graph", which(&state.graphs, |_| true));
     name("executable graph", which(&state.execs, |_| true));
+    for (kind, what) in
+        [("stream", "lost stream"), ("event", "lost event"), ("piece of memory", "lost piece of memory")]
+    {
+        name(what, state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect());
+    }
     (live, text)
 }
 

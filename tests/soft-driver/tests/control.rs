@@ -42,6 +42,51 @@ fn the_log_has_calls_arguments_results_and_threads() {
 }
 
 #[test]
+fn the_log_says_what_was_made_and_leaves_lookups_out() {
+    let raw = Raw::with(SoftDriver::builder().log(200));
+    let (event, mut graph, mut memory) = (raw.event(NO_TIMING), null_mut(), 0);
+    unsafe {
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        assert_eq!((raw.cuEventCreate)(null_mut(), 0).0, INVALID_VALUE);
+    }
+    raw.query(event);
+    let log = raw.soft.log();
+    let given = |name: &str| log.iter().rfind(|call| call.function == name).unwrap().given;
+    assert_eq!(given("cuGraphCreate"), Some(graph.addr() as u64));
+    assert_eq!(given("cuMemAlloc_v2"), Some(memory));
+    assert_eq!((given("cuEventCreate"), given("cuEventQuery")), (None, None));
+    let made = log.iter().find(|call| call.function == "cuEventCreate").unwrap();
+    assert_eq!(made.given, Some(event.addr() as u64));
+    assert!(made.to_string().ends_with(&format!(" = 0, gave {event:p}")), "{made}");
+    let lookups = |soft: &SoftDriver| soft.log().iter().filter(|call| call.function.starts_with("cuGetProc")).count();
+    assert_eq!(lookups(&raw.soft), 0);
+    let soft = SoftDriver::builder().log(200).log_lookups(true).build();
+    soft.driver();
+    assert!(lookups(&soft) > 50);
+}
+
+#[test]
+fn commands_that_cannot_be_meant_are_refused() {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    for (command, told) in [
+        ("clear=1", "clear takes no value"),
+        ("injected=3", "injected takes no value"),
+        ("live=1", "live takes no value"),
+        ("fail", "fail takes a value: fail=..."),
+        ("fail=soon", "a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
+        ("advance=soon", "`soon` is not whole nanoseconds"),
+        ("dance", "there is no command `dance`: it takes fault, clear"),
+    ] {
+        let said = soft.control(command).expect_err(command);
+        assert!(said.contains(told), "{command}: {said}");
+    }
+    for command in ["advance=5000000000", "fail=CUDA_ERROR_LAUNCH_FAILED", "clear", "live"] {
+        assert!(soft.control(command).is_ok(), "{command}");
+    }
+}
+
+#[test]
 fn leaks_are_counted_and_told() {
     let raw = Raw::bare(SoftDriver::builder().log(100));
     assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
@@ -75,6 +120,44 @@ fn leaks_are_counted_and_told() {
         assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
     }
     raw.soft.assert_no_leaks();
+}
+
+#[test]
+fn what_only_its_context_destroys_is_a_leak() {
+    let raw = Raw::with(SoftDriver::builder().log(100));
+    let made = |raw: &Raw| (raw.stream(1), raw.event(NO_TIMING));
+    // The driver's own are nobody's to destroy.
+    raw.sync(legacy());
+    raw.sync(per_thread());
+    let (stream, event) = made(&raw);
+    let mut memory = 0;
+    let mut other = null_mut();
+    unsafe {
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        // What was tried is not counted.
+        raw.soft.inject(fault("cu*Destroy_v2", 7));
+        let (stream, event) = made(&raw);
+        assert_eq!(((raw.cuStreamDestroy_v2)(stream).0, (raw.cuEventDestroy_v2)(event).0), (7, 7));
+        raw.soft.clear_faults();
+        assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+        assert_eq!(raw.soft.live().lost, 3);
+        assert_eq!((raw.cuCtxCreate_v2)(&mut other, 0, 0).0, OK);
+        made(&raw);
+        assert_eq!((raw.cuCtxDestroy_v2)(other).0, OK);
+        // Nothing can be destroyed in a context that failed.
+        assert_eq!((raw.cuCtxCreate_v2)(&mut other, 0, 0).0, OK);
+        made(&raw);
+        raw.soft.fail_contexts(CUresult(719));
+        assert_eq!((raw.cuCtxDestroy_v2)(other).0, OK);
+    }
+    assert_eq!(raw.soft.live().lost, 5);
+    let report = raw.soft.leak_report();
+    assert!(report.starts_with("5 things that only their context's end destroyed\n"), "{report}");
+    for (what, handle) in [("stream", stream.addr()), ("event", event.addr()), ("piece of memory", memory as usize)] {
+        assert!(report.contains(&format!("lost {what} {handle:#x}")), "{report}");
+    }
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
+    assert!(failed.is_err());
 }
 
 #[test]
@@ -326,6 +409,27 @@ fn host_functions_can_be_held_back() {
     assert!(raw.busy(stream));
     raw.soft.hold_host_functions(false);
     raw.sync(stream);
+}
+
+#[test]
+fn the_context_that_fails_is_the_one_that_the_call_is_about() {
+    // With the other one current, and with none.
+    for other in [true, false] {
+        let raw = Raw::with(SoftDriver::builder().devices(2));
+        let [first, second] = [0, 1].map(|device| {
+            raw.set_current(raw.retain(device));
+            (raw.event(NO_TIMING), raw.stream(1))
+        });
+        if !other {
+            raw.set_current(null_mut());
+        }
+        raw.soft.inject(fault("cuEventQuery", 719).once().fails_context());
+        assert_eq!(raw.query(first.0), 719);
+        assert_eq!(raw.query(first.0), 719);
+        assert_eq!(raw.query(second.0), OK, "the other device's");
+        assert_eq!(unsafe { (raw.cuStreamQuery)(first.1) }.0, 719);
+        assert_eq!(unsafe { (raw.cuStreamQuery)(second.1) }.0, OK);
+    }
 }
 
 #[test]

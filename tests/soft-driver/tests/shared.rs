@@ -139,6 +139,14 @@ fn a_setting_that_is_not_understood_ends_the_process() {
         .unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no setting `colour`"));
+    use std::os::unix::ffi::OsStrExt;
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "inner_use", "--ignored", "--nocapture"])
+        .env("CUDA_SOFT_DRIVER", std::ffi::OsStr::from_bytes(b"version=12.4,\xff"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CUDA_SOFT_DRIVER: it is not UTF-8"));
 }
 
 #[test]

@@ -47,6 +47,19 @@ impl Deref for Raw {
     }
 }
 
+/// Nobody uses it any more: the next driver need not wait for what was never given back.
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // What is not heard is waited for by nobody, and counts all the same.
+        self.soft.shut_down();
+        type Reset = unsafe extern "C" fn(CUdevice) -> CUresult;
+        let reset: Reset = unsafe { std::mem::transmute(self.soft.resolve(c"cuDevicePrimaryCtxReset_v2")) };
+        for device in 0..8 {
+            unsafe { reset(device) };
+        }
+    }
+}
+
 impl Raw {
     /// Not initialised.
     pub fn bare(builder: Builder) -> Self {
