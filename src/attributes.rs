@@ -11,7 +11,8 @@ use crate::sys::{
 
 /// How a thread waits in [`BorrowedStream::synchronize`].
 ///
-/// A driver may give a value that has no name here; a stream whose policy was never set may have such a one.
+/// A driver may give a value that has no name here. A stream whose policy was never set may have such a one, which cannot
+/// be set: to go back, set [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::SynchronizationPolicy;

@@ -304,11 +304,13 @@ fn default_streams(run: &Run) -> Result<()> {
 fn attributes(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let id = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
-    let Some(value) = run.optional(stream.attribute(id))? else { return Ok(()) };
-    // SAFETY: a value that this driver gave for this attribute.
-    unsafe { stream.set_attribute(id, &value) }?;
+    // The policy of a new stream, which is none that could be set.
+    let Some(_) = run.optional(stream.attribute(id))? else { return Ok(()) };
     stream.set_synchronization_policy(SynchronizationPolicy::from_raw(SynchronizationPolicy::YIELD.as_raw()))?;
     assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::YIELD);
+    let value = stream.attribute(id)?;
+    // SAFETY: a value that this driver gave for this attribute.
+    unsafe { stream.set_attribute(id, &value) }?;
     let least = context.stream_priority_range()?.least;
     run.maybe(stream.set_priority(least), CUresult::CUDA_ERROR_INVALID_VALUE)?;
     run.refused(stream.set_priority(1000), |error| matches!(error, Error::PriorityOutOfRange { .. }))?;
