@@ -302,10 +302,23 @@ fn poll_for_ever() {
             changed = Instant::now();
         }
         if !poller.is_idle() {
-            // Only the asking that was in vain is paid for with sleep.
+            // Only the asking that was in vain is paid for with sleep, and no more of it than asking takes: this thread may have
+            // been held up.
             let in_vain = asked * not_yet / (over + not_yet).max(1);
-            std::thread::sleep(pause.max(in_vain * (SHARE - 1)));
+            let rest = (in_vain * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE);
+            std::thread::sleep(rest);
+            wait_for_arrival(pause.saturating_sub(rest));
         }
+    }
+}
+
+/// Sleeps until a completion arrives, or so long.
+fn wait_for_arrival(time: Duration) {
+    let mut inbox = lock(&INBOX);
+    if inbox.arrived.is_empty() && !time.is_zero() {
+        inbox.asleep = true;
+        let waited = ARRIVAL.wait_timeout(inbox, time);
+        waited.unwrap_or_else(PoisonError::into_inner).0.asleep = false;
     }
 }
 

@@ -28,7 +28,10 @@ const SLOTS: usize = 8;
 /// under the context's lock. Dropping a [`PooledEvent`] gives it back; it may outlive the pool, and is destroyed then.
 ///
 /// [`record_event`](Self::record_event) gives an event that is recorded. One from [`take`](Self::take) still carries the
-/// record of whoever had it before. An event that answered an error is not given back but destroyed.
+/// record of whoever had it before. An event that answered an error is not given back but destroyed, and so is one that is
+/// dropped while a [`Capture`](crate::Capture) is under way anywhere in the process: it may be part of it, and the driver crashes
+/// when another thread uses it. Of captures that other code begins the pool knows nothing: [discard](PooledEvent::discard) an
+/// event that was recorded in one.
 ///
 /// All clones are one pool. It may be used from many threads.
 ///
@@ -147,7 +150,7 @@ impl EventPool {
     /// Those of [`Event::new`]; what was created until then stays in the pool.
     pub fn reserve(&self, count: usize) -> Result<()> {
         for _ in 0..count {
-            drop(PooledEvent::new(self.create()?));
+            put(self.create()?);
         }
         Ok(())
     }
@@ -229,12 +232,9 @@ impl Store {
     }
 }
 
-/// Gives an event back to its pool, or destroys it when the pool is closed or the event may be part of a capture.
+/// Gives an event back to its pool, or destroys it when the pool is closed.
 #[allow(unsafe_code)]
 fn put(entry: Box<Entry>) {
-    if capture::under_way() {
-        return;
-    }
     let own = own_shelf();
     let entry = Box::into_raw(entry);
     // SAFETY: this thread owns the entry, which keeps its store alive, until a slot takes it.
@@ -374,7 +374,7 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if !entry.failed.load(Ordering::Relaxed) {
+        if !entry.failed.load(Ordering::Relaxed) && !capture::under_way() {
             put(entry);
         }
     }

@@ -23,6 +23,9 @@ fn what_is_given_back_during_a_capture_is_not_handed_out_again() {
     stream.wait_event(&join).expect("a wait");
     drop(join);
     assert_eq!(pool.available(), 0);
+    pool.reserve(2).expect("events");
+    assert_eq!(pool.available(), 2, "new ones are part of nothing");
+    pool.clear();
     capture.end().expect("the capture is whole");
     drop(pool.take().expect("an event"));
     assert_eq!(pool.available(), 1, "the capture has ended");

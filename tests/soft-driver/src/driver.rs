@@ -24,13 +24,13 @@ use crate::report::{self, Live};
 /// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`,
 /// and so do calls that wait or are [blocked](Fault::block).
 ///
-/// Drop it after what was made with it, as the last field of a fixture. What outlives it does nothing to other drivers: its
-/// place goes to another one only when each primary context that the program retained was released, and handles say whose
-/// they are. Only this cannot be told apart: a call that names no handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`),
-/// through a [`Driver`] or an address that was kept when all that was retained is given back, reaches whichever driver has
-/// the place then. Places are taken again in the order in which they became free, so that this takes a while. A context
-/// that is never released ([`Context::leak`](cuda_events::Context::leak)) keeps the place for a second, and then for as long as
-/// others are free.
+/// Drop it after what was made with it, as the last field of a fixture. What outlives it does nothing to other drivers, as a
+/// rule: handles say whose they are, and its place goes to another one when each primary context that the program retained
+/// was released, in the order in which places became free. There are two exceptions. A call that names no handle
+/// (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`), through a [`Driver`] or an address that was kept when all that was
+/// retained is given back, reaches whichever driver has the place then. And when no place is free, one that has waited for
+/// its releases for more than a second is given away, as a context may be never released
+/// ([`Context::leak`](cuda_events::Context::leak)): releases that come later still are the new driver's.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
@@ -308,6 +308,10 @@ impl Drop for SoftDriver {
         for condition in [&machine.done, &machine.host, &machine.pool, &machine.ticker] {
             condition.notify_all();
         }
+        drop(state);
+        // Before anything is waited for: a host function may be in a call that is blocked.
+        machine.hooks.release();
+        state = machine.lock();
         let until = Instant::now() + PATIENCE;
         while (state.engine.running > 0 || state.waiters > 0) && Instant::now() < until {
             drop(state);

@@ -300,7 +300,9 @@ pub(crate) fn given_back(call: &Call, words: &Words) {
         | Id::cuEventDestroy_v2
         | Id::cuStreamDestroy
         | Id::cuStreamDestroy_v2
-        | Id::cuMemFree_v2 => {
+        | Id::cuMemFree_v2
+        | Id::cuMemFreeHost
+        | Id::cuMemHostUnregister => {
             if let Ok(mut state) = call.lock() {
                 state.given_up.insert(words.0[0]);
             }

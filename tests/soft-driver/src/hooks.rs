@@ -202,7 +202,7 @@ fn judge(call: &Call) -> Verdict {
     let hooks = &call.machine.hooks;
     let mut control = hooks.control();
     let verdict = control.faults.judge(call);
-    if verdict.block {
+    if verdict.block && !call.machine.lock().stopping {
         let released = control.faults.releases;
         control.faults.blocked += 1;
         while control.faults.releases == released && call.is_current() {
@@ -210,6 +210,9 @@ fn judge(call: &Call) -> Verdict {
         }
         if !call.is_current() {
             return Verdict::default();
+        }
+        if call.machine.lock().stopping {
+            return Verdict { instead: Some(DEINITIALIZED), ..Verdict::default() };
         }
         control.faults.blocked = control.faults.blocked.saturating_sub(1);
     }

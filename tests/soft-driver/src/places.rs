@@ -137,10 +137,10 @@ impl Table {
     }
 
     fn told(&self) -> String {
-        let early = self.places.iter().filter(|place| !matches!(place, Place::Taken)).count();
+        let early = self.places.iter().filter(|place| matches!(place, Place::Retired(..))).count();
         format!(
-            "all {SLOTS} software drivers of this process have been taken for two minutes; {early} of them were dropped \
-             before what was made with them: drop contexts first, and the driver last"
+            "a process can have {SLOTS} software drivers, of which some are kept for threads that have one, and none came free \
+             in two minutes; {early} were dropped before what was made with them: drop contexts first, and the driver last"
         )
     }
 }

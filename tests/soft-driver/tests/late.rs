@@ -132,3 +132,25 @@ fn dropping_a_driver_ends_its_blocked_calls() {
         assert!(gone(waiter.join().unwrap()));
     });
 }
+
+#[test]
+fn dropping_a_driver_ends_a_host_function_in_a_blocked_call() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let soft = SoftDriver::new();
+    let context = primary(soft.driver());
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let event = std::sync::Arc::new(Event::new(&context, EventFlags::empty()).unwrap());
+    soft.inject(Fault::on("cuEventQuery").block());
+    let (asked, its) = (std::sync::Arc::new(AtomicBool::new(false)), std::sync::Arc::clone(&event));
+    let ended = std::sync::Arc::clone(&asked);
+    stream
+        .launch_host_function(move || {
+            ended.store(its.query().is_err(), Ordering::Relaxed);
+        })
+        .unwrap();
+    while soft.blocked() == 0 {
+        std::thread::yield_now();
+    }
+    drop(soft);
+    assert!(asked.load(Ordering::Relaxed), "its call answered before the driver was gone");
+}
