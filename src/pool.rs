@@ -260,6 +260,13 @@ fn put(entry: Box<Entry>) {
     }
 }
 
+/// Out of line, so that giving back saves no registers for it.
+#[cold]
+#[inline(never)]
+fn destroy(entry: Box<Entry>) {
+    drop(entry);
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         self.0.empty(closed());
@@ -374,7 +381,9 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if !entry.failed.load(Ordering::Relaxed) && !capture::under_way() {
+        if entry.failed.load(Ordering::Relaxed) || capture::under_way() {
+            destroy(entry);
+        } else {
             put(entry);
         }
     }

@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         table
     }
 
-    /// The target for the operation on this driver, and whether it is met.
+    /// The target for the operation on this driver, and whether it is met.
     fn target(&self, operation: &str) -> String {
         let Some(targets) = TARGETS.iter().find(|targets| targets.operation == operation) else { return String::new() };
         let mut judged = Vec::new();
