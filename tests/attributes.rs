@@ -4,9 +4,8 @@ mod common;
 #[path = "common/table.rs"]
 mod table;
 
-use std::ptr::null_mut;
 
-use common::{Gpu, check, current};
+use common::{Gpu, Other, current};
 use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
 use cuda_events::{
     BorrowedStream, Context, Device, Error, MemorySyncDomain, MemorySyncDomainMap, Stream, StreamOptions,
@@ -145,16 +144,8 @@ fn attributes_are_copied_within_a_context() {
 #[test]
 fn attributes_are_not_copied_between_contexts() {
     let gpu = Gpu::new();
-    let symbols = gpu.driver.symbols();
-    let mut raw = null_mut();
-    // SAFETY: a place for the handle.
-    check(Function::cuCtxCreate_v2, unsafe { (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()) });
-    let mut popped = null_mut();
-    // SAFETY: a place for the handle; creating has made the context current.
-    check(Function::cuCtxPopCurrent_v2, unsafe { (symbols.cuCtxPopCurrent_v2)(&mut popped) });
+    let other = Other::new(&gpu);
     {
-        // SAFETY: it is destroyed below, after everything that is made in it.
-        let other = unsafe { Context::from_raw(gpu.driver, raw) }.expect("a context");
         let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
         let streams = [&*theirs, &BorrowedStream::legacy_default(&other), &BorrowedStream::default_stream(&other)];
         let stream = gpu.stream();
@@ -169,8 +160,6 @@ fn attributes_are_not_copied_between_contexts() {
             }
         }
     }
-    // SAFETY: nothing of it is in use any more.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });
 }
 
 #[test]

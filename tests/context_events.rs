@@ -2,46 +2,13 @@
 
 mod common;
 
-use std::ptr::null_mut;
-
-use common::{Gpu, Latch, check, current};
-use cuda_events::sys::{CUcontext, CUresult, Function};
+use common::{Gpu, Latch, Other, current};
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     BorrowedStream, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Stream, StreamOptions,
     Version,
 };
 use cuda_soft_driver::SoftDriver;
-
-/// Another context of the same device, destroyed at the end.
-struct Other<'a> {
-    gpu: &'a Gpu,
-    raw: CUcontext,
-}
-
-impl<'a> Other<'a> {
-    fn new(gpu: &'a Gpu) -> Self {
-        let symbols = gpu.driver.symbols();
-        let (mut raw, mut popped) = (null_mut(), null_mut());
-        // SAFETY: places for the handles, and a device that is there.
-        unsafe {
-            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
-            check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
-        }
-        Self { gpu, raw }
-    }
-
-    fn context(&self) -> Context {
-        // SAFETY: the tests drop all that is made in it first.
-        unsafe { Context::from_raw(self.gpu.driver, self.raw) }.expect("its device is known")
-    }
-}
-
-impl Drop for Other<'_> {
-    fn drop(&mut self) {
-        // SAFETY: nothing uses it any more.
-        check(Function::cuCtxDestroy_v2, unsafe { (self.gpu.driver.symbols().cuCtxDestroy_v2)(self.raw) });
-    }
-}
 
 #[test]
 fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
@@ -76,10 +43,9 @@ fn a_wait_of_a_context_holds_all_later_work() {
         return;
     }
     let other = Other::new(&gpu);
-    let context = other.context();
-    let elsewhere = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let streams = [gpu.stream(), gpu.stream()];
-    gpu.context.wait_event(&Event::new(&context, EventFlags::empty()).expect("an event")).expect("nothing to wait for");
+    gpu.context.wait_event(&Event::new(&other, EventFlags::empty()).expect("an event")).expect("nothing to wait for");
     let latch = Latch::hold(&elsewhere);
     let event = elsewhere.record_event(EventFlags::empty()).expect("an event");
     gpu.context.wait_event(&event).expect("an event of another context may be waited for");
@@ -93,7 +59,6 @@ fn a_wait_of_a_context_holds_all_later_work() {
     }
     assert_eq!(event.query(), Ok(true));
     assert!(current(gpu.driver).is_null());
-    drop((event, elsewhere, context));
 }
 
 #[test]
@@ -122,8 +87,7 @@ fn the_event_must_be_of_the_context() {
         return;
     }
     let other = Other::new(&gpu);
-    let context = other.context();
-    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let event = Event::new(&other, EventFlags::empty()).expect("an event");
     let error = event.record_context(&gpu.context).expect_err("another context");
     let expected = Error::ContextMismatch {
         function: Function::cuCtxRecordEvent,
@@ -133,9 +97,8 @@ fn the_event_must_be_of_the_context() {
     };
     assert_eq!(error, expected);
     assert!(error.to_string().contains("another context of device 0 than the work"), "{error}");
-    event.record_context(&context).expect("its own context");
+    event.record_context(&other).expect("its own context");
     assert_eq!(event.synchronize(), Ok(()));
-    drop((event, context));
 }
 
 #[test]

@@ -3,11 +3,10 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
 use std::sync::Arc;
 
 use common::counting::{calls, counting};
-use common::{Gpu, check, current};
+use common::{Gpu, Other, current};
 use cuda_events::sys::Function;
 use cuda_events::{
     BorrowedStream, Context, Device, EventFlags, ForeignStream, LoadOptions, Stream, StreamOptions, StreamScope,
@@ -134,16 +133,8 @@ fn a_new_thread_starts_at_the_default() {
 #[test]
 fn each_context_and_so_each_device_has_its_own() {
     let gpu = Gpu::new();
-    let symbols = gpu.driver.symbols();
-    let (mut raw, mut popped) = (null_mut(), null_mut());
-    // SAFETY: places for the handles; creating the context makes it current.
-    unsafe {
-        check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
-        check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
-    }
+    let other = Other::new(&gpu);
     {
-        // SAFETY: it is destroyed below, after everything that is made in it.
-        let other = unsafe { Context::from_raw(gpu.driver, raw) }.expect("a context");
         let ours = shared(&gpu);
         let theirs = Arc::new(Stream::new(&other, StreamOptions::new()).expect("a stream"));
         let _ours = StreamScope::enter(ours.clone());
@@ -152,7 +143,7 @@ fn each_context_and_so_each_device_has_its_own() {
             let _theirs = StreamScope::enter(theirs.clone());
             is(&theirs);
             is(&ours);
-            for context in [&gpu.context, &other] {
+            for context in [&gpu.context, &*other] {
                 // An event can be recorded in a stream of its own context only.
                 let event = current_stream(context).record_event(EventFlags::empty()).expect("an event");
                 assert_eq!(event.synchronize(), Ok(()));
@@ -161,8 +152,6 @@ fn each_context_and_so_each_device_has_its_own() {
         is_default(&other);
         is(&ours);
     }
-    // SAFETY: nothing of it is in use any more.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });
 }
 
 #[test]

@@ -3,11 +3,10 @@
 mod common;
 
 use std::error::Error as _;
-use std::ptr::null_mut;
 
 use common::counting::{calls, counting, fail_next};
-use common::{Gpu, Latch, check};
-use cuda_events::sys::{CUcontext, CUresult, Function};
+use common::{Gpu, Latch, Other};
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, DescriptorError, Device, Driver, Error, Event, EventFlags, LoadFailure, Stream, StreamOptions, Version,
 };
@@ -406,41 +405,6 @@ fn every_error_names_the_call_and_the_code() {
 
 // Causes, on the driver under test.
 
-/// Another context of the same device, current nowhere.
-struct Other {
-    context: Option<Context>,
-    raw: CUcontext,
-    driver: Driver,
-}
-
-impl Other {
-    fn new(gpu: &Gpu) -> Self {
-        let symbols = gpu.driver.symbols();
-        let (mut raw, mut popped) = (null_mut(), null_mut());
-        // SAFETY: places for the two handles.
-        unsafe {
-            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
-            check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
-        }
-        assert_eq!(popped, raw);
-        // SAFETY: the context lives as long as this does, and the tests drop before it what they make in it.
-        let context = unsafe { Context::from_raw(gpu.driver, raw) }.expect("a live context");
-        Self { context: Some(context), raw, driver: gpu.driver }
-    }
-
-    fn context(&self) -> &Context {
-        self.context.as_ref().expect("it is there until the drop")
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        self.context = None;
-        // SAFETY: created above, destroyed once.
-        check(Function::cuCtxDestroy_v2, unsafe { (self.driver.symbols().cuCtxDestroy_v2)(self.raw) });
-    }
-}
-
 fn timing(context: &Context) -> Event {
     Event::new(context, EventFlags::TIMING).expect("an event")
 }
@@ -458,11 +422,11 @@ fn elapsed(gpu: &Gpu) -> Function {
 fn a_record_on_a_stream_of_another_context() {
     let gpu = Gpu::new();
     let other = Other::new(&gpu);
-    let (own, foreign) = (stream(&gpu.context), stream(other.context()));
+    let (own, foreign) = (stream(&gpu.context), stream(&other));
     let event = timing(&gpu.context);
     let error = Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 0 };
     assert_eq!(event.record(&foreign), Err(error.clone()));
-    assert_eq!(timing(other.context()).record(&own), Err(error));
+    assert_eq!(timing(&other).record(&own), Err(error));
     // It was only refused.
     assert_eq!(event.record(&own), Ok(()));
     assert_eq!(event.synchronize(), Ok(()));
@@ -472,8 +436,8 @@ fn a_record_on_a_stream_of_another_context() {
 fn the_time_between_events_of_two_contexts() {
     let gpu = Gpu::new();
     let other = Other::new(&gpu);
-    let (own, foreign) = (stream(&gpu.context), stream(other.context()));
-    let (start, end) = (timing(&gpu.context), timing(other.context()));
+    let (own, foreign) = (stream(&gpu.context), stream(&other));
+    let (start, end) = (timing(&gpu.context), timing(&other));
     start.record(&own).and_then(|()| start.synchronize()).expect("idle work");
     end.record(&foreign).and_then(|()| end.synchronize()).expect("idle work");
     let error = Error::ContextMismatch { function: elapsed(&gpu), code: HANDLE, event_device: 0, other_device: 0 };

@@ -7,9 +7,6 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
-
 use common::{Gpu, load};
 use cuda_events::sys::Function;
 use cuda_events::{
@@ -17,38 +14,9 @@ use cuda_events::{
     LoadOptions, Stream, StreamOptions,
 };
 
-unsafe extern "C" {
-    fn fork() -> i32;
-    fn _exit(status: i32) -> !;
-    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
-    fn pipe(ends: *mut i32) -> i32;
-}
-
 /// Runs `work` in a forked child and gives what it returned; panics when the child crashed.
 fn in_forked_child(work: impl FnOnce() -> String) -> String {
-    let mut ends = [0; 2];
-    // SAFETY: a place for the two descriptors.
-    assert_eq!(unsafe { pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: both descriptors are new and owned here.
-    let (mut reader, mut writer) =
-        unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) };
-    // SAFETY: this is the only thread that holds locks which the child needs; the child ends through `_exit`.
-    let child = unsafe { fork() };
-    if child == 0 {
-        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        let status = match said {
-            Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
-            Err(_) => 1,
-        };
-        // SAFETY: ends this process without running the parent's exit handlers.
-        unsafe { _exit(status) };
-    }
-    drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("the child writes text");
-    let mut status = 0;
-    // SAFETY: a place for the status; the child is ours.
-    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    let (said, status) = common::fork::in_child(work);
     assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
     said
 }

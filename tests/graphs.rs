@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, Weak};
 
 use common::child::Child;
-use common::{Gpu, Latch, check, current};
+use common::{Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
     Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphNode, RecordFlags,
@@ -568,14 +568,7 @@ fn an_interprocess_event_stays_in_its_context() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
         return;
     }
-    let symbols = gpu.driver.symbols();
-    let (mut raw, mut popped) = (null_mut(), null_mut());
-    // SAFETY: places for the handles, and a device that is there; the context is destroyed behind all that is in it.
-    let other = unsafe {
-        check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
-        check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
-        Context::from_raw(gpu.driver, raw).expect("its device is known")
-    };
+    let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let interprocess = |context| Arc::new(Event::new(context, EventFlags::INTERPROCESS).expect("an event"));
     let (own, foreign) = (interprocess(&gpu.context), interprocess(&other));
@@ -600,10 +593,6 @@ fn an_interprocess_event_stays_in_its_context() {
     exec.set_wait_node_event(&graph, node, &own).expect("a new event");
     refused(exec.launch(&elsewhere), Function::cuGraphLaunch);
     other.synchronize().expect("the work ends");
-    // What is in the context goes before it.
-    drop((exec, graph, foreign, elsewhere, other));
-    // SAFETY: nothing uses it any more.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });
 }
 
 #[cfg(unix)]

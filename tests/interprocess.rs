@@ -4,12 +4,11 @@
 
 mod common;
 
-use std::ptr::null_mut;
 use std::time::Duration;
 
 use common::child::{Child, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting};
-use common::{Door, Gpu, Latch, check, current};
+use common::{Door, Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
     BorrowedStream, Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream,
@@ -19,7 +18,7 @@ use cuda_soft_driver::SoftDriver;
 
 /// Not a test: the other process. Each line that it hears is one step, which it answers with the result.
 #[test]
-#[ignore = "the tests start it as the other process"]
+#[ignore = "the other process, which the tests start: cargo test --test interprocess"]
 fn peer() {
     assert!(role().is_some(), "this is no test of its own");
     let gpu = Gpu::new();
@@ -543,14 +542,10 @@ fn export_needs_no_current_context_and_changes_none() {
     assert_eq!(elsewhere, descriptor);
 
     // Another context of the device is current.
-    let symbols = gpu.driver.symbols();
-    let mut other = null_mut();
-    // SAFETY: a place for the handle.
-    check(Function::cuCtxCreate_v2, unsafe { (symbols.cuCtxCreate_v2)(&mut other, 0, gpu.device.as_raw()) });
+    let other = Other::new(&gpu);
+    let _current = other.make_current().expect("the other context");
     assert_eq!(event.ipc_descriptor(), descriptor);
-    assert_eq!(current(gpu.driver), other);
-    // SAFETY: created above; nothing was made in it.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(other) });
+    assert_eq!(current(gpu.driver), other.as_raw());
 }
 
 #[test]
@@ -559,19 +554,15 @@ fn an_import_belongs_to_the_named_context() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxWaitEvent) {
         return;
     }
-    let symbols = gpu.driver.symbols();
     let mut peer = Peer::start();
     let descriptor = peer.export(EventFlags::INTERPROCESS);
-    let mut raw = null_mut();
-    // SAFETY: a place for the handle.
-    check(Function::cuCtxCreate_v2, unsafe { (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()) });
+    let other = Other::new(&gpu);
     {
         // The other context is current, and the primary one is named.
+        let _current = other.make_current().expect("the other context");
         let event = import(&gpu.context, &descriptor).expect("an import");
-        assert_eq!(current(gpu.driver), raw);
+        assert_eq!(current(gpu.driver), other.as_raw());
         assert_eq!(event.record(&gpu.stream()), Ok(()));
-        // SAFETY: the context is destroyed after all that is made in it here.
-        let other = unsafe { Context::from_raw(gpu.driver, raw) }.expect("a live context");
         let foreign = Stream::new(&other, StreamOptions::new()).expect("a stream");
         let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let function = Function::cuEventRecord;
@@ -591,8 +582,7 @@ fn an_import_belongs_to_the_named_context() {
             assert_eq!(foreign.synchronize(), Ok(()));
         }
     }
-    // SAFETY: created above, and what was made in it is gone.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });
+    drop(other);
     peer.end();
 }
 

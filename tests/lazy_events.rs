@@ -2,11 +2,10 @@
 
 mod common;
 
-use std::ptr::null_mut;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::{Door, Gpu, Latch, check};
+use common::{Door, Gpu, Latch, Other};
 use cuda_events::sys::Function;
 use cuda_events::{
     CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Stream,
@@ -82,23 +81,13 @@ fn the_first_record_creates_it_for_good() {
 #[test]
 fn the_context_is_that_of_the_first_stream() {
     let gpu = Gpu::new();
-    let symbols = gpu.driver.symbols();
-    let (mut raw, mut popped) = (null_mut(), null_mut());
-    // SAFETY: places for the handles, and a device that is there; the context is destroyed behind all that is in it.
-    let other = unsafe {
-        check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
-        check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
-        Context::from_raw(gpu.driver, raw).expect("its device is known")
-    };
+    let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let event = lazy(EventFlags::empty());
     event.record(&elsewhere).expect("a record");
-    assert_eq!(event.context(), Some(&other));
+    assert_eq!(event.context(), Some(&*other));
     let error = event.record(&gpu.stream()).expect_err("it is in another context");
     assert!(matches!(error, Error::ContextMismatch { .. }), "{error}");
-    drop((event, elsewhere, other));
-    // SAFETY: nothing uses it any more.
-    check(Function::cuCtxDestroy_v2, unsafe { (symbols.cuCtxDestroy_v2)(raw) });
 }
 
 #[test]

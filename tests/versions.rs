@@ -61,7 +61,7 @@ fn load(soft: &SoftDriver, per_thread: bool) -> Driver {
 
 /// Not a test: the process whose event the others open.
 #[test]
-#[ignore = "the tests start it as the other process"]
+#[ignore = "the other process, which the tests start: cargo test --test versions"]
 fn exporter() {
     assert!(child::role().is_some(), "this is no test of its own");
     let soft = SoftDriver::builder().devices(2).build();

@@ -8,6 +8,8 @@
 
 pub mod child;
 pub mod counting;
+#[cfg(unix)]
+pub mod fork;
 
 use std::ffi::c_void;
 use std::io::Write;
@@ -83,6 +85,40 @@ impl Gpu {
     /// The in-process software driver, where that is what the test runs on.
     pub fn soft(&self) -> Option<&SoftDriver> {
         self.soft.as_ref()
+    }
+}
+
+/// Another context of the same device, current nowhere. What is made in it goes before it: dropping it destroys it.
+pub struct Other(Context);
+
+impl Other {
+    pub fn new(gpu: &Gpu) -> Self {
+        let symbols = gpu.driver.symbols();
+        let (mut raw, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: places for the handles, and a device that is there; creating the context has made it current.
+        unsafe {
+            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
+            check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
+        }
+        assert_eq!(popped, raw);
+        // SAFETY: it lives as long as this does.
+        Self(unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known"))
+    }
+}
+
+impl std::ops::Deref for Other {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let destroy = self.0.driver().symbols().cuCtxDestroy_v2;
+        // SAFETY: it was created above, and nothing uses it any more.
+        check(Function::cuCtxDestroy_v2, unsafe { destroy(self.0.as_raw()) });
     }
 }
 

@@ -88,21 +88,25 @@ fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) 
 
 /// Several calls, each in a capture of its own.
 fn calls_in_each_mode(rig: &Rig, saw: &Saw, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)]) {
-    in_each_mode(saw, |mode| {
-        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, call) in calls {
-            let stream = capturing(rig, mode);
-            let code = said(call(stream));
-            let answer = format!("{code}, {}", fate(rig, stream));
-            match groups.iter_mut().find(|(seen, _)| *seen == answer) {
-                Some((_, names)) => names.push(name),
-                None => groups.push((answer, vec![name])),
-            }
+    in_each_mode(saw, |mode| grouped(rig, calls, || capturing(rig, mode)));
+}
+
+/// What the calls answer, each in the capture of a stream of its own, and what becomes of that; the names of those with one answer
+/// together.
+fn grouped(rig: &Rig, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)], capturing: impl Fn() -> CUstream) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, call) in calls {
+        let stream = capturing();
+        let code = said(call(stream));
+        let answer = format!("{code}, {}", fate(rig, stream));
+        match groups.iter_mut().find(|(seen, _)| *seen == answer) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((answer, vec![name])),
         }
-        let groups: Vec<String> =
-            groups.into_iter().map(|(answer, names)| format!("{answer} ({})", names.join(", "))).collect();
-        groups.join(", ")
-    });
+    }
+    let groups: Vec<String> =
+        groups.into_iter().map(|(answer, names)| format!("{answer} ({})", names.join(", "))).collect();
+    groups.join(", ")
 }
 
 /// Sets this thread's capture mode for the time of the work.
@@ -637,28 +641,19 @@ rules! {
          function)"
     {
         let event = rig.event(NO_TIMING);
-        let calls: [(&str, &dyn Fn() -> CUresult); 5] = [
-            ("record", &|| rig.cuEventRecord(event, NULL_STREAM)),
-            ("wait", &|| rig.cuStreamWaitEvent(NULL_STREAM, event, 0)),
-            ("query", &|| rig.cuStreamQuery(NULL_STREAM)),
-            ("synchronize", &|| rig.cuStreamSynchronize(NULL_STREAM)),
-            ("host function", &|| rig.host(NULL_STREAM, || {})),
+        let calls: [(&str, &dyn Fn(CUstream) -> CUresult); 5] = [
+            ("record", &|_| rig.cuEventRecord(event, NULL_STREAM)),
+            ("wait", &|_| rig.cuStreamWaitEvent(NULL_STREAM, event, 0)),
+            ("query", &|_| rig.cuStreamQuery(NULL_STREAM)),
+            ("synchronize", &|_| rig.cuStreamSynchronize(NULL_STREAM)),
+            ("host function", &|_| rig.host(NULL_STREAM, || {})),
         ];
         in_each_mode(saw, |mode| {
-            let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-            for (name, call) in &calls {
+            grouped(rig, &calls, || {
                 let stream = rig.stream(BLOCKING);
                 begin(rig, stream, mode);
-                let code = said(call());
-                let answer = format!("{code}, {}", fate(rig, stream));
-                match groups.iter_mut().find(|(seen, _)| *seen == answer) {
-                    Some((_, names)) => names.push(name),
-                    None => groups.push((answer, vec![name])),
-                }
-            }
-            let groups: Vec<String> =
-                groups.into_iter().map(|(answer, names)| format!("{answer} ({})", names.join(", "))).collect();
-            groups.join(", ")
+                stream
+            })
         });
     }
 

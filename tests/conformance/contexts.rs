@@ -378,7 +378,7 @@ rules! {
         saw.text(crate::raw::said(rig.cuCtxSetCurrent(context)));
         saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
         // To make another one current in its place ended a real driver's process, and at times its exit handlers did.
-        crate::process::end_at_once();
+        crate::common::fork::end_at_once(0);
     }
 
     /// What names an event or a stream needs no current context.

@@ -20,7 +20,7 @@ unsafe extern "C" {
 
 /// Not a rule: the other process. Each line that it hears is one step, which it answers.
 #[test]
-#[ignore = "the rules start it as the other process"]
+#[ignore = "the other process, which the tests start: cargo test --test conformance"]
 fn peer() {
     assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
     do_not_hang();

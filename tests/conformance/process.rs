@@ -1,8 +1,6 @@
 //! A process that forks or ends.
 
 use std::ffi::c_void;
-use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
 use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,51 +9,22 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 
 use crate::common::child::say;
+use crate::common::fork;
 use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, must, said};
 use crate::rules;
 use crate::rules::Saw;
 
 unsafe extern "C" {
-    fn fork() -> i32;
-    fn _exit(status: i32) -> !;
-    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
-    fn pipe(ends: *mut i32) -> i32;
     fn atexit(handler: extern "C" fn()) -> i32;
-}
-
-/// Ends this process without exit handlers, the driver's included.
-pub fn end_at_once() -> ! {
-    // SAFETY: it has no preconditions.
-    unsafe { _exit(0) }
 }
 
 /// Runs `work` in a forked child, and gives what it returned, or how the child ended.
 fn in_forked_child(work: impl FnOnce() -> String) -> String {
-    let mut ends = [0; 2];
-    // SAFETY: a place for the two descriptors.
-    assert_eq!(unsafe { pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: both descriptors are new and owned here.
-    let (mut reader, mut writer) =
-        unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) };
-    // SAFETY: no other thread holds a lock that the child needs; the child ends through `_exit`.
-    let child = unsafe { fork() };
-    if child == 0 {
+    let (said, status) = fork::in_child(|| {
         // The parent's does not hold here.
         crate::rules::do_not_hang();
-        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        let status = match said {
-            Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
-            Err(_) => 101,
-        };
-        // SAFETY: as in `end_at_once`; the handlers are the parent's.
-        unsafe { _exit(status) };
-    }
-    drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("the child writes text");
-    let mut status = 0;
-    // SAFETY: a place for the status; the child is ours.
-    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+        work()
+    });
     if status == 0 { said } else { format!("{said} (the child ended with wait status {status})") }
 }
 
@@ -207,14 +176,7 @@ rules! {
     [alone]
     fn a_forked_child_exits(rig, saw) = "ended well; the parent success" {
         let stream = rig.stream(NON_BLOCKING);
-        // SAFETY: no other thread holds a lock that the child needs.
-        let child = unsafe { fork() };
-        if child == 0 {
-            std::process::exit(0);
-        }
-        let mut status = 0;
-        // SAFETY: a place for the status; the child is ours.
-        assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+        let (_, status) = fork::in_child(|| std::process::exit(0));
         if status == 0 {
             saw.text("ended well")
         } else {

@@ -80,7 +80,7 @@ pub fn soft_driver(version: (u32, u32)) -> SoftDriver {
 
 /// Not a test: the process whose event the others open.
 #[test]
-#[ignore = "the tests start it as the other process"]
+#[ignore = "the other process, which the tests start: cargo test --test exhaustive"]
 fn exporter() {
     assert!(child::role().is_some(), "this is no test of its own");
     let soft = SoftDriver::builder().devices(2).build();

@@ -141,7 +141,7 @@ fn misuse_ends_the_process_with_its_history() {
 }
 
 #[test]
-#[ignore = "only started by another test"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test fork"]
 fn inner_misuse() {
     let soft = SoftDriver::new();
     let driver = soft.driver();

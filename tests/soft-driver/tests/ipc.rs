@@ -105,7 +105,7 @@ fn hear() -> String {
 
 /// What the child processes do.
 #[test]
-#[ignore = "only started by the other tests"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test ipc"]
 fn child() {
     let Ok(role) = std::env::var("SOFT_ROLE") else { return };
     let rules = if std::env::var_os("SOFT_STRICT").is_some() { Rules::Strict } else { Rules::Faithful };

@@ -48,7 +48,7 @@ fn what_an_older_driver_lacks_is_not_found() {
 }
 
 #[test]
-#[ignore = "only started by another test"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test shared"]
 fn inner_version() {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap();
     let (major, minor) = text.strip_prefix("version=").unwrap().split_once('.').unwrap();
@@ -72,7 +72,7 @@ fn at_the_end_of_the_process_calls_answer_that_the_driver_is_gone() {
 }
 
 #[test]
-#[ignore = "only started by another test"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test shared"]
 fn inner_exit() {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -103,7 +103,7 @@ fn it_is_controlled_by_words() {
 }
 
 #[test]
-#[ignore = "only started by another test"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test shared"]
 fn inner_control() {
     type Control = unsafe extern "C" fn(*const libc::c_char, *mut libc::c_char, usize) -> i32;
     let driver = load().unwrap();
@@ -150,7 +150,7 @@ fn a_setting_that_is_not_understood_ends_the_process() {
 }
 
 #[test]
-#[ignore = "only started by another test"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test shared"]
 fn inner_use() {
     let driver = load().unwrap();
     let symbols = driver.symbols();
