@@ -4,7 +4,6 @@ mod common;
 #[path = "common/table.rs"]
 mod table;
 
-
 use common::{Gpu, Other, current};
 use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
 use cuda_events::{
