@@ -6,6 +6,8 @@
 #[path = "common/child.rs"]
 #[allow(dead_code)]
 mod child;
+#[path = "common/exporter.rs"]
+mod exporter;
 #[path = "exhaustive/harness.rs"]
 #[allow(dead_code)]
 mod harness;
@@ -17,11 +19,10 @@ use std::collections::BTreeSet;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use child::Child;
 use cuda_events::sys::{CUgraphEdgeData, CUresult, ENTRY_POINTS, Function};
 use cuda_events::{
     Capture, CaptureDependency, CaptureMode, Context, DependencyUpdate, Device, Driver, Error, Event, EventFlags,
-    Graph, GraphNode, IpcEventDescriptor, LoadOptions, RecordFlags, Result, Stream, StreamOptions, Version,
+    Graph, GraphNode, LoadOptions, RecordFlags, Result, Stream, StreamOptions, Version,
 };
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 use harness::attempt;
@@ -63,12 +64,7 @@ fn load(soft: &SoftDriver, per_thread: bool) -> Driver {
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test versions"]
 fn exporter() {
-    assert!(child::role().is_some(), "this is no test of its own");
-    let soft = SoftDriver::builder().devices(2).build();
-    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context");
-    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
-    child::say(&event.ipc_descriptor().expect("a descriptor").to_string());
-    child::hear();
+    exporter::run();
 }
 
 #[test]
@@ -106,10 +102,7 @@ fn the_table_has_what_the_version_has_and_nothing_newer() {
 
 #[test]
 fn the_safe_layer_works_on_every_version() {
-    let mut child = Child::start_with("exporter", "exporter", |command| {
-        command.arg("--ignored");
-    });
-    let import: IpcEventDescriptor = child.receive().parse().expect("a descriptor");
+    let (child, import) = exporter::start();
     for &version in VERSIONS {
         for per_thread in [false, true] {
             let (mut called, mut refused) = (BTreeSet::new(), BTreeSet::new());

@@ -7,6 +7,8 @@
 #[path = "../common/child.rs"]
 #[allow(dead_code)]
 mod child;
+#[path = "../common/exporter.rs"]
+mod exporter;
 mod harness;
 mod loading;
 mod methods;
@@ -19,11 +21,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use child::Child;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LoadOptions, Stream, StreamOptions, Version,
-};
+use cuda_events::{Error, IpcEventDescriptor, LoadOptions, Version};
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 use harness::{Failure, Mode, attempt};
 use scenarios::{SCENARIOS, Scenario};
@@ -82,23 +81,7 @@ pub fn soft_driver(version: (u32, u32)) -> SoftDriver {
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test exhaustive"]
 fn exporter() {
-    assert!(child::role().is_some(), "this is no test of its own");
-    let soft = SoftDriver::builder().devices(2).build();
-    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
-    event.record(&stream).expect("a record");
-    event.synchronize().expect("nothing holds the stream");
-    child::say(&event.ipc_descriptor().expect("a descriptor").to_string());
-    child::hear();
-}
-
-pub fn start_exporter() -> (Child, IpcEventDescriptor) {
-    let mut child = Child::start_with("exporter", "exporter", |command| {
-        command.arg("--ignored");
-    });
-    let descriptor = child.receive().parse().expect("a descriptor");
-    (child, descriptor)
+    exporter::run();
 }
 
 /// What all runs together have done.
@@ -153,7 +136,7 @@ fn exhaust(plan: Plan, scenario: &Scenario, import: IpcEventDescriptor, total: &
 #[test]
 fn every_call_of_every_scenario_fails() {
     let started = Instant::now();
-    let (child, import) = start_exporter();
+    let (child, import) = exporter::start();
     let only = std::env::var("CUDA_EVENTS_TEST_SCENARIO").ok();
     let work: Vec<(Plan, &Scenario)> = SCENARIOS
         .iter()
