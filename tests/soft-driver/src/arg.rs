@@ -20,6 +20,8 @@ impl<T> Clone for Ptr<T> {
 impl<T> Copy for Ptr<T> {}
 
 impl<T> Ptr<T> {
+    pub(crate) const NULL: Self = Self(core::ptr::null_mut());
+
     /// The number that a handle argument carries.
     pub(crate) fn addr(self) -> u64 {
         self.0.addr() as u64

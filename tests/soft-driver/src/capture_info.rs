@@ -33,10 +33,7 @@ pub(crate) fn stream_get_capture_info_v1(
     status: Ptr<CUstreamCaptureStatus>,
     id: Ptr<cuuint64_t>,
 ) -> Answer {
-    if let Some(info) = capture_info(call, stream, status)? {
-        id.put_if(info.id);
-    }
-    Ok(())
+    stream_get_capture_info_v2(call, stream, status, id, Ptr::NULL, Ptr::NULL, Ptr::NULL)
 }
 
 pub(crate) fn stream_get_capture_info_v2(
@@ -48,13 +45,7 @@ pub(crate) fn stream_get_capture_info_v2(
     dependencies: Ptr<*const CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
-    if let Some(info) = capture_info(call, stream, status)? {
-        id.put_if(info.id);
-        graph.put_if(info.graph);
-        dependencies.put_if(info.dependencies.0);
-        count.put_if(info.dependencies.1);
-    }
-    Ok(())
+    stream_get_capture_info_v3(call, stream, status, id, graph, dependencies, Ptr::NULL, count)
 }
 
 #[allow(clippy::too_many_arguments)]
