@@ -54,16 +54,16 @@ fn main() -> Result<(), Box<dyn Error>> {
                 peer.imported = Some(unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?);
                 "imported".to_owned()
             }
-            "query" => peer.imported.as_ref().ok_or("nothing is imported")?.query()?.to_string(),
+            "query" => peer.imported.as_ref().ok_or("nothing is imported")?.query()?.is_done().to_string(),
             "wait" => {
                 waiting.wait_event(peer.imported.as_ref().ok_or("nothing is imported")?)?;
                 peer.own = Some(waiting.record_event(EventFlags::empty())?);
                 "queued".to_owned()
             }
-            "check" => peer.own.as_ref().ok_or("nothing waits")?.query()?.to_string(),
+            "check" => peer.own.as_ref().ok_or("nothing waits")?.query()?.is_done().to_string(),
             "finish" => {
                 let own = peer.own.as_ref().ok_or("nothing waits")?;
-                own.synchronize_timeout(Duration::from_secs(20))?.to_string()
+                own.synchronize_timeout(Duration::from_secs(20))?.is_done().to_string()
             }
             "quit" => break,
             other => return Err(format!("there is no command {other:?}").into()),

@@ -3,13 +3,13 @@
 use core::fmt;
 
 use crate::error::{Error, Result};
-use crate::stream::{BorrowedStream, PriorityRange};
+use crate::stream::{PriorityRange, StreamRef};
 use crate::sys::{
     CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
     Function,
 };
 
-/// How a thread waits in [`BorrowedStream::synchronize`].
+/// How a thread waits in [`StreamRef::synchronize`].
 ///
 /// A driver may give a value that has no name here. A stream whose policy was never set may have such a one, which cannot
 /// be set: to go back, set [`AUTO`](Self::AUTO).
@@ -129,7 +129,7 @@ pub struct MemorySyncDomainMap {
 
 /// Stream attributes. What is set holds for work that is put into the stream afterwards.
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// How [`synchronize`](Self::synchronize) waits.
     ///
     /// One driver call: `cuStreamGetAttribute`.

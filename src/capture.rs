@@ -10,7 +10,7 @@ use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, GraphNode, Kept};
 use crate::process;
-use crate::stream::BorrowedStream;
+use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraph, CUgraphEdgeData, CUresult,
     CUstreamCaptureMode, CUstreamCaptureStatus, Function,
@@ -40,10 +40,10 @@ impl CaptureMode {
     }
 }
 
-/// Whether a stream captures; see [`BorrowedStream::capture_status`].
+/// Whether a stream captures; see [`StreamRef::capture_status`].
 ///
 /// ```
-/// use cuda_events::{BorrowedStream, Capture, CaptureMode, CaptureStatus};
+/// use cuda_events::{StreamRef, Capture, CaptureMode, CaptureStatus};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -51,7 +51,7 @@ impl CaptureMode {
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// /// Waits, unless that would harm a capture.
-/// fn wait(stream: &BorrowedStream) -> cuda_events::Result<bool> {
+/// fn wait(stream: &StreamRef) -> cuda_events::Result<bool> {
 ///     match stream.capture_status()? {
 ///         CaptureStatus::None => stream.synchronize().map(|()| true),
 ///         CaptureStatus::Active | CaptureStatus::Invalidated => Ok(false),
@@ -85,7 +85,7 @@ impl CaptureStatus {
     }
 }
 
-/// What the driver says of the capture that a stream takes part in; see [`BorrowedStream::capture_info`].
+/// What the driver says of the capture that a stream takes part in; see [`StreamRef::capture_info`].
 ///
 /// ```
 /// use cuda_events::{Capture, CaptureMode, CaptureStatus};
@@ -164,7 +164,7 @@ pub enum DependencyUpdate {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no capture.
     ///
     /// # Errors
@@ -235,9 +235,9 @@ impl BorrowedStream {
 /// A call that is not allowed invalidates the capture (see [`CaptureMode`]); from then on work for its streams fails, and
 /// so does `end`.
 ///
-/// An event that is recorded in a capture with [`record`](crate::BorrowedEvent::record) stands for a place in the graph: it
+/// An event that is recorded in a capture with [`record`](crate::EventRef::record) stands for a place in the graph: it
 /// orders the streams of the capture and can be used for nothing else, until it is recorded outside of one. An event that
-/// each launch shall record is for [`record_external`](BorrowedStream::record_external).
+/// each launch shall record is for [`record_external`](StreamRef::record_external).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -265,7 +265,7 @@ impl BorrowedStream {
 /// ```
 #[must_use = "dropping it ends the capture and destroys the graph"]
 pub struct Capture<'a> {
-    stream: &'a BorrowedStream,
+    stream: &'a StreamRef,
     kept: Arc<Kept>,
     ended: bool,
     _not_send: PhantomData<*mut ()>,
@@ -286,7 +286,7 @@ impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
     /// Driver calls: `cuStreamBeginCapture`, and one for the capture's id
-    /// ([`capture_info`](BorrowedStream::capture_info)).
+    /// ([`capture_info`](StreamRef::capture_info)).
     ///
     /// # Errors
     ///
@@ -301,7 +301,7 @@ impl<'a> Capture<'a> {
     /// ending the capture included: the driver does not guard what it builds, and crashes. An
     /// [`EventPool`](crate::EventPool) hands nothing out again that was given back to it meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
-    pub unsafe fn begin(stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Self> {
+    pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
         let begin = stream.driver().symbols().cuStreamBeginCapture_v2;
         // SAFETY: the stream is alive as long as its reference is; the caller vouches that no other thread uses it now.
@@ -348,7 +348,7 @@ impl<'a> Capture<'a> {
     /// As for [`begin`](Self::begin).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub unsafe fn begin_to_graph(
-        stream: &'a BorrowedStream,
+        stream: &'a StreamRef,
         graph: Graph,
         after: &[GraphNode],
         mode: CaptureMode,
@@ -367,7 +367,7 @@ impl<'a> Capture<'a> {
 
     /// Makes the call that begins a capture, into a graph or a new one.
     fn start(
-        stream: &'a BorrowedStream,
+        stream: &'a StreamRef,
         function: Function,
         mut graph: Option<Graph>,
         begin: impl Fn() -> CUresult,
@@ -433,7 +433,7 @@ impl<'a> Capture<'a> {
     }
 
     /// The stream that the capture began in.
-    pub fn stream(&self) -> &'a BorrowedStream {
+    pub fn stream(&self) -> &'a StreamRef {
         self.stream
     }
 
@@ -452,7 +452,7 @@ impl<'a> Capture<'a> {
     /// No other thread may make a call for `stream` meanwhile: the driver names memory of its own, which such a call
     /// may change while it is copied.
     #[doc(alias = "cuStreamGetCaptureInfo")]
-    pub unsafe fn dependencies(&self, stream: &BorrowedStream) -> Result<Vec<CaptureDependency>> {
+    pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
         let symbols = stream.driver().symbols();
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut nodes, mut edges, mut count) = (null(), null(), 0);
@@ -488,7 +488,7 @@ impl<'a> Capture<'a> {
 
     /// Changes what the next work in a stream of this capture will depend on. CUDA 11.3.
     ///
-    /// Driver calls: that of [`capture_info`](BorrowedStream::capture_info), and
+    /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
     /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes plain edges only.
     ///
     /// # Errors
@@ -498,7 +498,7 @@ impl<'a> Capture<'a> {
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(
         &self,
-        stream: &BorrowedStream,
+        stream: &StreamRef,
         dependencies: &[CaptureDependency],
         update: DependencyUpdate,
     ) -> Result<()> {
@@ -531,7 +531,7 @@ impl<'a> Capture<'a> {
     }
 
     /// An error unless the stream is of this capture; then it stays one at least as long as `self` is borrowed.
-    fn check(&self, stream: &BorrowedStream, function: Function) -> Result<()> {
+    fn check(&self, stream: &StreamRef, function: Function) -> Result<()> {
         let info = stream.capture_info()?;
         let own = |id| external::kept(stream.driver(), id).is_some_and(|kept| Arc::ptr_eq(&kept, &self.kept));
         match info.status {
@@ -580,7 +580,7 @@ impl fmt::Debug for Capture<'_> {
 /// # let capture = unsafe { Capture::begin(&stream, CaptureMode::Global) }?;
 ///
 /// let relaxed = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?;
-/// event.query()?; // harms no capture
+/// let _ = event.query()?; // harms no capture
 /// drop(relaxed);
 /// # capture.end()?;
 /// # Ok::<(), cuda_events::Error>(())

@@ -14,10 +14,11 @@ use std::time::Instant;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::event::{Event, EventFlags, EventRef};
 use crate::pool::PooledEvent;
 use crate::process;
-use crate::stream::BorrowedStream;
+use crate::progress::Progress;
+use crate::stream::StreamRef;
 use crate::sys::Function;
 
 /// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
@@ -48,7 +49,7 @@ const YOUNG: Duration = Duration::from_millis(10);
 /// [relaxed](CaptureMode::Relaxed) capture mode, which is the thread's.
 ///
 /// While a completion is pending, do not record its event in a capture: the next query would invalidate that capture.
-/// [`record_external`](BorrowedStream::record_external) in a capture does no harm.
+/// [`record_external`](StreamRef::record_external) in a capture does no harm.
 ///
 /// `E` is what holds the event: an [`Event`], an `Arc<Event>` to go on using it, or a [`PooledEvent`].
 ///
@@ -82,7 +83,7 @@ const YOUNG: Duration = Duration::from_millis(10);
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]
 #[derive(Debug)]
-pub struct Completion<E: AsRef<BorrowedEvent> + Send + Sync + 'static = Event> {
+pub struct Completion<E: AsRef<EventRef> + Send + Sync + 'static = Event> {
     entry: Arc<Entry<E>>,
     /// Whether the poller has the entry.
     registered: bool,
@@ -103,7 +104,7 @@ struct Watch<E> {
     waker: Option<Waker>,
 }
 
-impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
+impl<E: AsRef<EventRef> + Send + Sync + 'static> Completion<E> {
     /// Waits for the event's latest record. Record first: an event that was never recorded is done. One that is recorded
     /// again before the future has resolved is waited for until its new record is done. It makes no driver call.
     pub fn new(event: E) -> Self {
@@ -114,7 +115,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Completion<E> {
     }
 }
 
-impl BorrowedStream {
+impl StreamRef {
     /// A future that resolves when all work that is in the stream now is done.
     ///
     /// It records an event of its own. That is not for a stream which captures: asking for an event of a capture is an
@@ -151,13 +152,13 @@ impl IntoFuture for PooledEvent {
 }
 
 /// So that `Completion<Arc<Event>>` leaves the event in use.
-impl AsRef<BorrowedEvent> for Arc<Event> {
-    fn as_ref(&self) -> &BorrowedEvent {
+impl AsRef<EventRef> for Arc<Event> {
+    fn as_ref(&self) -> &EventRef {
         self
     }
 }
 
-impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
+impl<E: AsRef<EventRef> + Send + Sync + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
@@ -169,7 +170,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
         if let Some(result) = &watch.result {
             return Poll::Ready(result.clone());
         }
-        let ask = |event: &BorrowedEvent| {
+        let ask = |event: &EventRef| {
             // Else the query would invalidate another thread's capture.
             let _relaxed = ThreadCaptureMode::exchange(self.entry.driver, CaptureMode::Relaxed)?;
             event.query()
@@ -193,7 +194,7 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Future for Completion<E> {
     }
 }
 
-impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Drop for Completion<E> {
+impl<E: AsRef<EventRef> + Send + Sync + 'static> Drop for Completion<E> {
     fn drop(&mut self) {
         self.entry.cancelled.store(true, Ordering::SeqCst);
         // Not waited for: if the poller is asking about this very event, it drops it when it has its answer.
@@ -202,13 +203,13 @@ impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Drop for Completion<E> {
     }
 }
 
-impl<E: AsRef<BorrowedEvent> + 'static> Watch<E> {
+impl<E: AsRef<EventRef> + 'static> Watch<E> {
     /// Asks `query` whether the wait is over; an error ends it too.
-    fn settle(&mut self, query: impl FnOnce(&BorrowedEvent) -> Result<bool>) -> bool {
+    fn settle(&mut self, query: impl FnOnce(&EventRef) -> Result<Progress>) -> bool {
         let Some(event) = &self.event else { return true };
         self.result = match query(event.as_ref()) {
-            Ok(true) => Some(Ok(())),
-            Ok(false) => None,
+            Ok(Progress::Done) => Some(Ok(())),
+            Ok(Progress::Pending) => None,
             Err(error) => {
                 // What was asked is the event inside, so that the pooled one around it does not know.
                 if let Some(pooled) = (event as &dyn Any).downcast_ref::<PooledEvent>() {
@@ -229,7 +230,7 @@ trait Pending: Send + Sync {
     fn ask(&self, allowed: Result<()>) -> bool;
 }
 
-impl<E: AsRef<BorrowedEvent> + Send + Sync + 'static> Pending for Entry<E> {
+impl<E: AsRef<EventRef> + Send + Sync + 'static> Pending for Entry<E> {
     fn driver(&self) -> Driver {
         self.driver
     }

@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
+use crate::progress::Progress;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 
 bitflags! {
@@ -33,10 +34,10 @@ bitflags! {
     /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// [`synchronize`](BorrowedEvent::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
+        /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
         /// core and costs some tens of microseconds until the sleeper wakes. Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
-        /// Records take a time stamp, so that [`elapsed_ms`](BorrowedEvent::elapsed_ms) works. It is the reverse of the
+        /// Records take a time stamp, so that [`elapsed_ms`](EventRef::elapsed_ms) works. It is the reverse of the
         /// driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times as long as others (0.7 µs on an H200).
         const TIMING = 2;
         /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`. Recording it
@@ -55,7 +56,7 @@ impl EventFlags {
 
 /// An event that this process created or imported, and owns: dropping it destroys it.
 ///
-/// What can be done with an event is on [`BorrowedEvent`], which this type dereferences to.
+/// What can be done with an event is on [`EventRef`], which this type dereferences to.
 ///
 /// An event that was never recorded stands for no work: a query says done, a wait is over at once. A record stands for
 /// the work that is in the stream at that call; recording again replaces it, and waits that were queued before keep what
@@ -77,19 +78,19 @@ impl EventFlags {
 /// start.record(&stream)?;
 /// end.record(&stream)?;
 /// end.synchronize()?;
-/// assert!(end.query()?);
+/// assert!(end.query()?.is_done());
 /// assert!(start.elapsed_ms(&end)? >= 0.0);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(PartialEq, Eq, Hash, Debug)]
-pub struct Event(BorrowedEvent);
+pub struct Event(EventRef);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
 /// All methods may be called from any thread, and none needs a current context.
 ///
 /// ```
-/// use cuda_events::{BorrowedEvent, Event, EventFlags};
+/// use cuda_events::{EventRef, Event, EventFlags};
 /// # use cuda_events::{Context, Device};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -98,11 +99,11 @@ pub struct Event(BorrowedEvent);
 /// let theirs = Event::new(&context, EventFlags::empty())?;
 ///
 /// // SAFETY: the event was created in this context and with these flags, and lives until the end of the example.
-/// let event = unsafe { BorrowedEvent::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
-/// assert!(event.query()?);
+/// let event = unsafe { EventRef::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
+/// assert!(event.query()?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-pub struct BorrowedEvent {
+pub struct EventRef {
     raw: CUevent,
     driver: Driver,
     context: Context,
@@ -113,10 +114,10 @@ pub struct BorrowedEvent {
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
 // that this crate never dereferences, and nothing else here is mutable.
 #[allow(unsafe_code)]
-unsafe impl Send for BorrowedEvent {}
+unsafe impl Send for EventRef {}
 // SAFETY: as for Send.
 #[allow(unsafe_code)]
-unsafe impl Sync for BorrowedEvent {}
+unsafe impl Sync for EventRef {}
 
 #[allow(unsafe_code)]
 impl Event {
@@ -136,7 +137,7 @@ impl Event {
     }
 
     /// Takes ownership of an event that other code created in `context`. `flags` are those that it was created with;
-    /// they serve for error messages and for [`flags`](BorrowedEvent::flags), the driver cannot be asked for them.
+    /// they serve for error messages and for [`flags`](EventRef::flags), the driver cannot be asked for them.
     ///
     /// # Safety
     ///
@@ -144,12 +145,12 @@ impl Event {
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from another process.
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         process::note_initialised();
-        Self(BorrowedEvent::new(context, raw, flags, false))
+        Self(EventRef::new(context, raw, flags, false))
     }
 
     /// An event that `cuIpcOpenEventHandle` gave.
     pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        Self(BorrowedEvent::new(context, raw, flags, true))
+        Self(EventRef::new(context, raw, flags, true))
     }
 
     /// Gives up ownership: the caller destroys the event (`cuEventDestroy`), and keeps its context alive until then.
@@ -177,7 +178,7 @@ impl Event {
     }
 
     /// What is in here, without the destructor.
-    fn disarm(self) -> BorrowedEvent {
+    fn disarm(self) -> EventRef {
         let this = ManuallyDrop::new(self);
         // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
         unsafe { core::ptr::read(&this.0) }
@@ -229,7 +230,7 @@ impl NewEvent {
     #[inline(always)]
     pub(crate) fn in_context(self, context: &Context, flags: EventFlags) -> Event {
         let this = ManuallyDrop::new(self);
-        Event(BorrowedEvent::new(context, this.raw, flags, false))
+        Event(EventRef::new(context, this.raw, flags, false))
     }
 }
 
@@ -242,22 +243,22 @@ impl Drop for NewEvent {
 }
 
 impl Deref for Event {
-    type Target = BorrowedEvent;
+    type Target = EventRef;
 
     #[inline(always)]
-    fn deref(&self) -> &BorrowedEvent {
+    fn deref(&self) -> &EventRef {
         &self.0
     }
 }
 
-impl AsRef<BorrowedEvent> for Event {
-    fn as_ref(&self) -> &BorrowedEvent {
+impl AsRef<EventRef> for Event {
+    fn as_ref(&self) -> &EventRef {
         self
     }
 }
 
 #[allow(unsafe_code)]
-impl BorrowedEvent {
+impl EventRef {
     #[inline]
     fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
         Self { raw, driver: context.driver(), context: context.clone(), flags, imported }
@@ -287,17 +288,17 @@ impl BorrowedEvent {
     /// What the driver answers, among it errors of work that was launched before. For an event last
     /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is under way, which such a query
     /// invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An event that is used outside of the graph is for
-    /// [`record_external`](crate::BorrowedStream::record_external). [`Error::ForkedChild`].
+    /// [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "is_done")]
     #[inline]
-    pub fn query(&self) -> Result<bool> {
+    pub fn query(&self) -> Result<Progress> {
         const FUNCTION: Function = Function::cuEventQuery;
         self.driver.check_fork(FUNCTION)?;
         // SAFETY: the event is alive as long as `self` is.
         match unsafe { (self.driver.symbols().cuEventQuery)(self.raw) } {
-            CUresult::CUDA_SUCCESS => Ok(true),
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            CUresult::CUDA_SUCCESS => Ok(Progress::Done),
+            CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
             code => Err(Error::driver(FUNCTION, code)),
         }
     }
@@ -331,13 +332,13 @@ impl BorrowedEvent {
     /// # Errors
     ///
     /// As [`query`](Self::query).
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
         let started = Instant::now();
         let mut pause = Duration::from_micros(1);
-        while !self.query()? {
+        while self.query()?.is_pending() {
             let waited = started.elapsed();
             if waited >= timeout {
-                return Ok(false);
+                return Ok(Progress::Pending);
             }
             if waited < Duration::from_micros(50) {
                 std::thread::yield_now();
@@ -346,7 +347,7 @@ impl BorrowedEvent {
                 pause = (pause * 2).min(Duration::from_millis(1));
             }
         }
-        Ok(true)
+        Ok(Progress::Done)
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first. The resolution is about
@@ -359,7 +360,7 @@ impl BorrowedEvent {
     /// [`Error::TimingDisabled`], [`Error::ContextMismatch`], [`Error::NotRecorded`], [`Error::NotReady`]; else what the
     /// driver answers, such as `CUDA_ERROR_CAPTURED_EVENT` for an event last [recorded](Self::record) in a capture that is
     /// under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the launches of a graph, capture
-    /// [`record_external`](crate::BorrowedStream::record_external). [`Error::ForkedChild`].
+    /// [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     #[inline]
@@ -555,7 +556,7 @@ impl Context {
     /// [`Error::Unsupported`]; [`Error::WaitAcrossContexts`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the
     /// driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
-    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
+    pub fn wait_event(&self, event: &EventRef) -> Result<()> {
         const FUNCTION: Function = Function::cuCtxWaitEvent;
         self.driver().check_same(event.driver, FUNCTION)?;
         let wait = self.driver().require(FUNCTION, self.driver().symbols().cuCtxWaitEvent)?;
@@ -566,21 +567,21 @@ impl Context {
 }
 
 /// By handle. A handle may be used again once its event is destroyed.
-impl PartialEq for BorrowedEvent {
+impl PartialEq for EventRef {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw
     }
 }
 
-impl Eq for BorrowedEvent {}
+impl Eq for EventRef {}
 
-impl Hash for BorrowedEvent {
+impl Hash for EventRef {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.raw.hash(state);
     }
 }
 
-impl fmt::Debug for BorrowedEvent {
+impl fmt::Debug for EventRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Event")
             .field("raw", &self.raw)
@@ -592,5 +593,5 @@ impl fmt::Debug for BorrowedEvent {
 
 static_assertions::assert_impl_all!(Event: Send, Sync);
 static_assertions::assert_not_impl_any!(Event: Clone);
-static_assertions::assert_not_impl_any!(BorrowedEvent: Clone);
+static_assertions::assert_not_impl_any!(EventRef: Clone);
 static_assertions::const_assert!(size_of::<Event>() <= 32);

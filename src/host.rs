@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::capture::CaptureStatus;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::stream::BorrowedStream;
+use crate::stream::StreamRef;
 use crate::sys::{CUresult, CUstream, Function};
 
 type Closure = Box<dyn FnOnce(CUresult) + Send>;
@@ -56,7 +56,7 @@ fn run(number: usize, status: CUresult) {
     process::contain(|| closure(status));
 }
 
-/// How many closures that were given to [`BorrowedStream::launch_host_function`] and [`BorrowedStream::add_callback`] in
+/// How many closures that were given to [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`] in
 /// this process have not begun to run.
 ///
 /// The driver skips the host functions of a context that has failed. Their closures, and what they hold, are kept for
@@ -81,7 +81,7 @@ pub fn pending_host_functions() -> usize {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Calls `function` on a thread of the driver's, after all work that is in the stream now and before all that comes
     /// later.
     ///
@@ -118,7 +118,7 @@ impl BorrowedStream {
     ///     let _ = sender.send(event);
     /// })?;
     /// let event = receiver.recv().expect("the function was called");
-    /// assert!(event.query()?);
+    /// assert!(event.query()?.is_done());
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[doc(alias = "cuLaunchHostFunc")]

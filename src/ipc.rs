@@ -7,7 +7,7 @@ use core::str::FromStr;
 use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
 use crate::error::{DescriptorError, Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult, Function};
 
 /// The version of the wire format that this crate writes and reads.
@@ -281,7 +281,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedEvent {
+impl EventRef {
     /// The descriptor by which another process of the same user can open the event; the same event gives the same one
     /// each time.
     ///
@@ -328,7 +328,7 @@ impl Event {
     /// destroys this process's handle, not the exporter's event.
     ///
     /// A record of a process that was killed before it completed stays pending for ever: wait with
-    /// [`synchronize_timeout`](BorrowedEvent::synchronize_timeout).
+    /// [`synchronize_timeout`](EventRef::synchronize_timeout).
     ///
     /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one for the device's
     /// UUID.

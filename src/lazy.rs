@@ -11,7 +11,8 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::ipc::IpcEventDescriptor;
-use crate::stream::BorrowedStream;
+use crate::progress::Progress;
+use crate::stream::StreamRef;
 use crate::sys::{CUresult, Function};
 
 /// An event that needs no context and no driver until it is first recorded or exported.
@@ -30,7 +31,7 @@ use crate::sys::{CUresult, Function};
 ///
 /// let event = LazyEvent::new(EventFlags::empty())?; // no driver was loaded yet
 /// assert_eq!(event.state(), LazyState::NotCreated);
-/// assert!(event.query()?);
+/// assert!(event.query()?.is_done());
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
@@ -149,27 +150,27 @@ impl LazyEvent {
     /// # Errors
     ///
     /// [`Error::ContextMismatch`] when it was created in another context; else as [`Event::new`] and
-    /// [`BorrowedEvent::record`](crate::BorrowedEvent::record).
+    /// [`EventRef::record`](crate::EventRef::record).
     #[doc(alias = "cuEventRecord")]
-    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn record(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| event.record(stream))
     }
 
-    /// Records the event for those outside of the graph, as [`BorrowedStream::record_external`] does, creating it in the
+    /// Records the event for those outside of the graph, as [`StreamRef::record_external`] does, creating it in the
     /// stream's context if need be.
     ///
-    /// Driver calls: those of [`BorrowedStream::record_external`]. Until the first record outside of a capture has succeeded
+    /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside of a capture has succeeded
     /// `cuStreamIsCapturing` comes before them, and those of [`create`](Self::create) before that.
     ///
     /// # Errors
     ///
-    /// As [`record`](Self::record) and [`BorrowedStream::record_external`].
+    /// As [`record`](Self::record) and [`StreamRef::record_external`].
     #[doc(alias = "external")]
-    pub fn record_external(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn record_external(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| stream.record_external(event))
     }
 
-    fn record_by(&self, stream: &BorrowedStream, record: impl FnOnce(&Arc<Event>) -> Result<()>) -> Result<()> {
+    fn record_by(&self, stream: &StreamRef, record: impl FnOnce(&Arc<Event>) -> Result<()>) -> Result<()> {
         let event = self.create(stream.context())?;
         if self.recorded.load(Ordering::Relaxed) {
             return record(event);
@@ -192,7 +193,7 @@ impl LazyEvent {
     ///
     /// As [`record`](Self::record).
     #[doc(alias = "recordOnce")]
-    pub fn record_once(&self, stream: &BorrowedStream) -> Result<bool> {
+    pub fn record_once(&self, stream: &StreamRef) -> Result<bool> {
         if self.state() == LazyState::Recorded {
             return Ok(false);
         }
@@ -206,9 +207,9 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedStream::wait_event`].
+    /// As [`StreamRef::wait_event`].
     #[doc(alias = "cuStreamWaitEvent")]
-    pub fn wait(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn wait(&self, stream: &StreamRef) -> Result<()> {
         self.event().map_or(Ok(()), |event| stream.wait_event(event))
     }
 
@@ -219,21 +220,21 @@ impl LazyEvent {
     /// # Errors
     ///
     /// [`Error::NeverRecorded`]; else as [`wait`](Self::wait).
-    pub fn wait_recorded(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn wait_recorded(&self, stream: &StreamRef) -> Result<()> {
         if self.state() == LazyState::Recorded { self.wait(stream) } else { Err(Error::NeverRecorded) }
     }
 
-    /// Waits for what the event stands for outside of the graph, as [`BorrowedStream::wait_external`] does. If there is no
+    /// Waits for what the event stands for outside of the graph, as [`StreamRef::wait_external`] does. If there is no
     /// driver object one is created in the stream's context when the stream captures, for the graph to wait for.
     ///
-    /// Driver calls: those of [`BorrowedStream::wait_external`]. Without a driver object `cuStreamIsCapturing` alone, but in
-    /// a capture it is followed by those of [`create`](Self::create) and of [`BorrowedStream::wait_external`].
+    /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object `cuStreamIsCapturing` alone, but in
+    /// a capture it is followed by those of [`create`](Self::create) and of [`StreamRef::wait_external`].
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`BorrowedStream::wait_external`].
+    /// As [`Event::new`] and [`StreamRef::wait_external`].
     #[doc(alias = "external")]
-    pub fn wait_external(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn wait_external(&self, stream: &StreamRef) -> Result<()> {
         if self.event().is_none() && stream.capture_status()? == CaptureStatus::None {
             return Ok(());
         }
@@ -246,10 +247,10 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedEvent::query`](crate::BorrowedEvent::query).
+    /// As [`EventRef::query`](crate::EventRef::query).
     #[doc(alias = "cuEventQuery")]
-    pub fn query(&self) -> Result<bool> {
-        self.event().map_or(Ok(true), |event| event.query())
+    pub fn query(&self) -> Result<Progress> {
+        self.event().map_or(Ok(Progress::Done), |event| event.query())
     }
 
     /// Blocks the calling thread until the work that the last record stands for is done; it is over at once without a
@@ -259,7 +260,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedEvent::synchronize`](crate::BorrowedEvent::synchronize).
+    /// As [`EventRef::synchronize`](crate::EventRef::synchronize).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         self.event().map_or(Ok(()), |event| event.synchronize())
@@ -272,8 +273,8 @@ impl LazyEvent {
     /// # Errors
     ///
     /// As [`query`](Self::query).
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
-        self.event().map_or(Ok(true), |event| event.synchronize_timeout(timeout))
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
+        self.event().map_or(Ok(Progress::Done), |event| event.synchronize_timeout(timeout))
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
@@ -283,7 +284,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedEvent::elapsed_ms`](crate::BorrowedEvent::elapsed_ms), in this order: timing, recorded, ready. Without
+    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded, ready. Without
     /// a driver object on either side it is what the driver answers for an event that was never recorded.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
@@ -318,11 +319,11 @@ impl LazyEvent {
     /// record.
     ///
     /// Driver calls: those of [`create`](Self::create) and of
-    /// [`BorrowedEvent::ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`BorrowedEvent::ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    /// As [`Event::new`] and [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
     #[doc(alias = "cuIpcGetEventHandle")]
     #[doc(alias = "ipc_handle")]
     pub fn ipc_descriptor(&self, context: &Context) -> Result<IpcEventDescriptor> {

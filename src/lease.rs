@@ -49,11 +49,11 @@ pub struct IpcLease {
 impl IpcLease {
     /// Lends the event.
     ///
-    /// Driver calls: those of [`ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    /// Driver calls: those of [`ipc_descriptor`](crate::EventRef::ipc_descriptor).
     ///
     /// # Errors
     ///
-    /// Those of [`ipc_descriptor`](crate::BorrowedEvent::ipc_descriptor).
+    /// Those of [`ipc_descriptor`](crate::EventRef::ipc_descriptor).
     pub fn new(event: Arc<Event>) -> Result<Self> {
         let descriptor = event.ipc_descriptor()?;
         Ok(Self { event, descriptor })
@@ -85,11 +85,11 @@ impl Deref for IpcLease {
 ///
 /// ```
 /// # use std::time::Duration;
-/// use cuda_events::{BorrowedEvent, ExporterProcess, IpcEventDescriptor};
+/// use cuda_events::{EventRef, ExporterProcess, IpcEventDescriptor};
 ///
 /// /// Whether the work is done; it never will be if the exporter has died before.
-/// fn wait(event: &BorrowedEvent, exporter: Option<&ExporterProcess>) -> cuda_events::Result<bool> {
-///     while !event.synchronize_timeout(Duration::from_millis(100))? {
+/// fn wait(event: &EventRef, exporter: Option<&ExporterProcess>) -> cuda_events::Result<bool> {
+///     while event.synchronize_timeout(Duration::from_millis(100))?.is_pending() {
 ///         // None is one that is gone, or that this process cannot see: not to be waited for without end.
 ///         if !exporter.is_some_and(ExporterProcess::is_alive) {
 ///             return Ok(false);

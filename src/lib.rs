@@ -40,15 +40,15 @@
 //!
 //! | for | there is |
 //! | --- | --- |
-//! | events and streams of one's own | [`Event`], [`Stream`]: their methods are those of [`BorrowedEvent`] and [`BorrowedStream`] |
-//! | another library's | [`BorrowedEvent::from_raw`], [`BorrowedStream::from_foreign`], [`ForeignStream`] |
-//! | order between streams | [`record`](BorrowedEvent::record), [`wait_event`](BorrowedStream::wait_event), [`wait_stream`](BorrowedStream::wait_stream) |
-//! | times | [`EventFlags::TIMING`], [`elapsed_ms`](BorrowedEvent::elapsed_ms), [`Timer`] |
-//! | waiting on the host | [`synchronize`](BorrowedEvent::synchronize), [`synchronize_timeout`](BorrowedEvent::synchronize_timeout), [`query`](BorrowedEvent::query) |
-//! | awaiting | `event.await`, [`completion`](BorrowedStream::completion), [`Completion`] |
+//! | events and streams of one's own | [`Event`], [`Stream`]: their methods are those of [`EventRef`] and [`StreamRef`] |
+//! | another library's | [`EventRef::from_raw`], [`StreamRef::from_foreign`], [`ForeignStream`] |
+//! | order between streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
+//! | times | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`Timer`] |
+//! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
+//! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`Completion`] |
 //! | other processes | [`IpcEventDescriptor`], [`IpcLease`], [`ExporterProcess`] |
-//! | captures and graphs | [`Capture`], [`Graph`], [`record_external`](BorrowedStream::record_external) |
-//! | host functions, values in memory | [`launch_host_function`](BorrowedStream::launch_host_function), [`wait_value32`](BorrowedStream::wait_value32) |
+//! | captures and graphs | [`Capture`], [`Graph`], [`record_external`](StreamRef::record_external) |
+//! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`wait_value32`](StreamRef::wait_value32) |
 //! | many short-lived events | [`EventPool`] |
 //! | habits of PyTorch | [`LazyEvent`], [`StreamScope`], [`current_stream`] |
 //! | seeing every driver call | [`Driver::observe`] |
@@ -87,6 +87,7 @@ mod error;
 mod loader;
 mod observer;
 mod process;
+mod progress;
 pub mod sys;
 mod version;
 
@@ -121,7 +122,7 @@ pub use context::{Context, CurrentContext};
 pub use device::{Device, Uuid};
 pub use driver::Driver;
 pub use error::{DescriptorError, Error, Result};
-pub use event::{BorrowedEvent, Event, EventFlags};
+pub use event::{Event, EventFlags, EventRef};
 pub use graph::{Graph, GraphExec, GraphNode};
 pub use host::pending_host_functions;
 pub use ipc::IpcEventDescriptor;
@@ -130,8 +131,9 @@ pub use lease::{ExporterProcess, IpcLease};
 pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
 pub use observer::Call;
 pub use pool::{EventPool, PooledEvent};
+pub use progress::Progress;
 pub use scope::{CurrentStream, StreamScope, current_stream};
-pub use stream::{BorrowedStream, ForeignStream, PriorityRange, RecordFlags, Stream, StreamOptions, WaitFlags};
+pub use stream::{ForeignStream, PriorityRange, RecordFlags, Stream, StreamOptions, StreamRef, WaitFlags};
 pub use timer::{Timer, Timing};
 pub use values::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 pub use version::Version;

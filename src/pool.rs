@@ -12,9 +12,10 @@ use std::time::Duration;
 use crate::capture;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags};
+use crate::event::{Event, EventFlags, EventRef};
 use crate::process;
-use crate::stream::BorrowedStream;
+use crate::progress::Progress;
+use crate::stream::StreamRef;
 use crate::sys::Function;
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
@@ -131,12 +132,12 @@ impl EventPool {
 
     /// Takes an event and records it in the stream, which must be of the pool's context.
     ///
-    /// It is [`BorrowedStream::record_event`] with an event that is there already: one driver call, `cuEventRecord`.
+    /// It is [`StreamRef::record_event`] with an event that is there already: one driver call, `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// As [`take`](Self::take) and [`BorrowedEvent::record`]. The event is destroyed then.
-    pub fn record_event(&self, stream: &BorrowedStream) -> Result<PooledEvent> {
+    /// As [`take`](Self::take) and [`EventRef::record`]. The event is destroyed then.
+    pub fn record_event(&self, stream: &StreamRef) -> Result<PooledEvent> {
         let event = self.take()?;
         event.record(stream)?;
         Ok(event)
@@ -291,7 +292,7 @@ fn own_shelf() -> usize {
 
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
-/// It is used like any event. The methods that it has of its own do what those of [`BorrowedEvent`] do, and remember an
+/// It is used like any event. The methods that it has of its own do what those of [`EventRef`] do, and remember an
 /// error, after which the event is destroyed and not given back. So does awaiting it.
 ///
 /// ```
@@ -318,27 +319,27 @@ impl PooledEvent {
         Self { entry: ManuallyDrop::new(entry) }
     }
 
-    /// [`BorrowedEvent::record`]. One driver call: `cuEventRecord`.
+    /// [`EventRef::record`]. One driver call: `cuEventRecord`.
     ///
     /// # Errors
     ///
     /// As there.
     #[inline]
-    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn record(&self, stream: &StreamRef) -> Result<()> {
         self.watch(self.entry.event.record(stream))
     }
 
-    /// [`BorrowedEvent::query`]. One driver call: `cuEventQuery`.
+    /// [`EventRef::query`]. One driver call: `cuEventQuery`.
     ///
     /// # Errors
     ///
     /// As there.
     #[inline]
-    pub fn query(&self) -> Result<bool> {
+    pub fn query(&self) -> Result<Progress> {
         self.watch(self.entry.event.query())
     }
 
-    /// [`BorrowedEvent::synchronize`]. One driver call: `cuEventSynchronize`.
+    /// [`EventRef::synchronize`]. One driver call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
@@ -348,12 +349,12 @@ impl PooledEvent {
         self.watch(self.entry.event.synchronize())
     }
 
-    /// [`BorrowedEvent::synchronize_timeout`]. Driver calls: `cuEventQuery`, as often as it asks.
+    /// [`EventRef::synchronize_timeout`]. Driver calls: `cuEventQuery`, as often as it asks.
     ///
     /// # Errors
     ///
     /// As there.
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
         self.watch(self.entry.event.synchronize_timeout(timeout))
     }
 
@@ -390,16 +391,16 @@ impl Drop for PooledEvent {
 }
 
 impl Deref for PooledEvent {
-    type Target = BorrowedEvent;
+    type Target = EventRef;
 
     #[inline(always)]
-    fn deref(&self) -> &BorrowedEvent {
+    fn deref(&self) -> &EventRef {
         &self.entry.event
     }
 }
 
-impl AsRef<BorrowedEvent> for PooledEvent {
-    fn as_ref(&self) -> &BorrowedEvent {
+impl AsRef<EventRef> for PooledEvent {
+    fn as_ref(&self) -> &EventRef {
         self
     }
 }

@@ -8,9 +8,9 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::stream::BorrowedStream;
+use crate::stream::StreamRef;
 
-type Shared = Arc<dyn AsRef<BorrowedStream> + Send + Sync>;
+type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;
 
 thread_local! {
     /// The scopes that this thread has entered and not left, in the order of entering. The last one of a context tells its
@@ -30,7 +30,7 @@ struct Entered {
 /// A stream made current on this thread; dropping the scope restores what was before.
 ///
 /// Each thread has a current stream of its own in each context, and starts with the
-/// [default stream](BorrowedStream::default_stream). With the primary contexts that CUDA's libraries share, a context means
+/// [default stream](StreamRef::default_stream). With the primary contexts that CUDA's libraries share, a context means
 /// a device. Scopes nest, also of one stream in itself; each takes back what it did and nothing else, in whatever order
 /// they are dropped, and when a panic unwinds. A scope keeps its stream alive, and stays on its thread.
 ///
@@ -65,11 +65,11 @@ pub struct StreamScope {
 
 impl StreamScope {
     /// Makes the stream the current one of its context on this thread: an `Arc` of a [`Stream`](crate::Stream), of a
-    /// [`BorrowedStream`] or of a [`ForeignStream`](crate::ForeignStream).
+    /// [`StreamRef`] or of a [`ForeignStream`](crate::ForeignStream).
     #[doc(alias = "torch.cuda.stream")]
     #[doc(alias = "set_stream")]
     #[doc(alias = "StreamContext")]
-    pub fn enter<S: AsRef<BorrowedStream> + Send + Sync + 'static>(stream: Arc<S>) -> Self {
+    pub fn enter<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: Arc<S>) -> Self {
         let context = (*stream).as_ref().context().clone();
         ENTERED.with_borrow_mut(|entered| {
             // Scopes are numbered by their place, and leave in any order; so the last one has the greatest number.
@@ -100,7 +100,7 @@ impl fmt::Debug for StreamScope {
 }
 
 /// The calling thread's current stream of the context: that of the last [`StreamScope`] which the thread has entered with
-/// a stream of this context and has not left, else the context's [default stream](BorrowedStream::default_stream).
+/// a stream of this context and has not left, else the context's [default stream](StreamRef::default_stream).
 ///
 /// It makes no driver call.
 ///
@@ -125,7 +125,7 @@ pub fn current_stream(context: &Context) -> CurrentStream {
     });
     CurrentStream(match entered {
         Some(stream) => Current::Entered(stream),
-        None => Current::Default(BorrowedStream::default_stream(context)),
+        None => Current::Default(StreamRef::default_stream(context)),
     })
 }
 
@@ -151,13 +151,13 @@ pub struct CurrentStream(Current);
 
 enum Current {
     Entered(Shared),
-    Default(BorrowedStream),
+    Default(StreamRef),
 }
 
 impl Deref for CurrentStream {
-    type Target = BorrowedStream;
+    type Target = StreamRef;
 
-    fn deref(&self) -> &BorrowedStream {
+    fn deref(&self) -> &StreamRef {
         match &self.0 {
             Current::Entered(stream) => (**stream).as_ref(),
             Current::Default(stream) => stream,
@@ -165,8 +165,8 @@ impl Deref for CurrentStream {
     }
 }
 
-impl AsRef<BorrowedStream> for CurrentStream {
-    fn as_ref(&self) -> &BorrowedStream {
+impl AsRef<StreamRef> for CurrentStream {
+    fn as_ref(&self) -> &StreamRef {
         self
     }
 }

@@ -15,6 +15,7 @@ use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::process;
+use crate::progress::Progress;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
 };
@@ -31,7 +32,7 @@ pub use order::{RecordFlags, WaitFlags};
 
 /// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its `cuStreamDestroy`.
 ///
-/// What can be done with a stream is on [`BorrowedStream`], which this type dereferences to.
+/// What can be done with a stream is on [`StreamRef`], which this type dereferences to.
 ///
 /// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
 /// driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
@@ -48,11 +49,11 @@ pub use order::{RecordFlags, WaitFlags};
 /// assert!(context.stream_priority_range()?.contains(urgent.priority()?));
 /// // What is put into `urgent` from now on comes after what is in `first`.
 /// urgent.wait_stream(&first)?;
-/// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?);
+/// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(PartialEq, Eq, Hash, Debug)]
-pub struct Stream(BorrowedStream);
+pub struct Stream(StreamRef);
 
 /// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
 ///
@@ -60,22 +61,22 @@ pub struct Stream(BorrowedStream);
 /// named is made current for the call.
 ///
 /// ```
-/// use cuda_events::{BorrowedStream, Event, EventFlags};
+/// use cuda_events::{StreamRef, Event, EventFlags};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// // The default stream, which needs no creating, and the stream of a library that knows nothing of this crate.
-/// let default = BorrowedStream::default_stream(&context);
+/// let default = StreamRef::default_stream(&context);
 /// # let owned = Stream::new(&context, StreamOptions::new())?;
 /// # let raw = owned.as_raw();
 /// // SAFETY: the stream was created in this context, and lives until the end of the example.
-/// let theirs = unsafe { BorrowedStream::from_raw(&context, raw) };
+/// let theirs = unsafe { StreamRef::from_raw(&context, raw) };
 /// theirs.wait_stream(&default)?;
 /// theirs.synchronize()?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-pub struct BorrowedStream {
+pub struct StreamRef {
     raw: CUstream,
     driver: Driver,
     context: Context,
@@ -86,10 +87,10 @@ pub struct BorrowedStream {
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
 // that this crate never dereferences, and the once-cell is Sync.
 #[allow(unsafe_code)]
-unsafe impl Send for BorrowedStream {}
+unsafe impl Send for StreamRef {}
 // SAFETY: as for Send.
 #[allow(unsafe_code)]
-unsafe impl Sync for BorrowedStream {}
+unsafe impl Sync for StreamRef {}
 
 #[allow(unsafe_code)]
 impl Stream {
@@ -132,7 +133,7 @@ impl Stream {
                     Error::check(Function::cuStreamCreateWithPriority, code)?;
                 }
             }
-            Ok(Self(BorrowedStream::new(context, raw)))
+            Ok(Self(StreamRef::new(context, raw)))
         })
     }
 
@@ -144,7 +145,7 @@ impl Stream {
     /// else may destroy it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         process::note_initialised();
-        Self(BorrowedStream::new(context, raw))
+        Self(StreamRef::new(context, raw))
     }
 
     /// Gives up ownership: the caller destroys the stream (`cuStreamDestroy`), and keeps its context alive until then.
@@ -172,7 +173,7 @@ impl Stream {
     }
 
     /// What is in here, without the destructor.
-    fn disarm(self) -> BorrowedStream {
+    fn disarm(self) -> StreamRef {
         let this = ManuallyDrop::new(self);
         // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
         unsafe { core::ptr::read(&this.0) }
@@ -191,22 +192,22 @@ impl Drop for Stream {
 }
 
 impl Deref for Stream {
-    type Target = BorrowedStream;
+    type Target = StreamRef;
 
     #[inline(always)]
-    fn deref(&self) -> &BorrowedStream {
+    fn deref(&self) -> &StreamRef {
         &self.0
     }
 }
 
-impl AsRef<BorrowedStream> for Stream {
-    fn as_ref(&self) -> &BorrowedStream {
+impl AsRef<StreamRef> for Stream {
+    fn as_ref(&self) -> &StreamRef {
         self
     }
 }
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     fn new(context: &Context, raw: CUstream) -> Self {
         Self { raw, driver: context.driver(), context: context.clone(), join: OnceLock::new() }
     }
@@ -244,13 +245,13 @@ impl BorrowedStream {
     /// uses its own.
     ///
     /// ```
-    /// use cuda_events::BorrowedStream;
+    /// use cuda_events::StreamRef;
     /// # use cuda_events::{Context, Device};
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// # let context = Context::primary(Device::new(driver, 0)?)?;
     ///
-    /// let (own, legacy) = (BorrowedStream::per_thread_default(&context), BorrowedStream::legacy_default(&context));
+    /// let (own, legacy) = (StreamRef::per_thread_default(&context), StreamRef::legacy_default(&context));
     /// // What this thread puts into its own stream from now on comes after what is in the one that all threads share.
     /// own.wait_stream(&legacy)?;
     /// own.synchronize()?;
@@ -320,12 +321,12 @@ impl BorrowedStream {
     /// for a capturing stream, whose capture such a query invalidates; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamQuery")]
     #[inline]
-    pub fn query(&self) -> Result<bool> {
+    pub fn query(&self) -> Result<Progress> {
         const FUNCTION: Function = Function::cuStreamQuery;
         // SAFETY: the stream is alive as long as `self` is.
         match self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamQuery)(self.raw) })? {
-            CUresult::CUDA_SUCCESS => Ok(true),
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            CUresult::CUDA_SUCCESS => Ok(Progress::Done),
+            CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
             code => Err(Error::driver(FUNCTION, code)),
         }
     }
@@ -351,7 +352,7 @@ impl BorrowedStream {
     /// is done.
     ///
     /// The driver has no such call. Unless the stream is idle, this one records an event and waits for it as
-    /// [`BorrowedEvent::synchronize_timeout`](crate::BorrowedEvent::synchronize_timeout) does. Work that comes into the
+    /// [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout) does. Work that comes into the
     /// stream meanwhile does not prolong the wait.
     ///
     /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of [`record_event`](Self::record_event) too,
@@ -360,9 +361,9 @@ impl BorrowedStream {
     /// # Errors
     ///
     /// As [`query`](Self::query) and [`record_event`](Self::record_event).
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
-        if self.query()? {
-            return Ok(true);
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
+        if self.query()?.is_done() {
+            return Ok(Progress::Done);
         }
         self.record_event(EventFlags::empty())?.synchronize_timeout(timeout)
     }
@@ -455,29 +456,29 @@ impl BorrowedStream {
     }
 }
 
-impl AsRef<BorrowedStream> for BorrowedStream {
-    fn as_ref(&self) -> &BorrowedStream {
+impl AsRef<StreamRef> for StreamRef {
+    fn as_ref(&self) -> &StreamRef {
         self
     }
 }
 
 /// By handle, and for default streams, whose handles all contexts share, by context too. A handle may be used again once
 /// its stream is destroyed.
-impl PartialEq for BorrowedStream {
+impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && (!self.is_default() || self.context == other.context)
     }
 }
 
-impl Eq for BorrowedStream {}
+impl Eq for StreamRef {}
 
-impl Hash for BorrowedStream {
+impl Hash for StreamRef {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.raw.hash(state);
     }
 }
 
-impl fmt::Debug for BorrowedStream {
+impl fmt::Debug for StreamRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
     }
@@ -485,5 +486,5 @@ impl fmt::Debug for BorrowedStream {
 
 static_assertions::assert_impl_all!(Stream: Send, Sync);
 static_assertions::assert_not_impl_any!(Stream: Clone);
-static_assertions::assert_not_impl_any!(BorrowedStream: Clone);
+static_assertions::assert_not_impl_any!(StreamRef: Clone);
 static_assertions::const_assert!(size_of::<Stream>() <= 64);

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::event::{BorrowedEvent, Event, EventFlags};
-use crate::stream::BorrowedStream;
+use crate::event::{Event, EventFlags, EventRef};
+use crate::progress::Progress;
+use crate::stream::StreamRef;
 
 /// A running timer: a record in a stream, to be followed by another one behind the work that is to be timed.
 ///
 /// Neither record waits. [`stop`](Self::stop) gives a [`Timing`], which has the time once the work is done.
 ///
 /// In a capturing stream the two records become nodes of the graph (see
-/// [`record_external`](BorrowedStream::record_external)): the timing then has the time of the last launch that is done.
+/// [`record_external`](StreamRef::record_external)): the timing then has the time of the last launch that is done.
 ///
 /// It costs two events with [`EventFlags::TIMING`] and two records of about a microsecond each.
 ///
@@ -34,7 +35,7 @@ use crate::stream::BorrowedStream;
 /// ```
 #[must_use = "a timer that is not stopped has no time"]
 pub struct Timer<'a> {
-    stream: &'a BorrowedStream,
+    stream: &'a StreamRef,
     timing: Timing,
 }
 
@@ -42,12 +43,12 @@ impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
     /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of
-    /// [`record_external`](BorrowedStream::record_external).
+    /// [`record_external`](StreamRef::record_external).
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`BorrowedStream::record_external`].
-    pub fn start(stream: &'a BorrowedStream) -> Result<Self> {
+    /// As [`Event::new`] and [`StreamRef::record_external`].
+    pub fn start(stream: &'a StreamRef) -> Result<Self> {
         // Both before the first record, so that creating the second is not timed.
         let event = || Event::new(stream.context(), EventFlags::TIMING).map(Arc::new);
         let timing = Timing { start: event()?, end: event()? };
@@ -57,11 +58,11 @@ impl<'a> Timer<'a> {
 
     /// Records the end in the stream.
     ///
-    /// Driver calls: those of [`record_external`](BorrowedStream::record_external).
+    /// Driver calls: those of [`record_external`](StreamRef::record_external).
     ///
     /// # Errors
     ///
-    /// As [`BorrowedStream::record_external`].
+    /// As [`StreamRef::record_external`].
     pub fn stop(self) -> Result<Timing> {
         self.stream.record_external(&self.timing.end)?;
         Ok(self.timing)
@@ -106,9 +107,9 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedEvent::query`].
+    /// As [`EventRef::query`].
     #[doc(alias = "is_done")]
-    pub fn query(&self) -> Result<bool> {
+    pub fn query(&self) -> Result<Progress> {
         self.end.query()
     }
 
@@ -118,7 +119,7 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// As [`BorrowedEvent::synchronize`] and [`elapsed`](Self::elapsed).
+    /// As [`EventRef::synchronize`] and [`elapsed`](Self::elapsed).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<Duration> {
         self.end.synchronize()?;
@@ -132,7 +133,7 @@ impl Timing {
     /// # Errors
     ///
     /// [`Error::NotReady`](crate::Error::NotReady) until the work is done; [`Error::NotRecorded`](crate::Error::NotRecorded)
-    /// when it was captured and never launched; else as [`BorrowedEvent::elapsed`].
+    /// when it was captured and never launched; else as [`EventRef::elapsed`].
     pub fn elapsed(&self) -> Result<Duration> {
         self.start.elapsed(&self.end)
     }
@@ -147,12 +148,12 @@ impl Timing {
     }
 
     /// The event that was recorded before the work.
-    pub fn start(&self) -> &BorrowedEvent {
+    pub fn start(&self) -> &EventRef {
         &self.start
     }
 
     /// The event that was recorded behind the work.
-    pub fn end(&self) -> &BorrowedEvent {
+    pub fn end(&self) -> &EventRef {
         &self.end
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use bitflags::bitflags;
 
 use crate::error::{Error, Result};
-use crate::stream::BorrowedStream;
+use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_MEMORY_BARRIER_TYPE_GPU, CU_STREAM_MEMORY_BARRIER_TYPE_SYS, CU_STREAM_WAIT_VALUE_AND,
     CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ, CU_STREAM_WAIT_VALUE_NOR,
@@ -16,7 +16,7 @@ use crate::sys::{
     CUstreamMemOpWriteValueParams__bindgen_ty_1, Function,
 };
 
-/// When a wait for a value is over. Shown at [`BorrowedStream::wait_value32`] and [`MemOp`].
+/// When a wait for a value is over. Shown at [`StreamRef::wait_value32`] and [`MemOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WaitCondition {
@@ -37,7 +37,7 @@ pub enum WaitCondition {
 }
 
 bitflags! {
-    /// How a wait for a value is made; none as a rule. Shown at [`BorrowedStream::wait_value32`].
+    /// How a wait for a value is made; none as a rule. Shown at [`StreamRef::wait_value32`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
         /// Writes of other devices that had reached this one when the wait ended are seen by the work behind it. Only for
@@ -47,7 +47,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// How a value is written; none as a rule. Shown at [`BorrowedStream::wait_value32`].
+    /// How a value is written; none as a rule. Shown at [`StreamRef::wait_value32`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
         /// The write may overtake other writes of earlier work in the stream. Only drivers before CUDA 11.7 take it.
@@ -67,7 +67,7 @@ pub enum BarrierScope {
     Device = CU_STREAM_MEMORY_BARRIER_TYPE_GPU,
 }
 
-/// One operation of [`BorrowedStream::batch_mem_op`]. Making one does nothing.
+/// One operation of [`StreamRef::batch_mem_op`]. Making one does nothing.
 ///
 /// ```
 /// use cuda_events::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
@@ -99,27 +99,27 @@ pub enum BarrierScope {
 pub struct MemOp(CUstreamBatchMemOpParams);
 
 impl MemOp {
-    /// As [`BorrowedStream::wait_value32`].
+    /// As [`StreamRef::wait_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_32")]
     pub fn wait_value32(address: CUdeviceptr, value: u32, condition: WaitCondition, flags: WaitValueFlags) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32;
         Self::wait(operation, address, value.into(), condition, flags)
     }
 
-    /// As [`BorrowedStream::wait_value64`].
+    /// As [`StreamRef::wait_value64`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_64")]
     pub fn wait_value64(address: CUdeviceptr, value: u64, condition: WaitCondition, flags: WaitValueFlags) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
         Self::wait(operation, address, value, condition, flags)
     }
 
-    /// As [`BorrowedStream::write_value32`].
+    /// As [`StreamRef::write_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
     pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
         Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value.into(), flags)
     }
 
-    /// As [`BorrowedStream::write_value64`].
+    /// As [`StreamRef::write_value64`].
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_64")]
     pub fn write_value64(address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Self {
         Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags)
@@ -199,7 +199,7 @@ impl fmt::Debug for MemOp {
 /// CUDA does not see an order that only values make: it may put work that waits for a value in front of the very work that
 /// writes it, and nothing goes on. Give such an order with events too where both sides are streams.
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address` fulfil the condition.
     ///
     /// One driver call: `cuStreamWaitValue32`.

@@ -7,7 +7,7 @@ mod table;
 use common::{Gpu, Other, current};
 use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
 use cuda_events::{
-    BorrowedStream, Context, Device, Error, MemorySyncDomain, MemorySyncDomainMap, Stream, StreamOptions,
+    Context, Device, Error, MemorySyncDomain, MemorySyncDomainMap, Stream, StreamOptions, StreamRef,
     SynchronizationPolicy, Version,
 };
 
@@ -146,9 +146,9 @@ fn attributes_are_not_copied_between_contexts() {
     let other = Other::new(&gpu);
     {
         let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
-        let streams = [&*theirs, &BorrowedStream::legacy_default(&other), &BorrowedStream::default_stream(&other)];
+        let streams = [&*theirs, &StreamRef::legacy_default(&other), &StreamRef::default_stream(&other)];
         let stream = gpu.stream();
-        let defaults = [BorrowedStream::legacy_default(&gpu.context), BorrowedStream::default_stream(&gpu.context)];
+        let defaults = [StreamRef::legacy_default(&gpu.context), StreamRef::default_stream(&gpu.context)];
         // Both sides of two default streams would mean one stream of whichever context is current.
         for ours in [&*stream, &defaults[0], &defaults[1]] {
             for theirs in streams {
@@ -167,9 +167,9 @@ fn default_streams_have_attributes_without_a_current_context() {
     assert!(current(gpu.driver).is_null());
     let stream = gpu.stream();
     for default in [
-        BorrowedStream::legacy_default(&gpu.context),
-        BorrowedStream::per_thread_default(&gpu.context),
-        BorrowedStream::default_stream(&gpu.context),
+        StreamRef::legacy_default(&gpu.context),
+        StreamRef::per_thread_default(&gpu.context),
+        StreamRef::default_stream(&gpu.context),
     ] {
         default.synchronization_policy().expect("a policy");
         // A driver may refuse a default stream here, but not for want of a context.

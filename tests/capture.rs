@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use common::{Gpu, current};
 use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
 use cuda_events::{
-    BorrowedStream, Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Error,
-    Event, EventFlags, Graph, Stream, StreamOptions, ThreadCaptureMode, Version,
+    Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Error, Event,
+    EventFlags, Graph, Progress, Stream, StreamOptions, StreamRef, ThreadCaptureMode, Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -36,7 +36,7 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> CUresult {
 }
 
 /// Puts a function into the stream that counts how often it is called.
-fn count(stream: &BorrowedStream, counter: &'static AtomicU32) {
+fn count(stream: &StreamRef, counter: &'static AtomicU32) {
     unsafe extern "C" fn add(counter: *mut c_void) {
         // SAFETY: the address is that of a static counter.
         unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +98,7 @@ fn a_capture_spreads_to_the_streams_that_wait_for_it() {
     assert_eq!(graph.as_raw(), here.graph);
     for stream in [&first, &second] {
         assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-        assert_eq!(stream.query(), Ok(true));
+        assert_eq!(stream.query(), Ok(Progress::Done));
     }
     graph.instantiate().and_then(|exec| exec.launch(&first)).expect("a launch");
     first.synchronize().expect("the work ends");
@@ -127,15 +127,15 @@ fn work_that_is_not_joined_ends_the_capture_with_an_error() {
 fn the_mode_says_which_queries_invalidate_a_capture() {
     let gpu = Gpu::new();
     let event = event(&gpu);
-    let elsewhere = |work: &(dyn Fn() -> Result<bool, Error> + Sync)| {
+    let elsewhere = |work: &(dyn Fn() -> Result<Progress, Error> + Sync)| {
         std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
     };
     for mode in MODES {
         let stream = gpu.stream();
         let other = gpu.stream();
-        let works = |capture: Capture<'_>, result: Result<bool, Error>, allowed: bool| {
+        let works = |capture: Capture<'_>, result: Result<Progress, Error>, allowed: bool| {
             if allowed {
-                assert_eq!(result, Ok(true), "{mode:?}");
+                assert_eq!(result, Ok(Progress::Done), "{mode:?}");
                 assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "{mode:?}");
                 capture.end().expect("a graph");
             } else {
@@ -145,7 +145,7 @@ fn the_mode_says_which_queries_invalidate_a_capture() {
                 assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated), "{mode:?}");
                 assert_eq!(code(capture.end()), INVALIDATED, "{mode:?}");
             }
-            assert_eq!(stream.query(), Ok(true), "{mode:?}");
+            assert_eq!(stream.query(), Ok(Progress::Done), "{mode:?}");
         };
         let begin = || common::begin_capture(&stream, mode).expect("a capture");
         let capture = begin();
@@ -258,7 +258,7 @@ fn what_cannot_be_captured_is_said() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
         return;
     }
-    let legacy = BorrowedStream::legacy_default(&gpu.context);
+    let legacy = StreamRef::legacy_default(&gpu.context);
     let error = common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
     assert_eq!(error.code(), Some(UNSUPPORTED));
     assert!(error.to_string().contains("legacy default stream"), "{error}");
@@ -284,12 +284,12 @@ fn what_cannot_be_captured_is_said() {
 #[test]
 fn a_per_thread_default_stream_can_be_captured() {
     let gpu = Gpu::new();
-    let stream = BorrowedStream::per_thread_default(&gpu.context);
+    let stream = StreamRef::per_thread_default(&gpu.context);
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
     let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
     exec.launch(&stream).expect("a launch");
-    exec.launch(&BorrowedStream::legacy_default(&gpu.context)).expect("a launch");
+    exec.launch(&StreamRef::legacy_default(&gpu.context)).expect("a launch");
     stream.synchronize().expect("the work ends");
     drop(common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture"));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
@@ -299,7 +299,7 @@ fn a_per_thread_default_stream_can_be_captured() {
 #[test]
 fn a_blocking_stream_that_captures_shuts_the_legacy_default_stream() {
     let gpu = Gpu::new();
-    let legacy = BorrowedStream::legacy_default(&gpu.context);
+    let legacy = StreamRef::legacy_default(&gpu.context);
     let stream = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
     let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     let error = legacy.capture_status().expect_err("it would be captured implicitly");
@@ -352,7 +352,7 @@ fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
     assert_eq!(code(stream.wait_event(&event)), CUresult::CUDA_ERROR_INVALID_VALUE);
     event.record(&stream).expect("a record");
     assert_eq!(event.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn dependencies_are_told_and_can_be_changed() {
         assert!(dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default()));
         dependencies.iter().map(|dependency| dependency.node).collect::<Vec<_>>()
     };
-    let update = |stream: &BorrowedStream, nodes: &[_], how| {
+    let update = |stream: &StreamRef, nodes: &[_], how| {
         let dependencies: Vec<CaptureDependency> = nodes.iter().copied().map(CaptureDependency::from).collect();
         capture.update_dependencies(stream, &dependencies, how)
     };
@@ -478,7 +478,7 @@ fn a_capture_can_add_to_a_graph() {
     let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     assert_eq!(code(capture.end()), INVALIDATED);
-    assert_eq!(stream.query(), Ok(true));
+    assert_eq!(stream.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -596,5 +596,5 @@ fn a_capture_whose_info_fails_is_ended() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     assert_eq!(code(common::begin_capture(&stream, CaptureMode::Global)), CUresult(4242));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-    assert_eq!(stream.query(), Ok(true));
+    assert_eq!(stream.query(), Ok(Progress::Done));
 }

@@ -14,7 +14,7 @@ use common::child::{self, Child};
 use common::{Gpu, Latch};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    BorrowedEvent, CaptureMode, Completion, Context, Device, Event, EventFlags, EventPool, Stream, StreamOptions,
+    CaptureMode, Completion, Context, Device, Event, EventFlags, EventPool, EventRef, Progress, Stream, StreamOptions,
 };
 
 struct Unpark(std::thread::Thread, AtomicUsize);
@@ -80,7 +80,7 @@ fn an_event_can_be_shared_pooled_or_given_away() {
         pooled.await
     })
     .expect("no work fails");
-    assert_eq!(shared.query(), Ok(true));
+    assert_eq!(shared.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -338,8 +338,8 @@ fn a_type_that_panics_does_not_stop_the_others() {
     /// Panics in the thread that asks.
     struct Panics(Event);
 
-    impl AsRef<BorrowedEvent> for Panics {
-        fn as_ref(&self) -> &BorrowedEvent {
+    impl AsRef<EventRef> for Panics {
+        fn as_ref(&self) -> &EventRef {
             if std::thread::current().name() == Some("cuda-events") {
                 ASKED.fetch_add(1, Ordering::SeqCst);
                 std::panic::resume_unwind(Box::new("the type's own fault"));

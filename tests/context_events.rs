@@ -5,7 +5,7 @@ mod common;
 use common::{Gpu, Latch, Other, current};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    BorrowedStream, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Stream, StreamOptions,
+    CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
     Version,
 };
 use cuda_soft_driver::SoftDriver;
@@ -23,7 +23,7 @@ fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
     for stream in &streams {
         let latch = Latch::hold(stream);
         event.record_context(&gpu.context).expect("a record");
-        assert_eq!(event.query(), Ok(false));
+        assert_eq!(event.query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(event.synchronize(), Ok(()));
     }
@@ -31,7 +31,7 @@ fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
     event.record_context(&gpu.context).expect("a record");
     let later = Latch::hold(&streams[0]);
     assert_eq!(event.synchronize(), Ok(()), "work that comes later is not its concern");
-    assert_eq!(before.query(), Ok(true));
+    assert_eq!(before.query(), Ok(Progress::Done));
     later.release();
     assert!(current(gpu.driver).is_null());
 }
@@ -51,13 +51,13 @@ fn a_wait_of_a_context_holds_all_later_work() {
     gpu.context.wait_event(&event).expect("an event of another context may be waited for");
     let ends = streams.each_ref().map(|stream| stream.record_event(EventFlags::empty()).expect("an event"));
     for end in &ends {
-        assert_eq!(end.query(), Ok(false));
+        assert_eq!(end.query(), Ok(Progress::Pending));
     }
     latch.release();
     for end in &ends {
         assert_eq!(end.synchronize(), Ok(()));
     }
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     assert!(current(gpu.driver).is_null());
 }
 
@@ -120,7 +120,7 @@ fn a_capture_does_not_survive_it() {
         drop(capture);
         assert_eq!(call(), Ok(()));
     }
-    assert_eq!(BorrowedStream::per_thread_default(&gpu.context).synchronize(), Ok(()));
+    assert_eq!(StreamRef::per_thread_default(&gpu.context).synchronize(), Ok(()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUresult, Function};
-use cuda_events::{BorrowedStream, Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 /// A context that is not the primary one, current on this thread until it is dropped.
 struct Other {
@@ -40,8 +40,8 @@ fn everything(context: &Context, works: bool) {
     let prioritised = Stream::new(context, StreamOptions::new().priority(0));
     let range = context.stream_priority_range();
     let synchronized = context.synchronize();
-    let queried = BorrowedStream::legacy_default(context).query();
-    let recorded = BorrowedStream::per_thread_default(context).record_event(EventFlags::empty());
+    let queried = StreamRef::legacy_default(context).query();
+    let recorded = StreamRef::per_thread_default(context).record_event(EventFlags::empty());
     let exported = interprocess.as_ref().map(|event| event.ipc_descriptor());
     let results = [
         created.is_ok(),
@@ -177,7 +177,7 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
     event.record(&stream).expect("both are of the named context");
     event.synchronize().expect("no work");
-    let legacy = |context| BorrowedStream::legacy_default(context);
+    let legacy = |context| StreamRef::legacy_default(context);
     assert_ne!(legacy(&named), legacy(&gpu.context), "one handle, and another stream in each context");
     assert_eq!(legacy(&named), legacy(&named));
     drop((event, stream, named));

@@ -9,7 +9,7 @@ use common::counting::{calls, counting};
 use common::{Gpu, Other, current};
 use cuda_events::sys::Function;
 use cuda_events::{
-    BorrowedStream, Context, Device, EventFlags, ForeignStream, LoadOptions, Stream, StreamOptions, StreamScope,
+    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions, StreamRef, StreamScope,
     current_stream,
 };
 
@@ -19,11 +19,11 @@ fn shared(gpu: &Gpu) -> Arc<Stream> {
 
 #[track_caller]
 fn is_default(context: &Context) {
-    assert_eq!(*current_stream(context), BorrowedStream::default_stream(context));
+    assert_eq!(*current_stream(context), StreamRef::default_stream(context));
 }
 
 #[track_caller]
-fn is(stream: &BorrowedStream) {
+fn is(stream: &StreamRef) {
     assert_eq!(*current_stream(stream.context()), *stream);
 }
 
@@ -45,9 +45,9 @@ fn the_default_is_the_one_that_the_driver_was_loaded_for() {
         let stream = current_stream(&gpu.context);
         assert_eq!(stream.cuda_stream(), (0, 0));
         let same = if per_thread {
-            BorrowedStream::per_thread_default(&gpu.context)
+            StreamRef::per_thread_default(&gpu.context)
         } else {
-            BorrowedStream::legacy_default(&gpu.context)
+            StreamRef::legacy_default(&gpu.context)
         };
         if let Ok(id) = stream.id() {
             assert_eq!(same.id(), Ok(id));
@@ -161,7 +161,7 @@ fn every_kind_of_stream_can_be_current() {
     let raw = owner.as_raw();
     // SAFETY: the owner is the stream itself.
     let foreign = Arc::new(unsafe { ForeignStream::new(gpu.driver, raw, owner) }.expect("a stream"));
-    let default = Arc::new(BorrowedStream::per_thread_default(&gpu.context));
+    let default = Arc::new(StreamRef::per_thread_default(&gpu.context));
     let _foreign = StreamScope::enter(foreign.clone());
     is(&foreign);
     let _default = StreamScope::enter(default.clone());
@@ -177,7 +177,7 @@ fn a_scope_keeps_its_stream_and_what_was_current_stays_good() {
     let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
 
     let scope = StreamScope::enter(stream());
-    assert_eq!(current_stream(&context).query(), Ok(true));
+    assert_eq!(current_stream(&context).query(), Ok(Progress::Done));
     let ((), made) = calls(|| drop(scope));
     assert_eq!(made, [Function::cuStreamDestroy_v2], "the scope was the last owner");
 
@@ -185,7 +185,7 @@ fn a_scope_keeps_its_stream_and_what_was_current_stays_good() {
     let kept = current_stream(&context);
     let ((), made) = calls(|| drop(scope));
     assert_eq!(made, []);
-    assert_eq!(kept.query(), Ok(true));
+    assert_eq!(kept.query(), Ok(Progress::Done));
     is_default(&context);
     let ((), made) = calls(|| drop(kept));
     assert_eq!(made, [Function::cuStreamDestroy_v2]);
@@ -217,7 +217,7 @@ fn a_forgotten_scope_is_left_alone_when_its_thread_ends() {
         });
     });
     assert_eq!(Arc::strong_count(&stream), 2, "no destructor of the thread's has touched it");
-    assert_eq!(stream.query(), Ok(true));
+    assert_eq!(stream.query(), Ok(Progress::Done));
     is_default(&gpu.context);
     // SAFETY: this is the reference of the forgotten scope.
     unsafe { Arc::decrement_strong_count(Arc::as_ptr(&stream)) };

@@ -5,16 +5,16 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Gpu, Latch};
-use cuda_events::{BorrowedEvent, Error, Event, EventFlags};
+use cuda_events::{Error, Event, EventFlags, EventRef, Progress};
 
 #[test]
 fn an_event_that_was_never_recorded_stands_for_no_work() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     assert_eq!(event.synchronize(), Ok(()));
-    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(true));
+    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(Progress::Done));
     assert_eq!(stream.wait_event(&event), Ok(()));
     assert_eq!(stream.synchronize(), Ok(()));
 }
@@ -26,11 +26,11 @@ fn a_record_stands_for_the_work_before_it() {
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
-    assert_eq!(event.query(), Ok(false));
-    assert_eq!(stream.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
     latch.release();
     event.synchronize().expect("the work ends");
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn recording_again_replaces_the_record_but_not_the_waits_that_saw_it() {
     waiting.wait_event(&event).expect("a wait for the first record");
     event.record(&idle).expect("the second record");
     event.synchronize().expect("the second record has nothing to wait for");
-    assert_eq!(event.query(), Ok(true));
-    assert_eq!(waiting.query(), Ok(false), "the wait was for the first record");
+    assert_eq!(event.query(), Ok(Progress::Done));
+    assert_eq!(waiting.query(), Ok(Progress::Pending), "the wait was for the first record");
     latch.release();
     assert_eq!(waiting.synchronize(), Ok(()));
 }
@@ -59,12 +59,12 @@ fn synchronize_blocks_until_the_work_is_done() {
         event.record(&stream).expect("a record");
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| event.synchronize());
-            assert_eq!(event.query(), Ok(false), "{flags:?}");
+            assert_eq!(event.query(), Ok(Progress::Pending), "{flags:?}");
             assert!(!waiter.is_finished(), "{flags:?}");
             latch.release();
             assert_eq!(waiter.join().expect("no panic"), Ok(()), "{flags:?}");
         });
-        assert_eq!(event.query(), Ok(true), "{flags:?}");
+        assert_eq!(event.query(), Ok(Progress::Done), "{flags:?}");
     }
 }
 
@@ -76,14 +76,14 @@ fn a_wait_with_a_timeout_ends_with_the_work_or_the_time() {
     let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
     let started = Instant::now();
-    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(false));
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
     assert!(started.elapsed() >= Duration::from_millis(20), "it gave up too early");
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| event.synchronize_timeout(Duration::from_secs(60)));
         latch.release();
-        assert_eq!(waiter.join().expect("no panic"), Ok(true));
+        assert_eq!(waiter.join().expect("no panic"), Ok(Progress::Done));
     });
-    assert_eq!(event.synchronize_timeout(Duration::MAX), Ok(true));
+    assert_eq!(event.synchronize_timeout(Duration::MAX), Ok(Progress::Done));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn record_event_makes_an_event_of_the_streams_context() {
     let event = stream.record_event(EventFlags::BLOCKING_SYNC).expect("an event");
     assert_eq!(event.flags(), EventFlags::BLOCKING_SYNC);
     assert_eq!(event.context(), stream.context());
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
     event.synchronize().expect("the work ends");
 }
@@ -188,17 +188,17 @@ fn handles_go_out_and_come_back() {
     let raw = event.as_raw();
     {
         // SAFETY: `event` outlives it.
-        let borrowed = unsafe { BorrowedEvent::from_raw(&gpu.context, raw, EventFlags::empty()) };
+        let borrowed = unsafe { EventRef::from_raw(&gpu.context, raw, EventFlags::empty()) };
         borrowed.record(&stream).expect("a record");
         borrowed.synchronize().expect("the work ends");
         assert_eq!(&borrowed, &*event);
         assert_eq!(borrowed.as_raw(), raw);
     }
-    assert_eq!(event.query(), Ok(true), "dropping what was borrowed destroys nothing");
+    assert_eq!(event.query(), Ok(Progress::Done), "dropping what was borrowed destroys nothing");
     assert_eq!(event.into_raw(), raw);
     // SAFETY: the event was given up a line above.
     let event = unsafe { Event::from_raw(&gpu.context, raw, EventFlags::empty()) };
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     assert_eq!(event.close(), Ok(()));
 }
 
@@ -211,9 +211,9 @@ fn equality_and_hash_are_by_handle() {
     let (one, two) = (event(), event());
     assert_ne!(one, two);
     // SAFETY: `one` outlives it; flags that differ do not matter.
-    let same = unsafe { BorrowedEvent::from_raw(&gpu.context, one.as_raw(), EventFlags::TIMING) };
+    let same = unsafe { EventRef::from_raw(&gpu.context, one.as_raw(), EventFlags::TIMING) };
     assert_eq!(*one, same);
-    let set: HashSet<&BorrowedEvent> = [&*one, &*two, &same].into();
+    let set: HashSet<&EventRef> = [&*one, &*two, &same].into();
     assert_eq!(set.len(), 2);
 }
 
@@ -225,7 +225,7 @@ fn a_pending_event_can_be_dropped_and_waits_for_it_stay() {
     let event = held.record_event(EventFlags::empty()).expect("an event");
     waiting.wait_event(&event).expect("a wait");
     drop(event);
-    assert_eq!(waiting.query(), Ok(false));
+    assert_eq!(waiting.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(waiting.synchronize(), Ok(()));
 }
@@ -240,7 +240,7 @@ fn events_work_from_many_threads() {
                 for _ in 0..200 {
                     let event = stream.record_event(EventFlags::empty()).expect("an event");
                     event.synchronize().expect("the work ends");
-                    assert_eq!(event.query(), Ok(true));
+                    assert_eq!(event.query(), Ok(Progress::Done));
                 }
             });
         }

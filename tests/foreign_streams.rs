@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::counting::{calls, counting};
 use common::{Door, Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
-use cuda_events::{BorrowedStream, Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef};
 use cuda_soft_driver::SoftDriver;
 
 /// What an older driver lacks of the calls that tell a stream's context or device.
@@ -55,7 +55,7 @@ fn is_of_its_context(driver: Driver, library: &Library, device: Device) {
     let before = current(driver);
     {
         // SAFETY: the library outlives it.
-        let stream = unsafe { BorrowedStream::from_foreign(driver, library.stream) }.expect("a stream");
+        let stream = unsafe { StreamRef::from_foreign(driver, library.stream) }.expect("a stream");
         assert_eq!(stream.as_raw(), library.stream);
         assert_eq!(stream.context().as_raw(), library.context);
         assert_eq!(stream.device().ordinal(), device.ordinal());
@@ -118,20 +118,20 @@ fn a_handle_of_another_device_is_of_that_device() {
 fn a_default_streams_handle_means_the_context_that_is_current_at_that_call() {
     let gpu = Gpu::new();
     let handles = [
-        BorrowedStream::default_stream(&gpu.context),
-        BorrowedStream::legacy_default(&gpu.context),
-        BorrowedStream::per_thread_default(&gpu.context),
+        StreamRef::default_stream(&gpu.context),
+        StreamRef::legacy_default(&gpu.context),
+        StreamRef::per_thread_default(&gpu.context),
     ];
     for known in handles {
         // SAFETY: a default stream's handle.
-        let refused = unsafe { BorrowedStream::from_foreign(gpu.driver, known.as_raw()) }.expect_err("an error");
+        let refused = unsafe { StreamRef::from_foreign(gpu.driver, known.as_raw()) }.expect_err("an error");
         assert_eq!(refused.function(), Some(Function::cuStreamGetCtx));
         assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
 
         let stream = {
             let _current = gpu.context.make_current().expect("the context can be made current");
             // SAFETY: as above.
-            unsafe { BorrowedStream::from_foreign(gpu.driver, known.as_raw()) }.expect("a stream")
+            unsafe { StreamRef::from_foreign(gpu.driver, known.as_raw()) }.expect("a stream")
         };
         assert_eq!(stream, known);
         let library = Library::new(gpu.device);
@@ -150,7 +150,7 @@ fn what_is_borrowed_is_not_destroyed() {
     let stream = gpu.stream();
     // SAFETY: `stream` outlives them.
     unsafe {
-        drop(BorrowedStream::from_foreign(gpu.driver, stream.as_raw()).expect("a stream"));
+        drop(StreamRef::from_foreign(gpu.driver, stream.as_raw()).expect("a stream"));
         drop(ForeignStream::new(gpu.driver, stream.as_raw(), ()).expect("a stream"));
     }
     assert_eq!(stream.synchronize(), Ok(()));
@@ -216,20 +216,20 @@ fn a_stream_goes_to_python_as_version_and_handle() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     assert_eq!(stream.cuda_stream(), (0, stream.as_raw().addr()));
-    assert_eq!(BorrowedStream::default_stream(&gpu.context).cuda_stream(), (0, 0));
-    assert_eq!(BorrowedStream::legacy_default(&gpu.context).cuda_stream(), (0, 1));
-    assert_eq!(BorrowedStream::per_thread_default(&gpu.context).cuda_stream(), (0, 2));
+    assert_eq!(StreamRef::default_stream(&gpu.context).cuda_stream(), (0, 0));
+    assert_eq!(StreamRef::legacy_default(&gpu.context).cuda_stream(), (0, 1));
+    assert_eq!(StreamRef::per_thread_default(&gpu.context).cuda_stream(), (0, 2));
 }
 
 #[test]
 fn the_default_stream_is_the_one_that_the_driver_was_loaded_for() {
     for per_thread in [false, true] {
         let gpu = Gpu::with_options(&cuda_events::LoadOptions::new().per_thread_default_stream(per_thread));
-        let stream = BorrowedStream::default_stream(&gpu.context);
+        let stream = StreamRef::default_stream(&gpu.context);
         let same = if per_thread {
-            BorrowedStream::per_thread_default(&gpu.context)
+            StreamRef::per_thread_default(&gpu.context)
         } else {
-            BorrowedStream::legacy_default(&gpu.context)
+            StreamRef::legacy_default(&gpu.context)
         };
         match (stream.id(), same.id()) {
             (Ok(id), expected) => assert_eq!(Ok(id), expected),

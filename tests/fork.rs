@@ -10,8 +10,8 @@ mod common;
 use common::{Gpu, load};
 use cuda_events::sys::Function;
 use cuda_events::{
-    BorrowedEvent, BorrowedStream, Context, Device, Error, Event, EventFlags, EventPool, IpcEventDescriptor,
-    LoadOptions, Stream, StreamOptions,
+    Context, Device, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor, LoadOptions, Stream,
+    StreamOptions, StreamRef,
 };
 
 /// Runs `work` in a forked child and gives what it returned; panics when the child crashed.
@@ -49,7 +49,7 @@ fn a_forked_child() {
         if result == Err(expected) { String::new() } else { format!("{function}: {result:?}\n") }
     };
     let wrong = in_forked_child(|| {
-        let legacy = BorrowedStream::legacy_default(&gpu.context);
+        let legacy = StreamRef::legacy_default(&gpu.context);
         let descriptor = IpcEventDescriptor::from_raw([0; 64], false);
         let mut wrong = String::new();
         wrong += &refused(timed.record(&stream), Function::cuEventRecord);
@@ -95,7 +95,7 @@ fn a_forked_child() {
         unsafe {
             drop(Stream::from_raw(&gpu.context, raw_stream));
             drop(Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
-            drop(BorrowedEvent::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
+            drop(EventRef::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
             let stream = Stream::from_raw(&gpu.context, raw_stream).close();
             let event = Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING).close();
             format!("{:?} {:?}", stream.is_err(), event.is_err())

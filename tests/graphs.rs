@@ -9,8 +9,8 @@ use common::child::Child;
 use common::{Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
-    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphNode, RecordFlags,
-    Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
+    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphNode, Progress,
+    RecordFlags, Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -52,14 +52,14 @@ fn timed_events_in_a_graph_have_a_time_after_each_launch() {
     stream.record_external(&end).expect("a record");
     let graph = capture.end().expect("a graph");
     for event in [&start, &end] {
-        assert_eq!(event.query(), Ok(true), "it stands for nothing yet");
+        assert_eq!(event.query(), Ok(Progress::Done), "it stands for nothing yet");
     }
     assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })));
     let exec = graph.instantiate().expect("an executable graph");
     for _ in 0..3 {
         let latch = Latch::hold(&stream);
         exec.launch(&stream).expect("a launch");
-        assert_eq!(start.query(), Ok(false), "the launch stands behind the latch");
+        assert_eq!(start.query(), Ok(Progress::Pending), "the launch stands behind the latch");
         assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
         latch.release();
         end.synchronize().expect("the work ends");
@@ -87,11 +87,11 @@ fn nodes_record_and_wait_at_each_launch() {
         let latch = Latch::hold(&elsewhere);
         waited.record(&elsewhere).expect("a record");
         exec.launch(&stream).expect("a launch");
-        assert_eq!(recorded.query(), Ok(false));
-        assert_eq!(stream.query(), Ok(false));
+        assert_eq!(recorded.query(), Ok(Progress::Pending));
+        assert_eq!(stream.query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(recorded.synchronize(), Ok(()));
-        assert_eq!(waited.query(), Ok(true), "it was waited for");
+        assert_eq!(waited.query(), Ok(Progress::Done), "it was waited for");
     }
 }
 
@@ -112,13 +112,13 @@ fn what_was_captured_waits_for_those_outside() {
     let latch = Latch::hold(&elsewhere);
     waited.record(&elsewhere).expect("a record");
     exec.launch(&stream).expect("a launch");
-    assert_eq!(recorded.query(), Ok(false));
+    assert_eq!(recorded.query(), Ok(Progress::Pending));
     let after = gpu.stream();
     after.wait_event(&recorded).expect("a wait for what the launch records");
-    assert_eq!(after.query(), Ok(false));
+    assert_eq!(after.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(after.synchronize(), Ok(()));
-    assert_eq!(recorded.query(), Ok(true));
+    assert_eq!(recorded.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_target_stream_itself_decides_between_node_and_record() {
         other.wait_external(&outside).expect("a wait");
         // In this thread a query would be forbidden.
         let query = || std::thread::scope(|scope| scope.spawn(|| outside.query()).join().expect("no panic"));
-        assert_eq!(query(), Ok(false));
+        assert_eq!(query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(other.capture_status(), Ok(CaptureStatus::None));
         capturing.record_external(&inside).expect("a record");
@@ -325,14 +325,14 @@ fn nodes_give_and_take_events() {
     exec.set_wait_node_event(&graph, wait, &first).expect("a new event");
     let latch = Latch::hold(&stream);
     exec.launch(&stream).expect("a launch");
-    assert_eq!((first.query(), second.query()), (Ok(true), Ok(false)));
+    assert_eq!((first.query(), second.query()), (Ok(Progress::Done), Ok(Progress::Pending)));
     latch.release();
     stream.synchronize().expect("the work ends");
     exec.set_record_node_event(&graph, record, &third).expect("a new event");
     assert_eq!(Arc::strong_count(&second), 1);
     let latch = Latch::hold(&stream);
     exec.launch(&stream).expect("a launch");
-    assert_eq!((second.query(), third.query()), (Ok(true), Ok(false)));
+    assert_eq!((second.query(), third.query()), (Ok(Progress::Done), Ok(Progress::Pending)));
     latch.release();
     stream.synchronize().expect("the work ends");
     assert!(is(graph.record_node_event(record), &first));
@@ -425,12 +425,12 @@ fn launches_of_one_graph_follow_each_other_and_outlive_it() {
     let latch = Latch::hold(&first);
     exec.launch(&first).expect("a launch");
     exec.launch(&second).expect("a launch");
-    assert_eq!(second.query(), Ok(false), "it waits for the launch in the other stream");
+    assert_eq!(second.query(), Ok(Progress::Pending), "it waits for the launch in the other stream");
     drop((exec, graph));
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(second.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 #[test]

@@ -16,8 +16,8 @@ use common::counting::{calls, counting};
 use cuda_events::sys::Function::*;
 use cuda_events::sys::*;
 use cuda_events::{
-    BorrowedEvent, BorrowedStream, Completion, Context, Device, Driver, Error, Event, EventFlags, EventPool,
-    IpcEventDescriptor, LoadOptions, PooledEvent, Stream, StreamOptions,
+    Completion, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor,
+    LoadOptions, PooledEvent, Stream, StreamOptions, StreamRef,
 };
 
 /// The system's allocator, counted by thread.
@@ -125,7 +125,7 @@ fn nothing_on_the_way_to_the_driver_allocates() {
     let context = Context::primary(Device::new(stub(), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let legacy = BorrowedStream::legacy_default(&context);
+    let legacy = StreamRef::legacy_default(&context);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
@@ -192,12 +192,12 @@ fn the_public_types_are_small() {
         ("Option<Context>", size_of::<Option<Context>>(), word),
         ("Event", size_of::<Event>(), 4 * word),
         ("Option<Event>", size_of::<Option<Event>>(), 4 * word),
-        ("BorrowedEvent", size_of::<BorrowedEvent>(), 4 * word),
+        ("EventRef", size_of::<EventRef>(), 4 * word),
         ("PooledEvent", size_of::<PooledEvent>(), word),
         ("EventPool", size_of::<EventPool>(), word),
         ("Completion", size_of::<Completion>(), 2 * word),
         ("Stream", size_of::<Stream>(), 8 * word),
-        ("BorrowedStream", size_of::<BorrowedStream>(), 8 * word),
+        ("StreamRef", size_of::<StreamRef>(), 8 * word),
         ("EventFlags", size_of::<EventFlags>(), 4),
         ("IpcEventDescriptor", size_of::<IpcEventDescriptor>(), IpcEventDescriptor::LEN),
         ("Error", size_of::<Error>(), 16),

@@ -16,7 +16,7 @@ use cuda_events::sys::{
     Function,
 };
 use cuda_events::{
-    BorrowedStream, Context, Device, Driver, Error, EventFlags, Stream, StreamOptions, pending_host_functions,
+    Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef, pending_host_functions,
 };
 
 /// The count of pending functions is one for the process, so the tests of this file take turns.
@@ -74,7 +74,7 @@ fn functions_and_callbacks_run_in_the_order_of_the_stream() {
         .expect("a callback");
     let between = stream.record_event(EventFlags::empty()).expect("an event");
     stream.launch_host_function(note(3)).expect("a host function");
-    assert_eq!(between.query(), Ok(false));
+    assert_eq!(between.query(), Ok(Progress::Pending));
     assert!(order.lock().expect("no panic").is_empty(), "the latch is before them");
     assert_eq!(turn.pending(), 3);
     latch.release();
@@ -91,7 +91,7 @@ fn work_behind_a_function_waits_for_it() {
     let (release, released) = channel::<()>();
     stream.launch_host_function(move || released.recv().expect("the test sends")).expect("a host function");
     let event = stream.record_event(EventFlags::empty()).expect("an event");
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     release.send(()).expect("the function listens");
     assert_eq!(event.synchronize(), Ok(()));
 }
@@ -173,7 +173,7 @@ fn a_closure_that_cannot_be_launched_is_dropped() {
         _ => None,
     });
     let context = context(failing);
-    for stream in [&*stream(&context), &BorrowedStream::legacy_default(&context)] {
+    for stream in [&*stream(&context), &StreamRef::legacy_default(&context)] {
         let (held, is_there) = token();
         let other = held.clone();
         let refused = [
@@ -281,14 +281,14 @@ fn a_failed_context_skips_functions_and_tells_callbacks() {
     assert_eq!(turn.pending(), 1);
 }
 
-fn begin_capture(stream: &BorrowedStream) {
+fn begin_capture(stream: &StreamRef) {
     let begin = stream.context().driver().symbols().cuStreamBeginCapture_v2;
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the stream is alive.
     check(Function::cuStreamBeginCapture_v2, unsafe { begin(stream.as_raw(), mode) });
 }
 
-fn capture_status(stream: &BorrowedStream) -> CUstreamCaptureStatus {
+fn capture_status(stream: &StreamRef) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let symbols = stream.context().driver().symbols();
     // SAFETY: the stream is alive; a place for the status.
@@ -296,7 +296,7 @@ fn capture_status(stream: &BorrowedStream) -> CUstreamCaptureStatus {
     status
 }
 
-fn end_capture(stream: &BorrowedStream) -> CUgraph {
+fn end_capture(stream: &StreamRef) -> CUgraph {
     let mut graph = null_mut();
     let end = stream.context().driver().symbols().cuStreamEndCapture;
     // SAFETY: the stream is alive; a place for the handle.
@@ -305,7 +305,7 @@ fn end_capture(stream: &BorrowedStream) -> CUgraph {
 }
 
 /// Launches what was captured some times, waits, and destroys it.
-fn launch(graph: CUgraph, stream: &BorrowedStream, times: usize) {
+fn launch(graph: CUgraph, stream: &StreamRef, times: usize) {
     let symbols = stream.context().driver().symbols();
     let mut exec: CUgraphExec = null_mut();
     let _current = stream.context().make_current().expect("the context can be made current");
@@ -430,7 +430,7 @@ fn a_raw_function_runs_at_every_launch_of_its_graph() {
 fn default_streams_take_functions_without_a_current_context() {
     let _turn = Turn::take();
     let gpu = Gpu::new();
-    for stream in [BorrowedStream::legacy_default(&gpu.context), BorrowedStream::per_thread_default(&gpu.context)] {
+    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
         let (sender, receiver) = channel();
         let other = sender.clone();
         stream.launch_host_function(move || sender.send(Ok(())).expect("the test listens")).expect("a host function");

@@ -4,8 +4,9 @@ mod common;
 
 use common::Gpu;
 use common::counting::{calls, counting};
+use cuda_events::Progress;
 use cuda_events::sys::Function::{self, *};
-use cuda_events::{BorrowedStream, Context, Device, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 /// A context of a counting driver, in front of the one under test.
 struct Counted {
@@ -54,12 +55,12 @@ fn each_hot_operation_is_one_driver_call() {
     makes(&[cuEventRecord], || start.record(&stream));
     makes(&[cuEventRecord], || end.record(&stream));
     makes(&[cuEventSynchronize], || end.synchronize());
-    assert!(makes(&[cuEventQuery], || end.query()));
-    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(std::time::Duration::ZERO)));
+    assert!(makes(&[cuEventQuery], || end.query()).is_done());
+    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(std::time::Duration::ZERO)).is_done());
     makes(&[cuStreamWaitEvent], || other.wait_event(&end));
     makes(&[elapsed_function(&gpu.context)], || start.elapsed_ms(&end));
     makes(&[cuStreamSynchronize], || stream.synchronize());
-    assert!(makes(&[cuStreamQuery], || stream.query()));
+    assert!(makes(&[cuStreamQuery], || stream.query()).is_done());
     makes(&[cuStreamGetPriority], || stream.priority());
     makes(&[cuStreamGetFlags], || stream.is_blocking());
 }
@@ -74,7 +75,7 @@ fn it_is_one_call_too_while_another_context_is_current() {
     common::check(cuCtxCreate_v2, code);
     makes(&[cuEventRecord], || event.record(&stream));
     makes(&[cuStreamWaitEvent], || stream.wait_event(&event));
-    makes(&[cuEventQuery], || event.query());
+    let _ = makes(&[cuEventQuery], || event.query());
     makes(&[cuStreamSynchronize], || stream.synchronize());
     // SAFETY: nothing was made in it.
     common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
@@ -108,11 +109,11 @@ fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must() {
 fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_without() {
     let gpu = Counted::new();
     let event = gpu.event(EventFlags::empty());
-    for stream in [BorrowedStream::legacy_default(&gpu.context), BorrowedStream::per_thread_default(&gpu.context)] {
+    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
         makes(&[cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventRecord, cuCtxPopCurrent_v2], || event.record(&stream));
         let _current = gpu.context.make_current().expect("the context can be made current");
         makes(&[cuCtxGetCurrent, cuEventRecord], || event.record(&stream));
-        makes(&[cuCtxGetCurrent, cuStreamQuery], || stream.query());
+        let _ = makes(&[cuCtxGetCurrent, cuStreamQuery], || stream.query());
     }
 }
 
@@ -142,8 +143,8 @@ fn naming_what_others_own_makes_no_call_and_destroys_nothing() {
         // SAFETY: the owners outlive what is borrowed here.
         let borrowed = unsafe {
             (
-                cuda_events::BorrowedEvent::from_raw(&gpu.context, event.as_raw(), event.flags()),
-                BorrowedStream::from_raw(&gpu.context, stream.as_raw()),
+                cuda_events::EventRef::from_raw(&gpu.context, event.as_raw(), event.flags()),
+                StreamRef::from_raw(&gpu.context, stream.as_raw()),
             )
         };
         drop(borrowed);
@@ -159,7 +160,7 @@ fn a_wait_that_times_out_only_queries() {
     let latch = common::Latch::hold(&stream);
     event.record(&stream).expect("a record");
     let (done, made) = calls(|| event.synchronize_timeout(std::time::Duration::from_millis(5)));
-    assert_eq!(done, Ok(false));
+    assert_eq!(done, Ok(Progress::Pending));
     assert!(made.len() > 1 && made.iter().all(|function| *function == cuEventQuery), "{made:?}");
     latch.release();
     event.synchronize().expect("the work is released");

@@ -11,8 +11,8 @@ use common::counting::{calls, counting};
 use common::{Door, Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
-    BorrowedStream, Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream,
-    StreamOptions, Uuid,
+    Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream,
+    StreamOptions, StreamRef, Uuid,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -208,13 +208,13 @@ fn the_exporter_waits_for_what_an_importer_records() {
     peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
     assert_eq!(peer.step("hold"), "held");
     assert_eq!(peer.step("record"), FINE);
-    assert_eq!(event.query(), Ok(false));
-    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
     assert_eq!(stream.wait_event(&event), Ok(()));
-    assert_eq!(stream.query(), Ok(false));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
     assert_eq!(peer.step("release"), "released");
     assert_eq!(stream.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     peer.end();
 }
 
@@ -232,9 +232,9 @@ fn the_test_imports_what_its_child_exports() {
 
     assert_eq!(peer.step("hold"), "held");
     assert_eq!(peer.step("record"), FINE);
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     assert_eq!(stream.wait_event(&event), Ok(()));
-    assert_eq!(stream.query(), Ok(false));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
     assert_eq!(peer.step("release"), "released");
     assert_eq!(stream.synchronize(), Ok(()));
     assert_eq!(event.synchronize(), Ok(()));
@@ -339,12 +339,12 @@ fn dropping_an_import_leaves_the_exporters_event() {
     assert_eq!(peer.step("drop"), "dropped");
     let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     // What is dropped while it is pending stays pending for the others.
     peer.import(&descriptor, EventFlags::INTERPROCESS);
     assert_eq!(peer.step("query"), PENDING);
     assert_eq!(peer.step("drop"), "dropped");
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(event.synchronize(), Ok(()));
     peer.import(&descriptor, EventFlags::INTERPROCESS);
@@ -407,7 +407,7 @@ fn the_exporting_process_cannot_import() {
     assert!(refused.to_string().contains("cannot be opened in the process that exported it"), "{refused}");
     assert!(current(gpu.driver).is_null());
     // The event is none the worse for it.
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 /// The descriptor, with another device's UUID in it and the check value that fits.
@@ -572,7 +572,7 @@ fn an_import_belongs_to_the_named_context() {
         for event in [event, interprocess(&gpu)] {
             let refused = |function| Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 });
             assert_eq!(foreign.wait_event(&event), refused(Function::cuStreamWaitEvent));
-            let default = BorrowedStream::legacy_default(&other);
+            let default = StreamRef::legacy_default(&other);
             assert_eq!(default.wait_event(&event), refused(Function::cuStreamWaitEvent));
             assert_eq!(other.wait_event(&event), refused(Function::cuCtxWaitEvent));
             // The way that the error names.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{Door, Gpu, Latch, Other};
 use cuda_events::sys::Function;
 use cuda_events::{
-    CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Stream,
+    CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Progress, Stream,
     StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
@@ -34,9 +34,9 @@ fn nothing_is_there_before_the_first_record() {
     assert!(event.event().is_none());
     assert!(event.context().is_none());
     assert!(event.device().is_none());
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     assert_eq!(event.synchronize(), Ok(()));
-    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(true));
+    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(Progress::Done));
     assert_eq!(event.wait(&stream), Ok(()));
     assert_eq!(calls(), []);
     drop(event);
@@ -63,14 +63,14 @@ fn the_first_record_creates_it_for_good() {
     let event = lazy(EventFlags::BLOCKING_SYNC);
     let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
-    assert_eq!(event.query(), Ok(false));
-    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(Progress::Pending));
     let created = event.event().expect("it is created").clone();
     assert_eq!(created.flags(), EventFlags::BLOCKING_SYNC);
     assert_eq!(event.context(), Some(&gpu.context));
     let waiting = gpu.stream();
     event.wait(&waiting).expect("a wait");
-    assert_eq!(waiting.query(), Ok(false));
+    assert_eq!(waiting.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(event.synchronize(), Ok(()));
     assert_eq!(waiting.synchronize(), Ok(()));
@@ -100,7 +100,7 @@ fn the_three_states_are_kept_apart() {
     let created = event.create(&gpu.context).expect("an event").clone();
     assert!(Arc::ptr_eq(&created, event.create(&gpu.context).expect("the same event")));
     assert_eq!(event.state(), LazyState::Created);
-    assert_eq!(event.query(), Ok(true));
+    assert_eq!(event.query(), Ok(Progress::Done));
     assert_eq!(event.wait(&stream), Ok(()));
     assert_eq!(event.wait_recorded(&stream), Err(Error::NeverRecorded));
     assert_eq!(event.record_once(&stream), Ok(true));
@@ -155,12 +155,12 @@ fn a_record_in_a_capture_is_no_first_record() {
     end.record_external(&stream).expect("a record");
     let graph = capture.end().expect("a graph");
     assert_eq!((start.state(), end.state()), (LazyState::Created, LazyState::Created));
-    assert_eq!(start.query(), Ok(true), "until the graph is launched");
+    assert_eq!(start.query(), Ok(Progress::Done), "until the graph is launched");
     assert!(matches!(start.elapsed(&end), Err(Error::NotRecorded { .. })));
     let exec = graph.instantiate().expect("an executable graph");
     let latch = Latch::hold(&stream);
     exec.launch(&stream).expect("a launch");
-    assert_eq!(start.query(), Ok(false));
+    assert_eq!(start.query(), Ok(Progress::Pending));
     latch.release();
     end.synchronize().expect("the work ends");
     start.elapsed(&end).expect("a time");
@@ -195,7 +195,7 @@ fn an_external_wait_needs_an_event_only_in_a_capture() {
     let latch = Latch::hold(&elsewhere);
     event.record(&elsewhere).expect("a record");
     exec.launch(&stream).expect("a launch");
-    assert_eq!(stream.query(), Ok(false));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(stream.synchronize(), Ok(()));
 }

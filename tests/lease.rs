@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::child::{self, Child};
 use common::{Gpu, Latch};
-use cuda_events::{Error, Event, EventFlags, ExporterProcess, IpcEventDescriptor, IpcLease};
+use cuda_events::{Error, Event, EventFlags, ExporterProcess, IpcEventDescriptor, IpcLease, Progress};
 
 fn import(gpu: &Gpu, line: &str) -> (Event, ExporterProcess) {
     let descriptor: IpcEventDescriptor = line.parse().expect("the exporter's descriptor");
@@ -96,7 +96,7 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     let (event, exporter) = import(&gpu, &exporter_process.receive());
     assert_eq!(exporter.pid(), exporter_process.id());
     assert!(exporter.is_alive());
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     exporter_process.kill_only();
     // It ends at once, and is a zombie from then on, which is not alive.
     while exporter.is_alive() {
@@ -104,7 +104,7 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     }
     exporter_process.kill();
     assert!(!exporter.is_alive());
-    assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(false), "nobody completes it");
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(Progress::Pending), "nobody completes it");
 }
 
 #[test]

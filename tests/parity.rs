@@ -15,7 +15,7 @@ macro_rules! texts {
 const SOURCES: &[(&str, &str)] = texts!("src":
     "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "graph"
     "graph/exec" "graph/kept" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve" "observer" "pool"
-    "process" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
+    "process" "progress" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
 );
 
 const TESTS: &[(&str, &str)] = texts!("tests":
@@ -305,16 +305,14 @@ fn what_is_wrong_is_found() {
     let test = "`events::flags_are_what_was_asked_for`";
     for right in [
         format!("| x | `Event::new` | {test} | |"),
-        format!("| x | `BorrowedEvent::query`, `BorrowedStream::wait_event` | {test}, {test} | |"),
+        format!("| x | `EventRef::query`, `StreamRef::wait_event` | {test}, {test} | |"),
         format!(
             "| x | `Error::ContextMismatch`, `PriorityRange::least`, `EventFlags::TIMING`, `EventFlags` | {test} | |"
         ),
         format!("| x | `current_stream`, `DRIVER_VARIABLE`, `IpcEventDescriptor::LEN`, `Version::new` | {test} | |"),
-        format!("| x | `BorrowedEvent: Hash`, `Device: Copy`, `Event: Drop`, `PooledEvent: IntoFuture` | {test} | |"),
+        format!("| x | `EventRef: Hash`, `Device: Copy`, `Event: Drop`, `PooledEvent: IntoFuture` | {test} | |"),
         format!("| x | `IpcEventDescriptor: FromStr`, `Completion: Future`, `LazyEvent: From<Event>` | {test} | |"),
-        format!(
-            "| x | `BorrowedEvent::from_raw`, `ForeignStream::new`, `cuEventRecord`, `cuStreamGetCtx` | {test} | |"
-        ),
+        format!("| x | `EventRef::from_raw`, `ForeignStream::new`, `cuEventRecord`, `cuStreamGetCtx` | {test} | |"),
         "| x | — | — | a reason |".to_owned(),
         "| x | `Event` | — | a reason |".to_owned(),
     ] {
@@ -324,7 +322,7 @@ fn what_is_wrong_is_found() {
         (format!("| x | `Event::nothing` | {test} | |"), "no item `Event::nothing`"),
         (format!("| x | `Event::query` | {test} | |"), "no item `Event::query`"),
         (format!("| x | `Stream::wait_event` | {test} | |"), "no item `Stream::wait_event`"),
-        (format!("| x | `BorrowedStream::call` | {test} | |"), "no item `BorrowedStream::call`"),
+        (format!("| x | `StreamRef::call` | {test} | |"), "no item `StreamRef::call`"),
         (format!("| x | `Nothing` | {test} | |"), "no item `Nothing`"),
         (format!("| x | `Symbols` | {test} | |"), "no item `Symbols`"),
         (format!("| x | `Kept` | {test} | |"), "no item `Kept`"),

@@ -13,8 +13,8 @@ use common::counting::{calls, counting};
 use common::{Door, Gpu, Latch, begin_capture, current};
 use cuda_events::sys::{CUdevice_attribute, CUresult, Function};
 use cuda_events::{
-    BorrowedEvent, BorrowedStream, CaptureMode, CaptureStatus, Context, Device, Driver, Error, Event, EventFlags,
-    EventPool, ForeignStream, IpcLease, LazyEvent, Stream, StreamOptions, StreamScope, current_stream,
+    CaptureMode, CaptureStatus, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ForeignStream,
+    IpcLease, LazyEvent, Progress, Stream, StreamOptions, StreamRef, StreamScope, current_stream,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -68,7 +68,7 @@ fn a_context_is_waited_for_with_all_its_streams() {
         }
         assert_eq!(waiter.join().expect("no panic"), Ok(()));
     });
-    assert_eq!(streams.map(|stream| stream.query()), [Ok(true), Ok(true)]);
+    assert_eq!(streams.map(|stream| stream.query()), [Ok(Progress::Done), Ok(Progress::Done)]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn contexts_and_streams_are_hashed_by_handle() {
     assert_eq!(HashSet::from([gpu.context.clone(), again]).len(), 1);
     let (one, two) = (gpu.stream(), gpu.stream());
     // SAFETY: `one` outlives it.
-    let same = unsafe { BorrowedStream::from_raw(&gpu.context, one.as_raw()) };
+    let same = unsafe { StreamRef::from_raw(&gpu.context, one.as_raw()) };
     assert_eq!(HashSet::from([&*one, &*two, &same]).len(), 2);
 }
 
@@ -108,8 +108,8 @@ fn any_device_may_be_current() {
             let event = Event::new(&first, EventFlags::INTERPROCESS).expect("an event");
             let latch = Latch::hold(&working);
             event.record(&working).expect("a record");
-            assert_eq!(event.query(), Ok(false));
-            assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(false));
+            assert_eq!(event.query(), Ok(Progress::Pending));
+            assert_eq!(event.synchronize_timeout(Duration::ZERO), Ok(Progress::Pending));
             event.ipc_descriptor().expect("a descriptor");
             latch.release();
             assert_eq!(event.synchronize(), Ok(()));
@@ -134,13 +134,13 @@ fn the_hot_calls_are_one_call_while_another_device_is_current() {
             start.record(&working)?;
             end.record(&working)?;
             end.synchronize()?;
-            end.query()?;
+            let _ = end.query()?;
             start.elapsed_ms(&end)?;
             working.wait_event(&end)?;
             working.synchronize()?;
             working.query()
         });
-        assert_eq!((made.0, made.1.len()), (Ok(true), 8), "{:?}", made.1);
+        assert_eq!((made.0, made.1.len()), (Ok(Progress::Done), 8), "{:?}", made.1);
     });
 }
 
@@ -150,10 +150,10 @@ fn a_stream_waits_for_one_of_another_device() {
         let (working, waiting) = (stream(&first), stream(&second));
         let latch = Latch::hold(&working);
         waiting.wait_stream(&working).expect("a join");
-        assert_eq!(waiting.query(), Ok(false));
+        assert_eq!(waiting.query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(waiting.synchronize(), Ok(()));
-        assert_eq!(working.query(), Ok(true), "what was waited for is done");
+        assert_eq!(working.query(), Ok(Progress::Done), "what was waited for is done");
     });
 }
 
@@ -165,7 +165,7 @@ fn a_stream_waits_for_one_of_another_library() {
     let theirs = unsafe { ForeignStream::new(gpu.driver, owner.as_raw(), owner.clone()) }.expect("a stream");
     let latch = Latch::hold(&owner);
     waiting.wait_stream(&theirs).expect("a join");
-    assert_eq!(waiting.query(), Ok(false));
+    assert_eq!(waiting.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(waiting.synchronize(), Ok(()));
 }
@@ -179,7 +179,7 @@ fn each_stream_is_one_of_its_own() {
     assert_eq!(handles.len(), streams.len());
     let latch = Latch::hold(&streams[0]);
     for stream in &streams[1..] {
-        assert_eq!(stream.query(), Ok(true));
+        assert_eq!(stream.query(), Ok(Progress::Done));
     }
     latch.release();
     streams[0].synchronize().expect("the work ends");
@@ -223,7 +223,7 @@ fn a_wait_of_a_stream_returns_at_once() {
         let event = held.record_event(flags).expect("an event");
         // On this side of the latch: if the call waited, it would wait for ever.
         waiting.wait_event(&event).expect("a wait");
-        assert_eq!(waiting.query(), Ok(false));
+        assert_eq!(waiting.query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(waiting.synchronize(), Ok(()));
     }
@@ -338,7 +338,7 @@ fn a_weak_reference_keeps_no_stream() {
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Arc::new(stream(&context));
     let weak = Arc::downgrade(&owner);
-    assert!(weak.upgrade().is_some_and(|stream| stream.query() == Ok(true)));
+    assert!(weak.upgrade().is_some_and(|stream| stream.query() == Ok(Progress::Done)));
     let scope = StreamScope::enter(weak.upgrade().expect("the owner keeps it"));
     drop(owner);
     assert!(weak.upgrade().is_some_and(|stream| *current_stream(&context) == **stream), "the scope keeps it");
@@ -356,7 +356,7 @@ fn a_stream_waits_for_every_kind_of_event() {
     let shared = Arc::new(new(EventFlags::TIMING));
     let others = new(EventFlags::BLOCKING_SYNC);
     // SAFETY: `others` outlives it.
-    let borrowed = unsafe { BorrowedEvent::from_raw(&gpu.context, others.as_raw(), others.flags()) };
+    let borrowed = unsafe { EventRef::from_raw(&gpu.context, others.as_raw(), others.flags()) };
     let pool = EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool");
     let pooled = pool.take().expect("an event");
     let leased = IpcLease::new(Arc::new(new(EventFlags::INTERPROCESS))).expect("a lease");
@@ -366,7 +366,7 @@ fn a_stream_waits_for_every_kind_of_event() {
         event.record(&held).expect("a record");
     }
     lazy.record(&held).expect("a record");
-    type Wait<'a> = (&'a str, &'a dyn Fn(&BorrowedStream) -> cuda_events::Result<()>);
+    type Wait<'a> = (&'a str, &'a dyn Fn(&StreamRef) -> cuda_events::Result<()>);
     let waits: [Wait<'_>; 6] = [
         ("owned", &|stream| stream.wait_event(&owned)),
         ("shared", &|stream| stream.wait_event(&shared)),
@@ -381,7 +381,7 @@ fn a_stream_waits_for_every_kind_of_event() {
         (kind, stream)
     });
     for (kind, stream) in &waiting {
-        assert_eq!(stream.query(), Ok(false), "{kind}");
+        assert_eq!(stream.query(), Ok(Progress::Pending), "{kind}");
     }
     latch.release();
     for (kind, stream) in &waiting {
@@ -394,13 +394,13 @@ fn each_device_has_its_own_current_stream() {
     with_two_devices(|_, contexts| {
         let is_default = || {
             for context in &contexts {
-                assert_eq!(*current_stream(context), BorrowedStream::default_stream(context));
+                assert_eq!(*current_stream(context), StreamRef::default_stream(context));
             }
         };
         is_default();
         let streams = contexts.each_ref().map(|context| Arc::new(stream(context)));
         let first = StreamScope::enter(streams[0].clone());
-        assert_eq!(*current_stream(&contexts[1]), BorrowedStream::default_stream(&contexts[1]));
+        assert_eq!(*current_stream(&contexts[1]), StreamRef::default_stream(&contexts[1]));
         let second = StreamScope::enter(streams[1].clone());
         for (ordinal, context) in (0..).zip(&contexts) {
             let current = current_stream(context);
@@ -415,7 +415,7 @@ fn each_device_has_its_own_current_stream() {
             scope.spawn(is_default);
         });
         drop(first);
-        assert_eq!(*current_stream(&contexts[0]), BorrowedStream::default_stream(&contexts[0]));
+        assert_eq!(*current_stream(&contexts[0]), StreamRef::default_stream(&contexts[0]));
         assert_eq!(*current_stream(&contexts[1]), **streams[1]);
         drop(second);
         is_default();

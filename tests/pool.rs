@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, EventFlags, EventPool, Stream, StreamOptions};
+use cuda_events::{Context, Device, Error, EventFlags, EventPool, Progress, Stream, StreamOptions};
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
@@ -67,10 +67,10 @@ fn a_pending_event_can_be_given_back() {
     waiting.wait_event(&event).expect("a wait");
     drop(event);
     let event = pool.take().expect("the same event");
-    assert_eq!(event.query(), Ok(false), "it carries the record of whoever had it");
+    assert_eq!(event.query(), Ok(Progress::Pending), "it carries the record of whoever had it");
     event.record(&idle).expect("a record");
     event.synchronize().expect("nothing holds the idle stream");
-    assert_eq!(waiting.query(), Ok(false), "the wait saw the first record");
+    assert_eq!(waiting.query(), Ok(Progress::Pending), "the wait saw the first record");
     latch.release();
     waiting.synchronize().expect("the work ends");
 }

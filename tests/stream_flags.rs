@@ -13,30 +13,31 @@ use common::counting::{calls, counting};
 use common::{Gpu, Latch, check, current};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
-    BorrowedStream, Context, Device, Error, Event, EventFlags, RecordFlags, Stream, StreamOptions, Version, WaitFlags,
+    Context, Device, Error, Event, EventFlags, Progress, RecordFlags, Stream, StreamOptions, StreamRef, Version,
+    WaitFlags,
 };
 
 #[test]
 fn a_stream_is_waited_for_at_most_as_long_as_said() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(true), "an idle stream is done at once");
+    assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Done), "an idle stream is done at once");
     let latch = Latch::hold(&stream);
-    assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(false));
+    assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Pending));
     let started = Instant::now();
     let limit = Duration::from_millis(20);
-    assert_eq!(stream.synchronize_timeout(limit), Ok(false));
+    assert_eq!(stream.synchronize_timeout(limit), Ok(Progress::Pending));
     assert!(started.elapsed() >= limit);
     latch.release();
-    assert_eq!(stream.synchronize_timeout(Duration::from_secs(60)), Ok(true));
-    assert_eq!(stream.query(), Ok(true));
+    assert_eq!(stream.synchronize_timeout(Duration::from_secs(60)), Ok(Progress::Done));
+    assert_eq!(stream.query(), Ok(Progress::Done));
 }
 
 #[test]
 fn later_work_does_not_prolong_the_wait() {
     /// What the observer does when the wait has begun: it puts a second latch into the stream and releases the first.
     struct Begun {
-        stream: BorrowedStream,
+        stream: StreamRef,
         first: Latch,
         second: Sender<Latch>,
     }
@@ -58,12 +59,12 @@ fn later_work_does_not_prolong_the_wait() {
     let first = Latch::hold(&stream);
     let (second, behind) = channel();
     // SAFETY: the observer drops it before `stream` is.
-    let unobserved = unsafe { BorrowedStream::from_raw(&gpu.context, stream.as_raw()) };
+    let unobserved = unsafe { StreamRef::from_raw(&gpu.context, stream.as_raw()) };
     *begun.lock().expect("no panic") = Some(Begun { stream: unobserved, first, second });
 
-    assert_eq!(stream.synchronize_timeout(Duration::from_secs(20)), Ok(true));
+    assert_eq!(stream.synchronize_timeout(Duration::from_secs(20)), Ok(Progress::Done));
     let second = behind.recv().expect("the observer saw the record");
-    assert_eq!(stream.query(), Ok(false), "later work is in the stream");
+    assert_eq!(stream.query(), Ok(Progress::Pending), "later work is in the stream");
     second.release();
 }
 
@@ -74,11 +75,11 @@ fn an_idle_stream_is_one_query_and_a_busy_one_is_waited_for_by_an_event() {
     let _current = context.make_current().expect("the context can be made current");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (done, made) = calls(|| stream.synchronize_timeout(Duration::from_secs(60)));
-    assert_eq!((done, made.as_slice()), (Ok(true), [Function::cuStreamQuery].as_slice()));
+    assert_eq!((done, made.as_slice()), (Ok(Progress::Done), [Function::cuStreamQuery].as_slice()));
 
     let latch = Latch::hold(&stream);
     let (done, made) = calls(|| stream.synchronize_timeout(Duration::from_millis(2)));
-    assert_eq!(done, Ok(false));
+    assert_eq!(done, Ok(Progress::Pending));
     let (first, rest) = made.split_at(4);
     let expected =
         [Function::cuStreamQuery, Function::cuCtxGetCurrent, Function::cuEventCreate, Function::cuEventRecord];
@@ -92,15 +93,15 @@ fn an_idle_stream_is_one_query_and_a_busy_one_is_waited_for_by_an_event() {
 #[test]
 fn default_streams_take_a_time_limit_too() {
     let gpu = Gpu::new();
-    for stream in [BorrowedStream::legacy_default(&gpu.context), BorrowedStream::per_thread_default(&gpu.context)] {
-        assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(true));
+    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
+        assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Done));
         let latch = {
             let _current = gpu.context.make_current().expect("the context can be made current");
             Latch::hold(&stream)
         };
-        assert_eq!(stream.synchronize_timeout(Duration::from_millis(2)), Ok(false));
+        assert_eq!(stream.synchronize_timeout(Duration::from_millis(2)), Ok(Progress::Pending));
         latch.release();
-        assert_eq!(stream.synchronize_timeout(Duration::from_secs(60)), Ok(true));
+        assert_eq!(stream.synchronize_timeout(Duration::from_secs(60)), Ok(Progress::Done));
     }
     assert!(current(gpu.driver).is_null());
 }
@@ -119,7 +120,7 @@ fn without_flags_it_is_an_ordinary_wait_and_an_ordinary_record() {
     // SAFETY: no flags.
     let (waiting, made) = calls(|| unsafe { second.wait_event_with(&event, WaitFlags::empty()) });
     assert_eq!((waiting, made.as_slice()), (Ok(()), [Function::cuStreamWaitEvent].as_slice()));
-    assert_eq!((event.query(), second.query()), (Ok(false), Ok(false)));
+    assert_eq!((event.query(), second.query()), (Ok(Progress::Pending), Ok(Progress::Pending)));
     latch.release();
     assert_eq!(second.synchronize(), Ok(()));
 }
@@ -139,7 +140,7 @@ fn external_is_for_capturing_streams_only() {
     let refused = unsafe { stream.wait_event_with(&event, WaitFlags::EXTERNAL) }.expect_err("an error");
     assert_eq!(refused.function(), Some(Function::cuStreamWaitEvent));
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
-    assert_eq!(stream.query(), Ok(true), "nothing was put into the stream");
+    assert_eq!(stream.query(), Ok(Progress::Done), "nothing was put into the stream");
 }
 
 #[test]
@@ -196,5 +197,5 @@ fn in_a_capture_external_waits_and_records_are_nodes() {
     check(Function::cuStreamEndCapture, unsafe { (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph) });
     // SAFETY: the graph is owned here.
     check(Function::cuGraphDestroy, unsafe { (symbols.cuGraphDestroy)(graph) });
-    assert_eq!(inside.query(), Ok(true), "it was not recorded: the graph was not launched");
+    assert_eq!(inside.query(), Ok(Progress::Done), "it was not recorded: the graph was not launched");
 }

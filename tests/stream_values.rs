@@ -17,8 +17,8 @@ use cuda_events::sys::{
     CUstreamBatchMemOpType, Function,
 };
 use cuda_events::{
-    BarrierScope, BorrowedStream, Context, Device, Driver, Error, MemOp, Stream, StreamOptions, Version, WaitCondition,
-    WaitValueFlags, WriteValueFlags,
+    BarrierScope, Context, Device, Driver, Error, MemOp, Progress, Stream, StreamOptions, StreamRef, Version,
+    WaitCondition, WaitValueFlags, WriteValueFlags,
 };
 
 const NO_WAIT: WaitValueFlags = WaitValueFlags::empty();
@@ -111,9 +111,9 @@ fn sample(condition: WaitCondition) -> (u64, u64, u64) {
 /// Waits, but not for ever. Where a wait for a value has gone wrong everything else would wait for ever too: dropping the
 /// stream's context, the next test. So the process ends.
 #[track_caller]
-fn is_done(stream: &BorrowedStream) {
+fn is_done(stream: &StreamRef) {
     let done = stream.synchronize_timeout(Duration::from_secs(20));
-    if done != Ok(true) {
+    if done != Ok(Progress::Done) {
         let caller = std::panic::Location::caller();
         // Not eprintln, which the test harness keeps to itself.
         let _ = writeln!(std::io::stderr(), "{caller}: the stream is not done: {done:?}");
@@ -134,7 +134,7 @@ fn a_stream_waits_for_32_bits_in_memory() {
         // SAFETY: the word is there until the stream is done.
         let waiting = unsafe { stream.wait_value32(words.address(0), value as u32, condition, NO_WAIT) };
         assert_eq!(waiting, Ok(()));
-        assert_eq!(stream.query(), Ok(false), "{condition:?}");
+        assert_eq!(stream.query(), Ok(Progress::Pending), "{condition:?}");
         words.half(0).store(met as u32, Ordering::SeqCst);
         is_done(&stream);
     }
@@ -155,7 +155,7 @@ fn a_stream_waits_for_64_bits_in_memory() {
         // SAFETY: the word is there until the stream is done.
         let waiting = unsafe { stream.wait_value64(words.address(1), up(value), condition, NO_WAIT) };
         assert_eq!(waiting, Ok(()));
-        assert_eq!(stream.query(), Ok(false), "{condition:?}");
+        assert_eq!(stream.query(), Ok(Progress::Pending), "{condition:?}");
         words.word(1).store(up(met), Ordering::SeqCst);
         is_done(&stream);
     }
@@ -176,7 +176,7 @@ fn greater_or_equal_goes_round_with_the_counter() {
         assert_eq!(behind, Ok(()));
         is_done(&stream);
         let ahead = stream.wait_value32(words.address(0), 3, WaitCondition::GreaterOrEqual, NO_WAIT);
-        assert_eq!((ahead, stream.query()), (Ok(()), Ok(false)));
+        assert_eq!((ahead, stream.query()), (Ok(()), Ok(Progress::Pending)));
     }
     words.half(0).store(3, Ordering::SeqCst);
     is_done(&stream);
@@ -211,9 +211,7 @@ fn a_value_passes_from_stream_to_stream_and_through_default_streams() {
     }
     let (stream, words) = (gpu.stream(), Words::new(&gpu));
     for (round, default) in
-        [BorrowedStream::per_thread_default(&gpu.context), BorrowedStream::legacy_default(&gpu.context)]
-            .iter()
-            .enumerate()
+        [StreamRef::per_thread_default(&gpu.context), StreamRef::legacy_default(&gpu.context)].iter().enumerate()
     {
         let round = round as u32 + 1;
         let latch = Latch::hold(&stream);
@@ -224,7 +222,7 @@ fn a_value_passes_from_stream_to_stream_and_through_default_streams() {
             assert_eq!(waiting, Ok(()));
             assert_eq!(default.write_value32(words.address(1), round, NO_WRITE), Ok(()));
         }
-        assert_eq!(default.query(), Ok(false));
+        assert_eq!(default.query(), Ok(Progress::Pending));
         latch.release();
         is_done(default);
         assert_eq!(words.half(1).load(Ordering::SeqCst), round);
@@ -251,7 +249,7 @@ fn a_batch_is_done_in_its_order() {
     // SAFETY: the words are there until the stream is done.
     assert_eq!(unsafe { stream.batch_mem_op(&mut operations) }, Ok(()));
     // Not by time: the wait in the middle keeps the rest back until the host has written.
-    assert_eq!(stream.query(), Ok(false));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
     assert_eq!((words.word(2).load(Ordering::SeqCst), words.half(3).load(Ordering::SeqCst)), (0, 0));
     words.half(1).store(2, Ordering::SeqCst);
     is_done(&stream);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Gpu, Latch};
-use cuda_events::{BorrowedStream, Error, EventFlags, LoadOptions, Stream, StreamOptions};
+use cuda_events::{Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions, StreamRef};
 
 #[test]
 fn a_wait_orders_two_streams() {
@@ -12,10 +12,10 @@ fn a_wait_orders_two_streams() {
     let latch = Latch::hold(&first);
     let event = first.record_event(EventFlags::empty()).expect("an event");
     second.wait_event(&event).expect("a wait");
-    assert_eq!(second.query(), Ok(false));
+    assert_eq!(second.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(second.synchronize(), Ok(()));
-    assert_eq!(first.query(), Ok(true), "what the second waited for is done");
+    assert_eq!(first.query(), Ok(Progress::Done), "what the second waited for is done");
 }
 
 #[test]
@@ -25,11 +25,11 @@ fn wait_stream_waits_for_the_work_that_is_there_and_not_for_later_work() {
     for _ in 0..3 {
         let before = Latch::hold(&first);
         second.wait_stream(&first).expect("a join");
-        assert_eq!(second.query(), Ok(false));
+        assert_eq!(second.query(), Ok(Progress::Pending));
         before.release();
         assert_eq!(second.synchronize(), Ok(()));
         let after = Latch::hold(&first);
-        assert_eq!(second.query(), Ok(true), "the join is over");
+        assert_eq!(second.query(), Ok(Progress::Done), "the join is over");
         after.release();
         first.synchronize().expect("the work ends");
     }
@@ -41,10 +41,10 @@ fn wait_stream_waits_for_the_work_that_is_there_and_not_for_later_work() {
 fn wait_stream_crosses_to_default_streams() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    for default in [BorrowedStream::legacy_default(&gpu.context), BorrowedStream::per_thread_default(&gpu.context)] {
+    for default in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
         let latch = Latch::hold(&stream);
         default.wait_stream(&stream).expect("a join");
-        assert_eq!(default.query(), Ok(false));
+        assert_eq!(default.query(), Ok(Progress::Pending));
         latch.release();
         default.synchronize().expect("the work ends");
         stream.wait_stream(&default).expect("a join");
@@ -85,19 +85,19 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
 #[test]
 fn the_legacy_default_stream_waits_for_blocking_streams_only() {
     let gpu = Gpu::new();
-    let legacy = BorrowedStream::legacy_default(&gpu.context);
+    let legacy = StreamRef::legacy_default(&gpu.context);
     let blocking = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
     let non_blocking = gpu.stream();
 
     let latch = Latch::hold(&non_blocking);
-    assert_eq!(legacy.query(), Ok(true));
+    assert_eq!(legacy.query(), Ok(Progress::Done));
     assert_eq!(legacy.synchronize(), Ok(()));
     latch.release();
 
     let latch = Latch::hold(&blocking);
-    assert_eq!(legacy.query(), Ok(false));
+    assert_eq!(legacy.query(), Ok(Progress::Pending));
     let event = legacy.record_event(EventFlags::empty()).expect("an event");
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
     event.synchronize().expect("the work ends");
 }
@@ -108,8 +108,8 @@ fn null_is_a_stream_and_means_what_the_driver_was_loaded_for() {
         let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(per_thread));
         assert_eq!(gpu.driver.is_per_thread_default_stream(), per_thread);
         // SAFETY: NULL is a default stream's handle.
-        let null = unsafe { BorrowedStream::from_raw(&gpu.context, std::ptr::null_mut()) };
-        assert_eq!(null.query(), Ok(true));
+        let null = unsafe { StreamRef::from_raw(&gpu.context, std::ptr::null_mut()) };
+        assert_eq!(null.query(), Ok(Progress::Done));
         null.record_event(EventFlags::empty()).expect("an event").synchronize().expect("no work");
         let Ok(id) = null.id() else {
             // Drivers before 12.0 give streams no ids.
@@ -117,9 +117,9 @@ fn null_is_a_stream_and_means_what_the_driver_was_loaded_for() {
             continue;
         };
         let same = if per_thread {
-            BorrowedStream::per_thread_default(&gpu.context)
+            StreamRef::per_thread_default(&gpu.context)
         } else {
-            BorrowedStream::legacy_default(&gpu.context)
+            StreamRef::legacy_default(&gpu.context)
         };
         assert_eq!(same.id(), Ok(id));
     }
@@ -131,7 +131,7 @@ fn each_thread_has_its_own_per_thread_default_stream() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
         return;
     }
-    let stream = BorrowedStream::per_thread_default(&gpu.context);
+    let stream = StreamRef::per_thread_default(&gpu.context);
     let here = stream.id().expect("ids are there since CUDA 12.0");
     let there = std::thread::scope(|scope| scope.spawn(|| stream.id()).join().expect("no panic")).expect("an id");
     assert_ne!(here, there);
@@ -142,7 +142,7 @@ fn each_thread_has_its_own_per_thread_default_stream() {
 fn joins_of_two_threads_do_not_mix_their_default_streams() {
     // One object, and in each thread another stream: what one thread joins must not become what the other waits for.
     let gpu = Gpu::new();
-    let own = BorrowedStream::per_thread_default(&gpu.context);
+    let own = StreamRef::per_thread_default(&gpu.context);
     let (mine, theirs) = (gpu.stream(), gpu.stream());
     let held = gpu.stream();
     let latch = Latch::hold(&held);
@@ -154,7 +154,7 @@ fn joins_of_two_threads_do_not_mix_their_default_streams() {
         mine.wait_stream(&own).expect("a join");
     });
     assert_eq!(theirs.synchronize(), Ok(()), "nothing is in the other thread's stream");
-    assert_eq!(mine.query(), Ok(false), "this thread's stream is held");
+    assert_eq!(mine.query(), Ok(Progress::Pending), "this thread's stream is held");
     latch.release();
     assert_eq!(mine.synchronize(), Ok(()));
 }
@@ -176,7 +176,7 @@ fn a_stream_can_be_dropped_with_work_in_it() {
     let latch = Latch::hold(&stream);
     let event = stream.record_event(EventFlags::empty()).expect("an event");
     drop(stream);
-    assert_eq!(event.query(), Ok(false));
+    assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
     assert_eq!(event.synchronize(), Ok(()));
 }
@@ -187,10 +187,10 @@ fn handles_go_out_and_come_back() {
     let stream = gpu.stream();
     let raw = stream.as_raw();
     // SAFETY: `stream` outlives it.
-    let borrowed = unsafe { BorrowedStream::from_raw(&gpu.context, raw) };
+    let borrowed = unsafe { StreamRef::from_raw(&gpu.context, raw) };
     assert_eq!(borrowed, *stream);
     drop(borrowed);
-    assert_eq!(stream.query(), Ok(true), "dropping what was borrowed destroys nothing");
+    assert_eq!(stream.query(), Ok(Progress::Done), "dropping what was borrowed destroys nothing");
     assert_eq!(stream.into_raw(), raw);
     // SAFETY: the stream was given up a line above.
     let stream = unsafe { Stream::from_raw(&gpu.context, raw) };
@@ -200,9 +200,9 @@ fn handles_go_out_and_come_back() {
 #[test]
 fn default_streams_of_one_context_are_equal_and_are_no_other_stream() {
     let gpu = Gpu::new();
-    let legacy = || BorrowedStream::legacy_default(&gpu.context);
+    let legacy = || StreamRef::legacy_default(&gpu.context);
     assert_eq!(legacy(), legacy());
-    assert_ne!(legacy(), BorrowedStream::per_thread_default(&gpu.context));
+    assert_ne!(legacy(), StreamRef::per_thread_default(&gpu.context));
     assert_ne!(legacy(), *gpu.stream());
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Gpu, Latch};
-use cuda_events::{CaptureMode, Error, Event, EventFlags, Timer};
+use cuda_events::{CaptureMode, Error, Event, EventFlags, Progress, Timer};
 
 #[test]
 fn a_timer_has_the_time_once_the_work_is_done() {
@@ -14,7 +14,7 @@ fn a_timer_has_the_time_once_the_work_is_done() {
     let timer = Timer::start(&stream).expect("a timer");
     let latch = Latch::hold(&stream);
     let timing = timer.stop().expect("a timing");
-    assert_eq!(timing.query(), Ok(false));
+    assert_eq!(timing.query(), Ok(Progress::Pending));
     assert!(matches!(timing.elapsed(), Err(Error::NotReady { .. })));
     assert!(matches!(timing.elapsed_ms(), Err(Error::NotReady { .. })));
     // The stream is held behind the start, for a time that is measured on this side of it.
@@ -27,7 +27,7 @@ fn a_timer_has_the_time_once_the_work_is_done() {
     latch.release();
     let elapsed = timing.synchronize().expect("a time");
     assert!(elapsed + Duration::from_micros(100) >= at_least, "{elapsed:?}, but it was held for {at_least:?}");
-    assert_eq!(timing.query(), Ok(true));
+    assert_eq!(timing.query(), Ok(Progress::Done));
     assert_eq!(timing.elapsed(), Ok(elapsed), "it can be asked again");
     assert_eq!(timing.synchronize(), Ok(elapsed));
     let milliseconds = timing.elapsed_ms().expect("a time");
@@ -75,12 +75,12 @@ fn a_timer_in_a_capture_has_the_time_of_each_launch() {
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     let timing = Timer::start(&stream).and_then(Timer::stop).expect("a timing");
     let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
-    assert_eq!(timing.query(), Ok(true));
+    assert_eq!(timing.query(), Ok(Progress::Done));
     assert!(matches!(timing.elapsed(), Err(Error::NotRecorded { .. })), "it was never launched");
     for _ in 0..2 {
         let latch = Latch::hold(&stream);
         exec.launch(&stream).expect("a launch");
-        assert_eq!(timing.query(), Ok(false));
+        assert_eq!(timing.query(), Ok(Progress::Pending));
         latch.release();
         timing.synchronize().expect("a time");
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use cuda_events::sys::{CUhostFn, CUresult};
 use cuda_events::{
-    BorrowedStream, Completion, Context, Event, EventFlags, Stream, StreamOptions, WaitCondition, WaitValueFlags,
+    Completion, Context, Event, EventFlags, Stream, StreamOptions, StreamRef, WaitCondition, WaitValueFlags,
 };
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ impl Work {
     }
 }
 
-fn launch(stream: &BorrowedStream, function: CUhostFn, data: *mut c_void) {
+fn launch(stream: &StreamRef, function: CUhostFn, data: *mut c_void) {
     let symbols = stream.context().driver().symbols();
     // SAFETY: the stream is alive, and the caller passes what the function takes.
     let code = unsafe { (symbols.cuLaunchHostFunc)(stream.as_raw(), function, data) };

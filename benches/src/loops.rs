@@ -83,7 +83,7 @@ loops! {
 
 /// Done and not done are both answers, as they are to the C loop.
 #[inline(always)]
-fn pending<E>(answer: Result<bool, E>) -> Result<(), E> {
+fn pending<T, E>(answer: Result<T, E>) -> Result<(), E> {
     answer.map(|_| ())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_events::sys::{CUcontext, CUresult, Function, Symbols};
 use cuda_events::{
-    BorrowedStream, Context, Device, Driver, Event, EventFlags, EventPool, IpcEventDescriptor, Stream, StreamOptions,
+    Context, Device, Driver, Event, EventFlags, EventPool, IpcEventDescriptor, Stream, StreamOptions, StreamRef,
 };
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
@@ -93,7 +93,7 @@ pub struct Rig {
     pub start: Event,
     pub end: Event,
     pub shared: Event,
-    pub legacy: BorrowedStream,
+    pub legacy: StreamRef,
     pub pool: EventPool,
     /// What another process exports.
     pub imported: IpcEventDescriptor,
@@ -149,7 +149,7 @@ impl Rig {
         Self {
             handles,
             symbols,
-            legacy: BorrowedStream::legacy_default(context),
+            legacy: StreamRef::legacy_default(context),
             context: context.clone(),
             leaked: leaked.clone(),
             peer: Peer::new(peer),

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use cuda_events::sys::{CUdeviceptr, CUresult, Function};
-use cuda_events::{BorrowedStream, Context, Error, Event};
+use cuda_events::{Context, Error, Event, StreamRef};
 
 use crate::report::Failure;
 
@@ -19,7 +19,7 @@ fn check(function: Function, code: CUresult) -> Result<(), Error> {
 
 /// Waits for the event, but not for ever.
 pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
-    if event.synchronize_timeout(TIMEOUT)? {
+    if event.synchronize_timeout(TIMEOUT)?.is_done() {
         Ok(())
     } else {
         Err(Failure::Runtime(format!("work on the device was not done after {} s", TIMEOUT.as_secs())))
@@ -43,14 +43,14 @@ impl DeviceBuffer {
     }
 
     /// Sets every word of four bytes, in the stream's order.
-    pub(crate) fn memset(&self, value: u32, stream: &BorrowedStream) -> Result<(), Error> {
+    pub(crate) fn memset(&self, value: u32, stream: &StreamRef) -> Result<(), Error> {
         let memset = self.context.driver().symbols().cuMemsetD32Async;
         // SAFETY: the memory has that many words, and is not freed before the stream is done with it: see drop.
         check(Function::cuMemsetD32Async, unsafe { memset(self.address, value, self.bytes / 4, stream.as_raw()) })
     }
 
     /// Copies to another buffer of the device, in the stream's order.
-    pub(crate) fn copy_to(&self, other: &Self, stream: &BorrowedStream) -> Result<(), Error> {
+    pub(crate) fn copy_to(&self, other: &Self, stream: &StreamRef) -> Result<(), Error> {
         let copy = self.context.driver().symbols().cuMemcpyDtoDAsync_v2;
         let bytes = self.bytes.min(other.bytes);
         // SAFETY: both have that many bytes, and are not freed before the stream is done with them: see drop.
@@ -58,7 +58,7 @@ impl DeviceBuffer {
     }
 
     /// Copies the last bytes, as many as the other has, to host memory, in the stream's order.
-    pub(crate) fn copy_end_to_host(&self, host: &HostBuffer, stream: &BorrowedStream) -> Result<(), Error> {
+    pub(crate) fn copy_end_to_host(&self, host: &HostBuffer, stream: &StreamRef) -> Result<(), Error> {
         let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
         let bytes = self.bytes.min(host.bytes);
         let from = self.address + (self.bytes - bytes) as CUdeviceptr;
@@ -125,7 +125,7 @@ impl Drop for HostBuffer {
 /// # Safety
 ///
 /// What `work` borrows must stay until it has run.
-pub(crate) unsafe fn run_on_host<'a>(stream: &BorrowedStream, work: impl FnOnce() + Send + 'a) -> Result<(), Error> {
+pub(crate) unsafe fn run_on_host<'a>(stream: &StreamRef, work: impl FnOnce() + Send + 'a) -> Result<(), Error> {
     type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 
     extern "C" fn call(work: *mut c_void) {
@@ -153,7 +153,7 @@ pub(crate) unsafe fn run_on_host<'a>(stream: &BorrowedStream, work: impl FnOnce(
 pub(crate) struct Latch(#[expect(dead_code, reason = "dropping it is what releases")] Sender<()>);
 
 impl Latch {
-    pub(crate) fn hold(stream: &BorrowedStream) -> Result<Self, Error> {
+    pub(crate) fn hold(stream: &StreamRef) -> Result<Self, Error> {
         let (release, released) = channel::<()>();
         // Nothing is ever sent: the wait ends when the sender is dropped.
         let wait = move || {

@@ -36,7 +36,7 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -
     finish(&careless.record_event(EventFlags::empty())?)?;
     // SAFETY: the event behind the copy is done, and nothing else writes there.
     let old = the_one_value(unsafe { without_wait.words() })?;
-    let done_early = read.query()?;
+    let done_early = read.query()?.is_done();
     writeln!(
         out,
         "   The producer is held before its memset. A copy that does not wait is done, and read {old:#010x}."

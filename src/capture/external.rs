@@ -8,7 +8,7 @@ use crate::driver::Driver;
 use crate::error::Result;
 use crate::event::Event;
 use crate::graph::Kept;
-use crate::stream::{BorrowedStream, RecordFlags, WaitFlags};
+use crate::stream::{RecordFlags, StreamRef, WaitFlags};
 use crate::sys::Function;
 
 /// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that
@@ -30,9 +30,9 @@ pub(super) fn kept(driver: Driver, id: u64) -> Option<Arc<Kept>> {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Records an event for those outside of the graph: in a capturing stream the record becomes a node, so that each
-    /// launch of the graph records the event; in any other it is a plain [`record`](crate::BorrowedEvent::record).
+    /// launch of the graph records the event; in any other it is a plain [`record`](crate::EventRef::record).
     ///
     /// Which of the two is decided by this very stream. The graph and its executable graphs keep the event alive. If
     /// other code than this crate's [`Capture`](crate::Capture) began the capture, nobody would: then the event is never
@@ -46,7 +46,7 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`](crate::Error::Unsupported); else as [`record`](crate::BorrowedEvent::record).
+    /// [`Error::Unsupported`](crate::Error::Unsupported); else as [`record`](crate::EventRef::record).
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "external")]

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::process;
-use crate::stream::BorrowedStream;
+use crate::stream::StreamRef;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
 
 /// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is under way runs to its
@@ -78,7 +78,7 @@ impl GraphExec {
     /// driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
-    pub fn launch(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn launch(&self, stream: &StreamRef) -> Result<()> {
         const FUNCTION: Function = Function::cuGraphLaunch;
         let launch = self.context.driver().symbols().cuGraphLaunch;
         if self.interprocess {

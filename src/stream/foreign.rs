@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::ptr::null_mut;
 
-use super::BorrowedStream;
+use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::process;
 use crate::sys::{CUstream, Function};
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Names a stream that other code owns, and asks the driver for its context. Dropping the result does nothing to it.
     ///
     /// It is for a handle that comes without its context, such as `torch.cuda.Stream.cuda_stream`. Where the context is
@@ -55,7 +55,7 @@ impl BorrowedStream {
 /// A stream that another library owns, together with what keeps it alive: an `Arc` of that library's stream, a Python
 /// object, a box of anything.
 ///
-/// What can be done with it is on [`BorrowedStream`], which this type dereferences to. The owner is dropped last.
+/// What can be done with it is on [`StreamRef`], which this type dereferences to. The owner is dropped last.
 ///
 /// ```
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
@@ -75,26 +75,26 @@ impl BorrowedStream {
 /// ```
 pub struct ForeignStream<O> {
     // Before the owner, and so dropped before it: an event that `wait_stream` has left here needs the stream's context.
-    stream: BorrowedStream,
+    stream: StreamRef,
     owner: O,
 }
 
 #[allow(unsafe_code)]
 impl<O> ForeignStream<O> {
-    /// As [`BorrowedStream::from_foreign`], with the stream's owner. If that fails, the owner is dropped.
+    /// As [`StreamRef::from_foreign`], with the stream's owner. If that fails, the owner is dropped.
     ///
     /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
     ///
     /// # Errors
     ///
-    /// As [`BorrowedStream::from_foreign`].
+    /// As [`StreamRef::from_foreign`].
     ///
     /// # Safety
     ///
-    /// As for [`BorrowedStream::from_foreign`], but `raw` need stay a live stream only until `owner` is dropped.
+    /// As for [`StreamRef::from_foreign`], but `raw` need stay a live stream only until `owner` is dropped.
     pub unsafe fn new(driver: Driver, raw: CUstream, owner: O) -> Result<Self> {
         // SAFETY: as the caller says; `owner` is dropped after the stream.
-        let stream = unsafe { BorrowedStream::from_foreign(driver, raw) }?;
+        let stream = unsafe { StreamRef::from_foreign(driver, raw) }?;
         Ok(Self { stream, owner })
     }
 
@@ -110,16 +110,16 @@ impl<O> ForeignStream<O> {
 }
 
 impl<O> Deref for ForeignStream<O> {
-    type Target = BorrowedStream;
+    type Target = StreamRef;
 
     #[inline(always)]
-    fn deref(&self) -> &BorrowedStream {
+    fn deref(&self) -> &StreamRef {
         &self.stream
     }
 }
 
-impl<O> AsRef<BorrowedStream> for ForeignStream<O> {
-    fn as_ref(&self) -> &BorrowedStream {
+impl<O> AsRef<StreamRef> for ForeignStream<O> {
+    fn as_ref(&self) -> &StreamRef {
         self
     }
 }

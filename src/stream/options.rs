@@ -59,7 +59,7 @@ impl StreamOptions {
     }
 
     /// As [`priority`](Self::priority), but a number outside the range stands for the nearest one in it, as the driver
-    /// and PyTorch have it. [`BorrowedStream::priority`](crate::BorrowedStream::priority) tells which it became.
+    /// and PyTorch have it. [`StreamRef::priority`](crate::StreamRef::priority) tells which it became.
     pub const fn priority_clamped(mut self, priority: i32) -> Self {
         self.priority = Priority::Nearest(priority);
         self

@@ -2,13 +2,13 @@
 
 use bitflags::bitflags;
 
-use super::BorrowedStream;
+use super::StreamRef;
 use crate::error::{Error, Result};
-use crate::event::{BorrowedEvent, Event, EventFlags, NewEvent};
+use crate::event::{Event, EventFlags, EventRef, NewEvent};
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
 bitflags! {
-    /// How one record is made; none as a rule. [`BorrowedEvent::record_with`] takes it, and shows it.
+    /// How one record is made; none as a rule. [`EventRef::record_with`] takes it, and shows it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
         /// In a capturing stream the record becomes a node of the graph, so that each launch records the event for those
@@ -18,8 +18,8 @@ bitflags! {
 }
 
 bitflags! {
-    /// How one wait is made; none as a rule. [`BorrowedStream::wait_event_with`] takes it; it is shown at
-    /// [`BorrowedEvent::record_with`].
+    /// How one wait is made; none as a rule. [`StreamRef::wait_event_with`] takes it; it is shown at
+    /// [`EventRef::record_with`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream the wait becomes a node of the graph, so that each launch waits for what the event then
@@ -30,7 +30,7 @@ bitflags! {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedStream {
+impl StreamRef {
     /// Makes all work that is put into this stream from now on wait for the event's last record; the calling thread
     /// does not wait.
     ///
@@ -43,13 +43,13 @@ impl BorrowedStream {
     ///
     /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing
     /// stream for an event that was recorded outside of its capture, and `CUDA_ERROR_INVALID_VALUE` for an event that was
-    /// last [recorded](BorrowedEvent::record) in a capture which has ended; such a wait invalidates the capture that it is
+    /// last [recorded](EventRef::record) in a capture which has ended; such a wait invalidates the capture that it is
     /// made in. Events that are used outside of the graph are for [`record_external`](Self::record_external) and
     /// [`wait_external`](Self::wait_external). [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
-    pub fn wait_event(&self, event: &BorrowedEvent) -> Result<()> {
+    pub fn wait_event(&self, event: &EventRef) -> Result<()> {
         // The flags are not captured: see `call_with`.
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         self.wait(event, || unsafe {
@@ -75,7 +75,7 @@ impl BorrowedStream {
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
     #[inline]
-    pub unsafe fn wait_event_with(&self, event: &BorrowedEvent, flags: WaitFlags) -> Result<()> {
+    pub unsafe fn wait_event_with(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
         // SAFETY: as in `wait_event`; the caller answers for the flags.
         self.wait(event, || unsafe {
             (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags.bits())
@@ -83,7 +83,7 @@ impl BorrowedStream {
     }
 
     #[inline(always)]
-    fn wait(&self, event: &BorrowedEvent, call: impl FnOnce() -> CUresult) -> Result<()> {
+    fn wait(&self, event: &EventRef, call: impl FnOnce() -> CUresult) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamWaitEvent;
         event.check_wait(FUNCTION, self.context())?;
         Error::check(FUNCTION, self.call_with(event.driver_ref(), FUNCTION, call)?)
@@ -102,7 +102,7 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`BorrowedEvent::record`].
+    /// As [`wait_event`](Self::wait_event), [`Event::new`] and [`EventRef::record`].
     #[doc(alias = "wait")]
     #[doc(alias = "join")]
     #[inline]
@@ -114,7 +114,7 @@ impl BorrowedStream {
     }
 
     #[inline(always)]
-    fn wait_for_record(&self, event: &BorrowedEvent, other: &Self) -> Result<()> {
+    fn wait_for_record(&self, event: &EventRef, other: &Self) -> Result<()> {
         event.record(other)?;
         self.wait_event(event)
     }
@@ -135,7 +135,7 @@ impl BorrowedStream {
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`BorrowedEvent::record`].
+    /// As [`Event::new`] and [`EventRef::record`].
     #[inline]
     pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
         const FUNCTION: Function = Function::cuEventRecord;
@@ -149,7 +149,7 @@ impl BorrowedStream {
 }
 
 #[allow(unsafe_code)]
-impl BorrowedEvent {
+impl EventRef {
     /// Makes the event stand for all work that is in the stream now. Both must belong to one context.
     ///
     /// A record replaces the one before; waits that were queued keep the one that they saw. It does not wait for the work, but
@@ -179,7 +179,7 @@ impl BorrowedEvent {
     /// interprocess event on a capturing stream; [`Error::ForkedChild`].
     #[doc(alias = "cuEventRecord")]
     #[inline]
-    pub fn record(&self, stream: &BorrowedStream) -> Result<()> {
+    pub fn record(&self, stream: &StreamRef) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecord;
         // SAFETY: event and stream are alive as long as their references are.
         let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
@@ -190,7 +190,7 @@ impl BorrowedEvent {
 
     /// As [`record`](Self::record), with flags for this one record. With none it is the same; any takes CUDA 11.1.
     ///
-    /// [`BorrowedStream::record_external`] chooses the flag and keeps the event.
+    /// [`StreamRef::record_external`] chooses the flag and keeps the event.
     ///
     /// One driver call: `cuEventRecordWithFlags`, or without flags `cuEventRecord`.
     ///
@@ -229,7 +229,7 @@ impl BorrowedEvent {
     /// ```
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
-    pub unsafe fn record_with(&self, stream: &BorrowedStream, flags: RecordFlags) -> Result<()> {
+    pub unsafe fn record_with(&self, stream: &StreamRef, flags: RecordFlags) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecordWithFlags;
         if flags.is_empty() {
             return self.record(stream);
@@ -244,7 +244,7 @@ impl BorrowedEvent {
 
     #[cold]
     #[inline(never)]
-    fn record_error(&self, stream: &BorrowedStream, function: Function, code: CUresult) -> Error {
+    fn record_error(&self, stream: &StreamRef, function: Function, code: CUresult) -> Error {
         if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context() != stream.context() {
             self.mismatch(stream.context(), function, code)
         } else {

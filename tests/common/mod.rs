@@ -19,8 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    BorrowedStream, Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream,
-    StreamOptions, Version,
+    Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream, StreamOptions, StreamRef,
+    Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -178,7 +178,7 @@ pub struct Latch {
 }
 
 impl Latch {
-    pub fn hold(stream: &BorrowedStream) -> Self {
+    pub fn hold(stream: &StreamRef) -> Self {
         extern "C" fn wait(receiver: *mut c_void) {
             // SAFETY: the pointer is the box that `hold` leaked for this one call.
             let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
@@ -216,14 +216,14 @@ pub fn current(driver: Driver) -> cuda_events::sys::CUcontext {
 }
 
 /// Begins a capture: no test uses a capturing stream from two threads at a time.
-pub fn begin_capture(stream: &BorrowedStream, mode: CaptureMode) -> cuda_events::Result<Capture<'_>> {
+pub fn begin_capture(stream: &StreamRef, mode: CaptureMode) -> cuda_events::Result<Capture<'_>> {
     // SAFETY: as this function says of its callers.
     unsafe { Capture::begin(stream, mode) }
 }
 
 /// As `begin_capture`, into a graph.
 pub fn begin_capture_to_graph<'a>(
-    stream: &'a BorrowedStream,
+    stream: &'a StreamRef,
     graph: Graph,
     after: &[GraphNode],
     mode: CaptureMode,

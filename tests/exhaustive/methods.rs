@@ -17,6 +17,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("error", include_str!("../../src/error.rs")),
     ("event", include_str!("../../src/event.rs")),
     ("process", include_str!("../../src/process.rs")),
+    ("progress", include_str!("../../src/progress.rs")),
     ("graph", include_str!("../../src/graph.rs")),
     ("graph/exec", include_str!("../../src/graph/exec.rs")),
     ("graph/kept", include_str!("../../src/graph/kept.rs")),
@@ -67,33 +68,33 @@ methods! {
         Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
     guards: Context::make_current;
     streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority, StreamOptions::priority_clamped,
-        BorrowedStream::query, BorrowedStream::synchronize, BorrowedStream::synchronize_timeout,
-        BorrowedStream::priority, BorrowedStream::is_blocking, BorrowedStream::id, BorrowedStream::context,
-        BorrowedStream::device, BorrowedStream::as_raw, BorrowedStream::cuda_stream;
+        StreamRef::query, StreamRef::synchronize, StreamRef::synchronize_timeout,
+        StreamRef::priority, StreamRef::is_blocking, StreamRef::id, StreamRef::context,
+        StreamRef::device, StreamRef::as_raw, StreamRef::cuda_stream;
     own_refusals: Stream::new;
-    stream_close: Stream::into_raw, Stream::from_raw, Stream::close, BorrowedStream::from_raw;
-    default_streams: BorrowedStream::default_stream, BorrowedStream::legacy_default, BorrowedStream::per_thread_default;
-    attributes: BorrowedStream::attribute, BorrowedStream::set_attribute, BorrowedStream::synchronization_policy,
-        BorrowedStream::set_synchronization_policy, BorrowedStream::set_priority, BorrowedStream::memory_sync_domain,
-        BorrowedStream::set_memory_sync_domain, BorrowedStream::memory_sync_domain_map,
-        BorrowedStream::set_memory_sync_domain_map, BorrowedStream::copy_attributes_from,
+    stream_close: Stream::into_raw, Stream::from_raw, Stream::close, StreamRef::from_raw;
+    default_streams: StreamRef::default_stream, StreamRef::legacy_default, StreamRef::per_thread_default;
+    attributes: StreamRef::attribute, StreamRef::set_attribute, StreamRef::synchronization_policy,
+        StreamRef::set_synchronization_policy, StreamRef::set_priority, StreamRef::memory_sync_domain,
+        StreamRef::set_memory_sync_domain, StreamRef::memory_sync_domain_map,
+        StreamRef::set_memory_sync_domain_map, StreamRef::copy_attributes_from,
         SynchronizationPolicy::from_raw, SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw,
         MemorySyncDomain::as_raw;
-    foreign_streams: BorrowedStream::from_foreign, ForeignStream::<()>::new, ForeignStream::<()>::owner,
+    foreign_streams: StreamRef::from_foreign, ForeignStream::<()>::new, ForeignStream::<()>::owner,
         ForeignStream::<()>::into_owner;
     current_streams: StreamScope::enter::<Stream>, current_stream;
-    events: BorrowedEvent::record, BorrowedEvent::record_with, BorrowedEvent::query, BorrowedEvent::synchronize,
-        BorrowedEvent::synchronize_timeout, BorrowedEvent::flags, BorrowedEvent::is_imported, BorrowedEvent::context,
-        BorrowedEvent::device;
-    event_close: Event::new, Event::into_raw, Event::from_raw, Event::close, BorrowedEvent::from_raw,
-        BorrowedEvent::as_raw;
-    order: BorrowedStream::wait_event, BorrowedStream::wait_event_with, BorrowedStream::wait_stream,
-        BorrowedStream::record_event;
-    elapsed: BorrowedEvent::elapsed, BorrowedEvent::elapsed_ms;
-    context_events: BorrowedEvent::record_context, Context::wait_event;
-    host_functions: BorrowedStream::launch_host_function_raw;
-    values: BorrowedStream::wait_value32, BorrowedStream::wait_value64, BorrowedStream::write_value32,
-        BorrowedStream::write_value64, BorrowedStream::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
+    events: EventRef::record, EventRef::record_with, EventRef::query, EventRef::synchronize,
+        EventRef::synchronize_timeout, EventRef::flags, EventRef::is_imported, EventRef::context,
+        EventRef::device;
+    event_close: Event::new, Event::into_raw, Event::from_raw, Event::close, EventRef::from_raw,
+        EventRef::as_raw;
+    order: StreamRef::wait_event, StreamRef::wait_event_with, StreamRef::wait_stream,
+        StreamRef::record_event;
+    elapsed: EventRef::elapsed, EventRef::elapsed_ms;
+    context_events: EventRef::record_context, Context::wait_event;
+    host_functions: StreamRef::launch_host_function_raw;
+    values: StreamRef::wait_value32, StreamRef::wait_value64, StreamRef::write_value32,
+        StreamRef::write_value64, StreamRef::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
         MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier, MemOp::as_raw;
     lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event, LazyEvent::context, LazyEvent::device,
         LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
@@ -105,18 +106,18 @@ methods! {
         EventPool::available, EventPool::context,
         EventPool::flags, PooledEvent::record, PooledEvent::query, PooledEvent::synchronize,
         PooledEvent::synchronize_timeout, PooledEvent::discard;
-    completions: Completion::<Event>::new, BorrowedStream::completion;
+    completions: Completion::<Event>::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
-        BorrowedStream::capture_status, BorrowedStream::capture_info;
+        StreamRef::capture_status, StreamRef::capture_info;
     dropped_capture: ThreadCaptureMode::exchange;
     capture: Capture::begin;
-    external: BorrowedStream::record_external, BorrowedStream::wait_external;
+    external: StreamRef::record_external, StreamRef::wait_external;
     graphs: Graph::new, Graph::add_event_record_node, Graph::add_event_wait_node, Graph::record_node_event,
         Graph::wait_node_event, Graph::set_record_node_event, Graph::set_wait_node_event, Graph::instantiate,
         Graph::context, GraphNode::from_raw, GraphNode::as_raw, GraphExec::launch, GraphExec::context,
         GraphExec::set_record_node_event, GraphExec::set_wait_node_event, Capture::begin_to_graph;
     graph_close: Graph::from_raw, Graph::as_raw, Graph::close, GraphExec::as_raw, GraphExec::close;
-    exports: BorrowedEvent::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
+    exports: EventRef::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
         IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync, IpcEventDescriptor::exporter_pid,
         ExporterProcess::of, ExporterProcess::pid, ExporterProcess::is_alive, IpcLease::new, IpcLease::descriptor,
         IpcLease::event;
@@ -134,6 +135,8 @@ const PURE: &[&str] = &[
     "Driver::load_from",
     "LoadOptions::path",
     "Error::function",
+    "Progress::is_done",
+    "Progress::is_pending",
     "Version::from_raw",
     "Version::as_raw",
     "Version::major",

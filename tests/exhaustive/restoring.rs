@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{BorrowedStream, Capture, CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Result};
+use cuda_events::{Capture, CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Result, StreamRef};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 use crate::soft_driver;
@@ -39,12 +39,12 @@ fn a_node_that_was_made_keeps_its_event() {
         let soft = soft_driver((13, 0));
         let driver = soft.driver();
         let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
-        let stream = BorrowedStream::per_thread_default(&context);
+        let stream = StreamRef::per_thread_default(&context);
         let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
         // SAFETY: no other thread knows the stream.
         let capture = unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
         // A capture that others began is one that this crate was told nothing of: of another table of the same driver.
-        let theirs = BorrowedStream::per_thread_default(&context_of(&soft));
+        let theirs = StreamRef::per_thread_default(&context_of(&soft));
         let stream = if own { &stream } else { &theirs };
         // After the call that asks for the capture, which restores the context too.
         let fault = Fault::on("cuCtxPopCurrent_v2").nth(2).answer(CODE);
@@ -71,7 +71,7 @@ fn a_capture_of_a_default_stream_leaves_nothing() {
     for from_then_on in [false, true] {
         let soft = soft_driver((13, 0));
         let context = context_of(&soft);
-        let stream = BorrowedStream::per_thread_default(&context);
+        let stream = StreamRef::per_thread_default(&context);
         fail_pops(&soft, from_then_on);
         // SAFETY: no other thread knows the stream.
         told(unsafe { Capture::begin(&stream, CaptureMode::Relaxed) });

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use cuda_events::sys::{CUcontext, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID, Function};
 use cuda_events::{
-    BarrierScope, BorrowedEvent, BorrowedStream, Capture, CaptureDependency, CaptureMode, CaptureStatus, Completion,
-    Context, DependencyUpdate, DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, ExporterProcess,
-    ForeignStream, Graph, GraphNode, IpcEventDescriptor, IpcLease, LazyEvent, LazyState, MemOp, MemorySyncDomain,
-    RecordFlags, Result, Stream, StreamOptions, StreamScope, SynchronizationPolicy, ThreadCaptureMode, Timer, Uuid,
-    Version, WaitCondition, WaitFlags, WaitValueFlags, WriteValueFlags, current_stream,
+    BarrierScope, Capture, CaptureDependency, CaptureMode, CaptureStatus, Completion, Context, DependencyUpdate,
+    DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ExporterProcess, ForeignStream,
+    Graph, GraphNode, IpcEventDescriptor, IpcLease, LazyEvent, LazyState, MemOp, MemorySyncDomain, RecordFlags, Result,
+    Stream, StreamOptions, StreamRef, StreamScope, SynchronizationPolicy, ThreadCaptureMode, Timer, Uuid, Version,
+    WaitCondition, WaitFlags, WaitValueFlags, WriteValueFlags, current_stream,
 };
 
 /// What a scenario has to work with.
@@ -76,13 +76,13 @@ impl Run {
         Ok((context, stream))
     }
 
-    fn capture<'a>(&self, stream: &'a BorrowedStream, mode: CaptureMode) -> Result<Capture<'a>> {
+    fn capture<'a>(&self, stream: &'a StreamRef, mode: CaptureMode) -> Result<Capture<'a>> {
         // SAFETY: no other thread knows what the scenarios capture.
         unsafe { Capture::begin(stream, mode) }
     }
 
     /// Holds the stream until the result is dropped.
-    fn hold(&self, stream: &BorrowedStream) -> Result<std::sync::mpsc::Sender<()>> {
+    fn hold(&self, stream: &StreamRef) -> Result<std::sync::mpsc::Sender<()>> {
         let (release, held) = channel::<()>();
         let token = self.token.clone();
         stream.launch_host_function(move || {
@@ -230,10 +230,10 @@ fn guards(run: &Run) -> Result<()> {
         Event::new(&context, EventFlags::empty())?;
     }
     // SAFETY: a default stream's handle, whose context is the one that is current; it lives on.
-    let default = unsafe { BorrowedStream::from_foreign(run.driver, null_mut()) }?;
+    let default = unsafe { StreamRef::from_foreign(run.driver, null_mut()) }?;
     assert_eq!(default.context(), &context);
     drop(outer);
-    default.query()?;
+    let _ = default.query()?;
     Ok(())
 }
 
@@ -247,9 +247,9 @@ fn streams(run: &Run) -> Result<()> {
     run.optional(stream.id())?;
     assert_eq!((stream.context(), stream.device()), (&context, context.device()));
     assert_eq!(stream.cuda_stream(), (0, stream.as_raw().addr()));
-    stream.query()?;
+    let _ = stream.query()?;
     stream.synchronize()?;
-    stream.synchronize_timeout(Duration::ZERO)?;
+    let _ = stream.synchronize_timeout(Duration::ZERO)?;
     let clamped = Stream::new(&context, StreamOptions::new().priority_clamped(1000))?;
     assert_eq!(clamped.priority()?, range.least);
     Ok(())
@@ -269,24 +269,24 @@ fn stream_close(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let raw = stream.into_raw();
     // SAFETY: a stream of this context, which lives until the owner below closes it.
-    let borrowed = unsafe { BorrowedStream::from_raw(&context, raw) };
+    let borrowed = unsafe { StreamRef::from_raw(&context, raw) };
     let queried = borrowed.query();
     drop(borrowed);
     // SAFETY: it was given up above.
     let stream = unsafe { Stream::from_raw(&context, raw) };
     // So that `close` is what destroys it whatever happens.
     let closed = stream.close();
-    queried?;
+    let _ = queried?;
     closed
 }
 
 fn default_streams(run: &Run) -> Result<()> {
     let context = run.context()?;
-    let (null, legacy) = (BorrowedStream::default_stream(&context), BorrowedStream::legacy_default(&context));
-    let own = BorrowedStream::per_thread_default(&context);
+    let (null, legacy) = (StreamRef::default_stream(&context), StreamRef::legacy_default(&context));
+    let own = StreamRef::per_thread_default(&context);
     assert_ne!(legacy, own);
     for stream in [&null, &legacy, &own] {
-        stream.query()?;
+        let _ = stream.query()?;
         let event = stream.record_event(EventFlags::empty())?;
         stream.wait_event(&event)?;
         stream.synchronize()?;
@@ -324,7 +324,7 @@ fn attributes(run: &Run) -> Result<()> {
     run.maybe(map, CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let other = Stream::new(&context, StreamOptions::new())?;
     other.copy_attributes_from(&stream)?;
-    BorrowedStream::legacy_default(&context).synchronization_policy()?;
+    StreamRef::legacy_default(&context).synchronization_policy()?;
     Ok(())
 }
 
@@ -332,7 +332,7 @@ fn foreign_streams(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let stream = Arc::new(stream);
     // SAFETY: a live stream, whose context lives too.
-    let named = unsafe { BorrowedStream::from_foreign(run.driver, stream.as_raw()) }?;
+    let named = unsafe { StreamRef::from_foreign(run.driver, stream.as_raw()) }?;
     assert_eq!(named.context(), &context);
     // SAFETY: as above.
     let foreign = unsafe { ForeignStream::new(run.driver, stream.as_raw(), stream.clone()) }?;
@@ -360,11 +360,11 @@ fn events(run: &Run) -> Result<()> {
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC)?;
     assert!(event.flags() == EventFlags::BLOCKING_SYNC && !event.is_imported());
     assert_eq!((event.context(), event.device()), (&context, context.device()));
-    event.query()?;
+    let _ = event.query()?;
     event.record(&stream)?;
     event.synchronize()?;
-    event.query()?;
-    event.synchronize_timeout(Duration::ZERO)?;
+    let _ = event.query()?;
+    let _ = event.synchronize_timeout(Duration::ZERO)?;
     // SAFETY: no flags.
     unsafe { event.record_with(&stream, RecordFlags::empty()) }?;
     // SAFETY: outside of a capture this is an error.
@@ -384,7 +384,7 @@ fn event_close(run: &Run) -> Result<()> {
     let context = run.context()?;
     let raw = Event::new(&context, EventFlags::empty())?.into_raw();
     // SAFETY: an event of this context, which lives until the owner below closes it.
-    let borrowed = unsafe { BorrowedEvent::from_raw(&context, raw, EventFlags::empty()) };
+    let borrowed = unsafe { EventRef::from_raw(&context, raw, EventFlags::empty()) };
     assert_eq!(borrowed.as_raw(), raw);
     drop(borrowed);
     // SAFETY: it was given up above.
@@ -413,11 +413,11 @@ fn order(run: &Run) -> Result<()> {
 fn pending(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let held = run.hold(&stream)?;
-    assert!(!stream.query()?);
-    assert!(!stream.synchronize_timeout(Duration::ZERO)?);
+    assert!(stream.query()?.is_pending());
+    assert!(stream.synchronize_timeout(Duration::ZERO)?.is_pending());
     let event = stream.record_event(EventFlags::empty())?;
-    assert!(!event.query()?);
-    assert!(!event.synchronize_timeout(Duration::from_micros(100))?);
+    assert!(event.query()?.is_pending());
+    assert!(event.synchronize_timeout(Duration::from_micros(100))?.is_pending());
     drop(held);
     event.synchronize()?;
     context.synchronize()
@@ -512,7 +512,7 @@ fn lazy_events(run: &Run) -> Result<()> {
     let (start, end) = (LazyEvent::new(EventFlags::TIMING)?, LazyEvent::new(EventFlags::TIMING)?);
     run.refused(start.elapsed(&end), |error| matches!(error, Error::NotRecorded { .. }))?;
     run.refused(start.wait_recorded(&stream), |error| *error == Error::NeverRecorded)?;
-    assert!(start.query()? && start.event().is_none());
+    assert!(start.query()?.is_done() && start.event().is_none());
     assert!(start.context().is_none() && start.device().is_none());
     start.wait(&stream)?;
     start.wait_external(&stream)?;
@@ -526,8 +526,8 @@ fn lazy_events(run: &Run) -> Result<()> {
     end.wait_recorded(&stream)?;
     end.wait_external(&stream)?;
     end.synchronize()?;
-    end.query()?;
-    end.synchronize_timeout(Duration::ZERO)?;
+    let _ = end.query()?;
+    let _ = end.synchronize_timeout(Duration::ZERO)?;
     start.elapsed(&end)?;
     start.elapsed_ms(&end)?;
     let shared = LazyEvent::new(EventFlags::INTERPROCESS)?;
@@ -538,12 +538,12 @@ fn lazy_events(run: &Run) -> Result<()> {
 fn timers(run: &Run) -> Result<()> {
     let (_context, stream) = run.stream()?;
     let timing = Timer::start(&stream)?.stop()?;
-    timing.query()?;
+    let _ = timing.query()?;
     timing.synchronize()?;
     timing.elapsed()?;
     timing.elapsed_ms()?;
-    timing.start().query()?;
-    timing.end().query()?;
+    let _ = timing.start().query()?;
+    let _ = timing.end().query()?;
     drop(Timer::start(&stream)?);
     Ok(())
 }
@@ -559,8 +559,8 @@ fn pools(run: &Run) -> Result<()> {
     first.record(&stream)?;
     first.synchronize()?;
     second.record(&stream)?;
-    second.query()?;
-    third.synchronize_timeout(Duration::ZERO)?;
+    let _ = second.query()?;
+    let _ = third.synchronize_timeout(Duration::ZERO)?;
     let [first, ..] = events;
     first.discard();
     assert!(pool.available() <= 2);
@@ -573,7 +573,7 @@ fn pools(run: &Run) -> Result<()> {
 }
 
 /// Polls the future until it is ready.
-pub fn wait<E: AsRef<BorrowedEvent> + Send + Sync + 'static>(mut completion: Completion<E>) -> Result<()> {
+pub fn wait<E: AsRef<EventRef> + Send + Sync + 'static>(mut completion: Completion<E>) -> Result<()> {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -608,7 +608,7 @@ fn completions(run: &Run) -> Result<()> {
     let pending = Completion::new(event.clone());
     drop(held);
     wait(pending)?;
-    event.query()?;
+    let _ = event.query()?;
     Ok(())
 }
 
@@ -647,11 +647,11 @@ fn captures(run: &Run) -> Result<()> {
 fn dropped_capture(run: &Run) -> Result<()> {
     let context = run.context()?;
     // A stream that is never destroyed, so that nothing else ends the capture.
-    let stream = BorrowedStream::per_thread_default(&context);
+    let stream = StreamRef::per_thread_default(&context);
     let event = Event::new(&context, EventFlags::empty())?;
     let capture = run.capture(&stream, CaptureMode::Global)?;
     let mode = ThreadCaptureMode::exchange(run.driver, CaptureMode::Relaxed)?;
-    event.query()?;
+    let _ = event.query()?;
     drop((mode, capture));
     Ok(())
 }
@@ -679,7 +679,7 @@ fn external(run: &Run) -> Result<()> {
 
 fn capture_of_default_stream(run: &Run) -> Result<()> {
     let context = run.context()?;
-    let stream = BorrowedStream::per_thread_default(&context);
+    let stream = StreamRef::per_thread_default(&context);
     let event = Arc::new(Event::new(&context, EventFlags::empty())?);
     let capture = run.capture(&stream, CaptureMode::Relaxed)?;
     run.optional(stream.record_external(&event))?;
@@ -779,11 +779,11 @@ fn imports(run: &Run) -> Result<()> {
     // SAFETY: the harness's child keeps the event.
     let event = unsafe { Event::from_ipc_descriptor(&context, &run.import) }?;
     assert!(event.is_imported());
-    event.query()?;
+    let _ = event.query()?;
     event.synchronize()?;
     stream.wait_event(&event)?;
     event.record(&stream)?;
-    event.synchronize_timeout(Duration::from_millis(100))?;
+    let _ = event.synchronize_timeout(Duration::from_millis(100))?;
     run.refused(event.ipc_descriptor(), |error| *error == Error::ExportOfImport)?;
     let bare = IpcEventDescriptor::from_raw(run.import.to_raw(), false);
     // SAFETY: as above.

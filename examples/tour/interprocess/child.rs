@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use cuda_events::{BorrowedStream, Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions};
+use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
 
 use super::process::{FAILED, from_hex};
 use crate::Opened;
@@ -50,7 +50,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     say(&format!("queued {contents}"))?;
 
     hear(&parent)?;
-    say(if done.query()? { "state done" } else { "state pending" })?;
+    say(if done.query()?.is_done() { "state done" } else { "state pending" })?;
 
     finish(&done)?;
     let (at, contents) = behind_the_event.recv().map_err(|_| runtime("the host function was not called"))?;
@@ -59,7 +59,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
 }
 
 /// Reads the file in the stream's order: when, and what was in it.
-fn read_in_order(stream: &BorrowedStream, file: &Path) -> Result<Receiver<(Instant, String)>, Failure> {
+fn read_in_order(stream: &StreamRef, file: &Path) -> Result<Receiver<(Instant, String)>, Failure> {
     let (send, receive) = channel();
     let file = file.to_owned();
     let read = move || {

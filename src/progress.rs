@@ -1,0 +1,47 @@
+//! What a question about pending work returns.
+
+/// Whether work is done.
+///
+/// The queries and the waits with a limit return it instead of a `bool`, so that a program which ignores it gets a
+/// warning from the compiler: nothing may rely on work that is still pending.
+///
+/// ```
+/// use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};
+/// use std::time::Duration;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = stream.record_event(EventFlags::empty())?;
+/// while event.query()?.is_pending() {
+///     // The host does something else.
+/// }
+/// match event.synchronize_timeout(Duration::from_secs(1))? {
+///     Progress::Done => println!("the work is done"),
+///     Progress::Pending => println!("the work takes longer than a second"),
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "the work may still be pending"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// The work is done.
+    Done,
+    /// The work is not done.
+    Pending,
+}
+
+impl Progress {
+    /// Whether the work is done.
+    #[inline]
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Done)
+    }
+
+    /// Whether the work is not done.
+    #[inline]
+    pub const fn is_pending(self) -> bool {
+        matches!(self, Self::Pending)
+    }
+}
