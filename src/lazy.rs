@@ -25,6 +25,34 @@ use crate::sys::{CUresult, Function};
 ///
 /// Where a context is at hand, [`Event::new`] is simpler: mistakes show at once.
 ///
+/// # Where an event is expected
+///
+/// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before the first record there
+/// is no driver object that a reference could name, and each use has its own meaning then. Here a wait without a driver
+/// object waits for nothing, a record creates one, and an export needs to know the context. So the caller says it:
+///
+/// * [`create`](Self::create) gives the event and creates it where it is missing. Its result goes wherever an
+///   `&EventRef` or an `Arc<Event>` goes.
+/// * [`event`](Self::event) gives the event only if it is there. `None` means that there is nothing to wait for.
+///
+/// ```
+/// use cuda_events::{EventFlags, LazyEvent};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let lazy = LazyEvent::new(EventFlags::empty())?;
+/// stream.wait_event(lazy.create(stream.context())?)?; // nothing was recorded: the wait is over at once
+/// lazy.record(&stream)?;
+/// if let Some(event) = lazy.event() {
+///     stream.wait_event(event)?;
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// # In use
+///
 /// ```
 /// use cuda_events::{EventFlags, LazyEvent, LazyState};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -353,4 +381,5 @@ impl fmt::Debug for LazyEvent {
 }
 
 static_assertions::assert_impl_all!(LazyEvent: Send, Sync);
-static_assertions::assert_not_impl_any!(LazyEvent: Clone);
+// There may be no event to stand for: see "Where an event is expected".
+static_assertions::assert_not_impl_any!(LazyEvent: Clone, core::ops::Deref, AsRef<crate::EventRef>);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use common::{Door, Gpu, Latch, Other};
 use cuda_events::sys::Function;
 use cuda_events::{
-    CaptureMode, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState, Progress, Stream,
-    StreamOptions,
+    CaptureMode, Completion, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState,
+    Progress, Stream, StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -283,4 +283,31 @@ fn the_device_is_that_of_the_first_stream() {
     event.wait(&first).expect("a wait may cross devices");
     let error = event.record(&first).expect_err("it is on the other device");
     assert!(matches!(error, Error::ContextMismatch { event_device: 1, other_device: 0, .. }), "{error}");
+}
+
+/// What takes an event takes what `create` and `event` give, in whatever form it wants it.
+#[test]
+fn what_it_creates_goes_where_an_event_is_expected() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = lazy(EventFlags::TIMING);
+    let created = event.create(stream.context()).expect("an event");
+    assert_eq!(stream.wait_event(created), Ok(()), "nothing was recorded");
+    assert_eq!(event.state(), LazyState::Created, "a wait is no record");
+
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let waiting = gpu.stream();
+    let there = event.event().expect("it was created");
+    waiting.wait_event(there).expect("a wait");
+    assert_eq!(waiting.query(), Ok(Progress::Pending));
+    let mut completion = std::pin::pin!(Completion::new(there.clone()));
+    let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(completion.as_mut().poll(&mut task).is_pending());
+    latch.release();
+    waiting.synchronize().expect("the work ends");
+    assert_eq!(there.synchronize(), Ok(()));
+    let end = waiting.record_event(EventFlags::TIMING).expect("an event");
+    end.synchronize().expect("no work");
+    assert!(there.elapsed_ms(&end).expect("a time") >= 0.0);
 }
