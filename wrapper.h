@@ -26,6 +26,7 @@ typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 typedef struct CUgraph_st *CUgraph;
@@ -283,6 +284,11 @@ typedef enum {
     CU_STREAM_DEFAULT = 0x0,
     CU_STREAM_NON_BLOCKING = 0x1,
 } CUstream_flags;
+
+typedef enum {
+    CU_GREEN_CTX_NONE = 0x0,
+    CU_GREEN_CTX_DEFAULT_STREAM = 0x1,
+} CUgreenCtxCreate_flags;
 
 typedef enum {
     CU_CTX_SCHED_AUTO = 0x00,
@@ -554,6 +560,19 @@ typedef CUresult (*PFN_cuCtxGetStreamPriorityRange_v5050)(int *least, int *great
 typedef CUresult (*PFN_cuCtxGetId_v12000)(CUcontext context, unsigned long long *id);
 typedef CUresult (*PFN_cuCtxGetFlags_v7000)(unsigned int *flags);
 typedef CUresult (*PFN_cuCtxFromGreenCtx_v12040)(CUcontext *context, CUgreenCtx green);
+typedef CUresult (*PFN_cuGreenCtxCreate_v12040)(CUgreenCtx *green, CUdevResourceDesc description, CUdevice device,
+    unsigned int flags);
+typedef CUresult (*PFN_cuGreenCtxDestroy_v12040)(CUgreenCtx green);
+typedef CUresult (*PFN_cuDeviceGetDevResource_v12040)(CUdevice device, CUdevResource *resource,
+    CUdevResourceType type);
+typedef CUresult (*PFN_cuCtxGetDevResource_v12040)(CUcontext context, CUdevResource *resource,
+    CUdevResourceType type);
+typedef CUresult (*PFN_cuGreenCtxGetDevResource_v12040)(CUgreenCtx green, CUdevResource *resource,
+    CUdevResourceType type);
+typedef CUresult (*PFN_cuDevSmResourceSplitByCount_v12040)(CUdevResource *result, unsigned int *groups,
+    const CUdevResource *input, CUdevResource *remaining, unsigned int flags, unsigned int min_count);
+typedef CUresult (*PFN_cuDevResourceGenerateDesc_v12040)(CUdevResourceDesc *description, CUdevResource *resources,
+    unsigned int count);
 typedef CUresult (*PFN_cuCtxRecordEvent_v12050)(CUcontext context, CUevent event);
 typedef CUresult (*PFN_cuCtxWaitEvent_v12050)(CUcontext context, CUevent event);
 typedef CUresult (*PFN_cuGreenCtxRecordEvent_v12040)(CUgreenCtx green, CUevent event);

@@ -133,6 +133,13 @@ expected! {
     cuCtxCreate_v4: cuCtxCreate @ 12050;
     cuCtxDestroy_v2: cuCtxDestroy @ 4000;
     cuCtxFromGreenCtx: cuCtxFromGreenCtx @ 12040;
+    cuDeviceGetDevResource: cuDeviceGetDevResource @ 12040;
+    cuCtxGetDevResource: cuCtxGetDevResource @ 12040;
+    cuGreenCtxGetDevResource: cuGreenCtxGetDevResource @ 12040;
+    cuDevSmResourceSplitByCount: cuDevSmResourceSplitByCount @ 12040;
+    cuDevResourceGenerateDesc: cuDevResourceGenerateDesc @ 12040;
+    cuGreenCtxCreate: cuGreenCtxCreate @ 12040;
+    cuGreenCtxDestroy: cuGreenCtxDestroy @ 12040;
 
     // Devices, memory and graphs, for tests and examples.
     cuDeviceGetName: cuDeviceGetName @ 2000;

@@ -43,9 +43,10 @@ VALUE_EXCEPTIONS = {
 }
 
 # Records that grew inside the padding that the vendor keeps around them: record -> (first version with the layout
-# of wrapper.h, reason). Compared from there on. The one call that takes them, cuStreamGetDevResource, is of 13.1.
+# of wrapper.h, reason). Compared whole from there on. Before, they must be no larger than in wrapper.h, and each field
+# that is there must be at its place: then an older driver writes within the record of wrapper.h, and means what that says.
 LAYOUT_SINCE = {
-    "CUdevResource": ((13, 1), "the link to the next resource took the place of padding; no call of ours before"),
+    "CUdevResource": ((13, 1), "the link to the next resource took the place of padding"),
     "CUdevSmResource": ((13, 4), "a field was added at the end; it is a member of CUdevResource's padded union"),
 }
 
@@ -386,7 +387,20 @@ class Proof:
                 complain(f"{name} differs: here {what}, there {other}")
         for name, record in ours.records.items():
             other = theirs.records.get(name)
-            if other is None or version < LAYOUT_SINCE.get(name, ((0, 0), ""))[0]:
+            if other is None:
+                continue
+            if version < LAYOUT_SINCE.get(name, ((0, 0), ""))[0]:
+                for word in ("size", "align"):
+                    here, there = getattr(record, word), getattr(other, word)
+                    if there > here:
+                        complain(f"{name}: {word} is {here} here, and was {there} there")
+                for path, (at, size, what) in other.fields.items():
+                    here = record.fields.get(path)
+                    if here is None or path == "_oversize":
+                        continue
+                    # A member may be such a record itself.
+                    if (here[0], here[2]) != (at, what) or size > here[1]:
+                        complain(f"{name}.{path} was elsewhere:\n    here:  {here}\n    there: {at, size, what}")
                 continue
             found.add(("record", name))
             tally.records += 1

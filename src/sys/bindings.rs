@@ -21,6 +21,12 @@ pub struct CUgreenCtx_st {
 pub type CUgreenCtx = *mut CUgreenCtx_st;
 #[repr(C)]
 #[derive(Debug)]
+pub struct CUdevResourceDesc_st {
+    _unused: [u8; 0],
+}
+pub type CUdevResourceDesc = *mut CUdevResourceDesc_st;
+#[repr(C)]
+#[derive(Debug)]
 pub struct CUevent_st {
     _unused: [u8; 0],
 }
@@ -414,6 +420,9 @@ pub type CUevent_wait_flags = u32;
 pub const CU_STREAM_DEFAULT: CUstream_flags = 0;
 pub const CU_STREAM_NON_BLOCKING: CUstream_flags = 1;
 pub type CUstream_flags = u32;
+pub const CU_GREEN_CTX_NONE: CUgreenCtxCreate_flags = 0;
+pub const CU_GREEN_CTX_DEFAULT_STREAM: CUgreenCtxCreate_flags = 1;
+pub type CUgreenCtxCreate_flags = u32;
 pub const CU_CTX_SCHED_AUTO: CUctx_flags = 0;
 pub const CU_CTX_SCHED_SPIN: CUctx_flags = 1;
 pub const CU_CTX_SCHED_YIELD: CUctx_flags = 2;
@@ -1413,6 +1422,55 @@ pub type PFN_cuCtxGetFlags_v7000 = ::core::option::Option<
 >;
 pub type PFN_cuCtxFromGreenCtx_v12040 = ::core::option::Option<
     unsafe extern "C" fn(context: *mut CUcontext, green: CUgreenCtx) -> CUresult,
+>;
+pub type PFN_cuGreenCtxCreate_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        green: *mut CUgreenCtx,
+        description: CUdevResourceDesc,
+        device: CUdevice,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuGreenCtxDestroy_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(green: CUgreenCtx) -> CUresult,
+>;
+pub type PFN_cuDeviceGetDevResource_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        device: CUdevice,
+        resource: *mut CUdevResource,
+        type_: CUdevResourceType,
+    ) -> CUresult,
+>;
+pub type PFN_cuCtxGetDevResource_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        context: CUcontext,
+        resource: *mut CUdevResource,
+        type_: CUdevResourceType,
+    ) -> CUresult,
+>;
+pub type PFN_cuGreenCtxGetDevResource_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        green: CUgreenCtx,
+        resource: *mut CUdevResource,
+        type_: CUdevResourceType,
+    ) -> CUresult,
+>;
+pub type PFN_cuDevSmResourceSplitByCount_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        result: *mut CUdevResource,
+        groups: *mut ::core::ffi::c_uint,
+        input: *const CUdevResource,
+        remaining: *mut CUdevResource,
+        flags: ::core::ffi::c_uint,
+        min_count: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuDevResourceGenerateDesc_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        description: *mut CUdevResourceDesc,
+        resources: *mut CUdevResource,
+        count: ::core::ffi::c_uint,
+    ) -> CUresult,
 >;
 pub type PFN_cuCtxRecordEvent_v12050 = ::core::option::Option<
     unsafe extern "C" fn(context: CUcontext, event: CUevent) -> CUresult,

@@ -273,6 +273,13 @@ symbols! {
     required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
     required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
     optional cuCtxGetId PFN_cuCtxGetId_v12000;
+    optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
+    optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
+    optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
+    optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
+    optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
+    optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040;
+    optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
     optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040;
 
     required cuEventCreate PFN_cuEventCreate_v2000;
