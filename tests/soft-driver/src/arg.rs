@@ -56,6 +56,19 @@ impl<T> Ptr<T> {
         }
     }
 
+    /// Writes one of several results; NULL is skipped. The C call's count says how many there is room for.
+    pub(crate) fn put_at(self, index: usize, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, and the caller keeps to the count, so this is within the array of the C call.
+            unsafe { self.0.add(index).write(value) };
+        }
+    }
+
+    /// What another call is given for a handle.
+    pub(crate) fn of_handle(handle: *mut T) -> Self {
+        Self(handle)
+    }
+
     /// Reads an in-parameter; NULL is `INVALID_VALUE`.
     pub(crate) fn get(self) -> Result<T, CUresult>
     where
@@ -198,6 +211,7 @@ plain! {
     i32: value => i64::from(*value) as u64;
     CUresult: value => u64::from(value.0);
     CUdevice_attribute: value => u64::from(value.0);
+    CUdevResourceType: value => u64::from(value.0);
     CUstreamAttrID: value => u64::from(value.0);
     CUstreamCaptureMode: value => u64::from(value.0);
     CUipcEventHandle: value => u64::from(value.reserved[16]);

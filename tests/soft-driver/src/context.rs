@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) device: CUdevice,
     pub(crate) flags: u32,
     primary: bool,
+    /// Whether it stands for a green context, whose end leaves its streams.
+    pub(crate) green: bool,
     pub(crate) alive: bool,
     pub(crate) id: u64,
     /// The error that everything in it answers from now on.
@@ -98,7 +100,7 @@ impl State {
     pub(crate) fn usable(&self, context: u32) -> Answer {
         let context = &self.contexts[context];
         if !context.alive {
-            return Err(CONTEXT_IS_DESTROYED);
+            return Err(if context.green { STREAM_DETACHED } else { CONTEXT_IS_DESTROYED });
         }
         match context.failed {
             Some(code) => Err(code),
@@ -121,6 +123,7 @@ impl State {
             device,
             flags,
             primary,
+            green: false,
             alive: true,
             id,
             failed: None,
@@ -219,6 +222,12 @@ impl State {
         }
     }
 
+    /// The streams with work of a context, and of what belongs to it.
+    fn busy_streams(&self, context: u32) -> Vec<u32> {
+        let contexts = self.with_greens(context);
+        contexts.into_iter().flat_map(|context| self.contexts[context].busy.iter().copied()).collect()
+    }
+
     pub(crate) fn live_created_contexts(&self) -> usize {
         self.contexts.iter().filter(|(_, context)| context.alive && !context.primary).count()
     }
@@ -232,13 +241,18 @@ impl State {
         if self.contexts.get(context).is_none_or(|context| context.failed.is_some() || !context.alive) {
             return;
         }
-        self.contexts[context].failed = Some(code);
+        // Documented: a green context is the primary one with other resources.
+        for context in self.with_greens(self.primary_behind(context)) {
+            self.contexts[context].failed = Some(code);
+        }
         self.look_again(machine);
     }
 
     /// Who holds primary contexts: retains that were not released.
     pub(crate) fn live_retains(&self) -> usize {
-        self.devices.iter().map(|device| device.retained as usize).sum()
+        let all: usize = self.devices.iter().map(|device| device.retained as usize).sum();
+        // A green context counts as a context, and not once more for what it keeps.
+        all.saturating_sub(self.retains_of_greens())
     }
 
     /// The live primary context of a device.
@@ -323,6 +337,10 @@ pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
     if state.contexts[context].primary {
         return Err(INVALID_CONTEXT);
     }
+    if state.contexts[context].green {
+        let what = format!("context {handle:#x} stands for a green context, which is to be destroyed as such");
+        return Err(state.misuse(call, &what, INVALID_CONTEXT));
+    }
     if !state.contexts[context].alive {
         let what = format!("context {handle:#x} {}", state.epitaph(handle));
         return Err(state.misuse(call, &what, CONTEXT_IS_DESTROYED));
@@ -393,7 +411,7 @@ pub(crate) fn ctx_get_device_of(call: &Call, device: Ptr<CUdevice>, context: Con
 fn synchronize(call: &Call, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.invalidate_captures_of(context)?;
-    let streams: Vec<u32> = state.contexts[context].busy.iter().copied().collect();
+    let streams = state.busy_streams(context);
     let points: Vec<_> = streams
         .into_iter()
         .map(|stream| {
@@ -504,14 +522,18 @@ fn context_or_current(state: &State, call: &Call, context: ContextArg) -> Result
 
 /// Records all work of a context: done when every stream has done what it has now.
 pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
-    let mut state = call.ready()?;
+    let state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;
     if state.events[event].context != context {
         return Err(INVALID_HANDLE);
     }
+    record_all(call, state, context, event)
+}
+
+pub(crate) fn record_all(call: &Call, mut state: Locked, context: u32, event: u32) -> Answer {
     state.invalidate_captures_of(context)?;
-    let busy: Vec<u32> = state.contexts[context].busy.iter().copied().collect();
+    let busy = state.busy_streams(context);
     let collector = state.hidden_stream(context)?;
     for stream in busy {
         let point = state.new_point(false, None);
@@ -537,6 +559,9 @@ pub(crate) fn ctx_wait_event(call: &Call, context: ContextArg, event: EventArg) 
         _ => None,
     };
     let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
-    state.add_gates(context, point.into_iter().chain(others));
+    let gates: Vec<Gate> = point.into_iter().chain(others).collect();
+    for context in state.with_greens(context) {
+        state.add_gates(context, gates.iter().cloned());
+    }
     Ok(())
 }

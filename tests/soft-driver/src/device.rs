@@ -105,20 +105,20 @@ pub(crate) fn device_compute_capability(call: &Call, major: Ptr<c_int>, minor: P
 /// The attributes that are not 0.
 fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
     match attribute {
-        1 => 1024,        // threads in a block
-        2 | 3 => 1024,    // block dimensions x and y
-        4 => 64,          // block dimension z
-        5 => i32::MAX,    // grid dimension x
-        6 | 7 => 65535,   // grid dimensions y and z
-        8 => 49152,       // shared memory of a block
-        9 => 65536,       // constant memory
-        10 => 32,         // warp size
-        11 => i32::MAX,   // memory pitch
-        12 => 65536,      // registers of a block
-        13 => 1_000_000,  // clock rate in kHz
-        14 => 512,        // texture alignment
-        15 | 31 => 1,     // copies overlap, kernels run side by side
-        16 => 1,          // multiprocessors
+        1 => 1024,       // threads in a block
+        2 | 3 => 1024,   // block dimensions x and y
+        4 => 64,         // block dimension z
+        5 => i32::MAX,   // grid dimension x
+        6 | 7 => 65535,  // grid dimensions y and z
+        8 => 49152,      // shared memory of a block
+        9 => 65536,      // constant memory
+        10 => 32,        // warp size
+        11 => i32::MAX,  // memory pitch
+        12 => 65536,     // registers of a block
+        13 => 1_000_000, // clock rate in kHz
+        14 => 512,       // texture alignment
+        15 | 31 => 1,    // copies overlap, kernels run side by side
+        16 => crate::green::MULTIPROCESSORS as i32,
         19 => 1,          // host memory can be mapped
         33 => 1 + device, // PCI bus
         36 => 1_000_000,  // memory clock in kHz

@@ -200,11 +200,19 @@ macro_rules! for_each_export {
         cuGraphRetainUserObject 11030 => graph_retain_user_object(graph: CUgraph, object: *mut c_void, count: c_uint, flags: c_uint);
         cuGraphReleaseUserObject 11030 => graph_release_user_object(graph: CUgraph, object: *mut c_void, count: c_uint);
         cuGraphClone 10000 => graph_clone(clone: *mut CUgraph, graph: CUgraph);
+
+        cuDeviceGetDevResource 12040 => device_get_dev_resource(device: CUdevice, resource: *mut CUdevResource, kind: CUdevResourceType);
+        cuCtxGetDevResource 12040 => ctx_get_dev_resource(context: CUcontext, resource: *mut CUdevResource, kind: CUdevResourceType);
+        cuGreenCtxGetDevResource 12040 => green_ctx_get_dev_resource(green: CUgreenCtx, resource: *mut CUdevResource, kind: CUdevResourceType);
+        cuDevSmResourceSplitByCount 12040 => dev_sm_resource_split_by_count(result: *mut CUdevResource, groups: *mut c_uint, input: *const CUdevResource, remaining: *mut CUdevResource, flags: c_uint, min_count: c_uint);
+        cuDevResourceGenerateDesc 12040 => dev_resource_generate_desc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource, count: c_uint);
+        cuGreenCtxCreate 12040 => green_ctx_create(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice, flags: c_uint);
+        cuGreenCtxDestroy 12040 => green_ctx_destroy(green: CUgreenCtx);
+        cuCtxFromGreenCtx 12040 => ctx_from_green_ctx(context: *mut CUcontext, green: CUgreenCtx);
+        cuGreenCtxRecordEvent 12040 => green_ctx_record_event(green: CUgreenCtx, event: CUevent);
+        cuGreenCtxWaitEvent 12040 => green_ctx_wait_event(green: CUgreenCtx, event: CUevent);
+        cuGreenCtxStreamCreate 12050 => green_ctx_stream_create(stream: *mut CUstream, green: CUgreenCtx, flags: c_uint, priority: c_int);
     } unsupported {
-        cuCtxFromGreenCtx 12040;
-        cuGreenCtxRecordEvent 12040;
-        cuGreenCtxWaitEvent 12040;
-        cuGreenCtxStreamCreate 12050;
         cuStreamGetDevResource 13010, cuStreamGetDevResource_ptsz 13010;
         cuStreamAttachMemAsync 6000, cuStreamAttachMemAsync_ptsz 7000;
         cuStreamBeginRecaptureToGraph 13030, cuStreamBeginRecaptureToGraph_ptsz 13030;

@@ -23,10 +23,10 @@ macro_rules! for_each_foreign {
         cuCoredumpDeregisterStartCallback 13020; cuCoredumpGetAttribute 12010; cuCoredumpGetAttributeGlobal 12010;
         cuCoredumpRegisterCompleteCallback 13020; cuCoredumpRegisterStartCallback 13020; cuCoredumpSetAttribute 12010;
         cuCoredumpSetAttributeGlobal 12010; cuCtxAttach 2000; cuCtxCreate 2000; cuCtxDetach 2000;
-        cuCtxGetDevResource 12040; cuCtxGetExecAffinity 11040; cuDestroyExternalMemory 10000;
-        cuDestroyExternalSemaphore 10000; cuDevResourceGenerateDesc 12040; cuDevSmResourceSplit 13010;
-        cuDevSmResourceSplitByCount 12040; cuDeviceGetCliqueCount 13040; cuDeviceGetCliqueInfo 13040;
-        cuDeviceGetDefaultMemPool 11020; cuDeviceGetDevResource 12040; cuDeviceGetExecAffinitySupport 11040;
+        cuCtxGetExecAffinity 11040; cuDestroyExternalMemory 10000;
+        cuDestroyExternalSemaphore 10000; cuDevSmResourceSplit 13010;
+        cuDeviceGetCliqueCount 13040; cuDeviceGetCliqueInfo 13040;
+        cuDeviceGetDefaultMemPool 11020; cuDeviceGetExecAffinitySupport 11040;
         cuDeviceGetFabricClusterUuid 13040; cuDeviceGetGraphMemAttribute 11040;
         cuDeviceGetHostAtomicCapabilities 13000; cuDeviceGetLuid 10000; cuDeviceGetMemPool 11020;
         cuDeviceGetNvSciSyncAttributes 10020; cuDeviceGetP2PAtomicCapabilities 13000; cuDeviceGetP2PAttribute 8000;
@@ -73,8 +73,8 @@ macro_rules! for_each_foreign {
         cuGraphicsResourceGetMappedPointer_v2 3020; cuGraphicsResourceSetMapFlags 3000;
         cuGraphicsResourceSetMapFlags_v2 6050; cuGraphicsSubResourceGetMappedArray 3000;
         cuGraphicsUnmapResources 3000; cuGraphicsUnmapResources_ptsz 7000; cuGraphicsUnregisterResource 3000;
-        cuGraphicsVDPAURegisterOutputSurface 3010; cuGraphicsVDPAURegisterVideoSurface 3010; cuGreenCtxCreate 12040;
-        cuGreenCtxDestroy 12040; cuGreenCtxGetDevResource 12040; cuGreenCtxGetId 12090; cuImportExternalMemory 10000;
+        cuGraphicsVDPAURegisterOutputSurface 3010; cuGraphicsVDPAURegisterVideoSurface 3010;
+        cuGreenCtxGetId 12090; cuImportExternalMemory 10000;
         cuImportExternalSemaphore 10000; cuIpcCloseMemHandle 4010; cuIpcGetMemHandle 4010; cuIpcOpenMemHandle 4010;
         cuIpcOpenMemHandle_v2 11000; cuKernelGetAttribute 12000; cuKernelGetFunction 12000; cuKernelGetLibrary 12050;
         cuKernelGetName 12030; cuKernelGetParamCount 13020; cuKernelGetParamInfo 12040; cuKernelSetAttribute 12000;

@@ -17,6 +17,7 @@ pub(crate) enum Kind {
     Node = 0b0110,
     Exec = 0b0111,
     UserObject = 0b1000,
+    Green = 0b1001,
 }
 
 impl Kind {
@@ -29,14 +30,15 @@ impl Kind {
             Self::Node => "graph node",
             Self::Exec => "executable graph",
             Self::UserObject => "user object",
+            Self::Green => "green context",
         }
     }
 
     /// The kind that a number claims to be.
     pub(crate) fn of(handle: u64) -> Option<Self> {
-        [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec, Self::UserObject]
-            .into_iter()
-            .find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
+        let all = [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec];
+        let all = all.into_iter().chain([Self::UserObject, Self::Green]);
+        all.into_iter().find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }
 

@@ -48,6 +48,8 @@
 //!   Host functions run on one thread, one after the other, as on the real driver; copies run on two others.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is recognised, and
 //!   [`OnMisuse`] says what then happens.
+//! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context is a context that has
+//!   some of them.
 //! * Interprocess events are slots in shared memory, one file for each exporting context, owned by and readable for one
 //!   user. Linux only; elsewhere they are `CUDA_ERROR_NOT_SUPPORTED`.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.
@@ -98,6 +100,7 @@ mod faults;
 pub mod foreign;
 mod fork;
 mod graph;
+mod green;
 mod handles;
 mod hooks;
 mod ipc;
@@ -126,6 +129,7 @@ pub(crate) mod bodies {
     pub(crate) use crate::entry::*;
     pub(crate) use crate::event::*;
     pub(crate) use crate::graph::*;
+    pub(crate) use crate::green::*;
     pub(crate) use crate::ipc::*;
     pub(crate) use crate::limits::*;
     pub(crate) use crate::memory::*;

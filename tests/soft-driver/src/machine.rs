@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::entry::{Call, Words};
 use crate::event::Event;
 use crate::graph::{Exec, Graph, Node};
+use crate::green::Greens;
 use crate::handles::{Bad, Kind, Table};
 use crate::hooks::Hooks;
 use crate::memory::Allocations;
@@ -180,6 +181,7 @@ pub(crate) struct State {
     pub(crate) nodes: Table<Node>,
     pub(crate) execs: Table<Exec>,
     pub(crate) objects: Table<UserObject>,
+    pub(crate) greens: Greens,
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
@@ -215,6 +217,7 @@ impl State {
             nodes: Table::new(Kind::Node, slot),
             execs: Table::new(Kind::Exec, slot),
             objects: Table::new(Kind::UserObject, slot),
+            greens: Greens::new(slot),
             captures: Captures::new(),
             engine: Engine::new(),
             memory: Allocations::new(),
@@ -256,6 +259,7 @@ impl State {
         self.nodes.reset(life);
         self.execs.reset(life);
         self.objects.reset(life);
+        self.greens.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();
         self.memory = Allocations::new();

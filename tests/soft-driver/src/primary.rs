@@ -7,39 +7,46 @@ use crate::arg::Ptr;
 use crate::context::check_flags;
 use crate::device;
 use crate::entry::Call;
-use crate::machine::Locked;
+use crate::machine::{Locked, State};
 
 pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     let ordinal = device::check(&state, device)?;
-    let primary = match state.devices[ordinal].primary {
-        Some(primary) => {
-            if let Some(code) = state.contexts[primary].failed {
-                // Measured: after a trapped kernel only a new process recovers.
-                return Err(code);
-            }
-            if !state.contexts[primary].alive {
-                let id = state.next_id();
-                let flags = state.devices[ordinal].flags;
-                let entry = &mut state.contexts[primary];
-                (entry.alive, entry.id, entry.flags) = (true, id, flags);
-            }
-            primary
-        }
-        None => {
-            let flags = state.devices[ordinal].flags;
-            let primary = state.new_context(device, flags, true)?;
-            state.devices[ordinal].primary = Some(primary);
-            primary
-        }
-    };
-    state.devices[ordinal].retained += 1;
+    let primary = state.retain_primary(device, ordinal)?;
     state.devices[ordinal].held += 1;
     context.put(state.context_handle(primary))
 }
 
-fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
+impl State {
+    /// One more retain of a device's primary context, which is made if it is not there.
+    pub(crate) fn retain_primary(&mut self, device: CUdevice, ordinal: usize) -> Result<u32, CUresult> {
+        let flags = self.devices[ordinal].flags;
+        let primary = match self.devices[ordinal].primary {
+            Some(primary) => {
+                if let Some(code) = self.contexts[primary].failed {
+                    // Measured: after a trapped kernel only a new process recovers.
+                    return Err(code);
+                }
+                if !self.contexts[primary].alive {
+                    let id = self.next_id();
+                    let entry = &mut self.contexts[primary];
+                    (entry.alive, entry.id, entry.flags) = (true, id, flags);
+                }
+                primary
+            }
+            None => {
+                let primary = self.new_context(device, flags, true)?;
+                self.devices[ordinal].primary = Some(primary);
+                primary
+            }
+        };
+        self.devices[ordinal].retained += 1;
+        Ok(primary)
+    }
+}
+
+pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
     let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
         return Ok(());
     };

@@ -10,6 +10,7 @@ use crate::capture::CaptureKey;
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::{HostCall, Point, Task, UserData};
 use crate::entry::Call;
+use crate::exports::Id;
 use crate::handles::{Bad, Kind};
 use crate::machine::{Locked, State};
 use crate::thread;
@@ -131,7 +132,12 @@ impl State {
                 found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))?
             }
         };
-        self.usable(self.streams[index].context)?;
+        let context = self.streams[index].context;
+        // Documented: a stream outlives its green context, and can do no more than be destroyed.
+        let detached = self.contexts[context].green && !self.contexts[context].alive;
+        if !(detached && matches!(call.id, Id::cuStreamDestroy | Id::cuStreamDestroy_v2)) {
+            self.usable(context)?;
+        }
         Ok(index)
     }
 
@@ -191,6 +197,16 @@ pub(crate) fn stream_create_with_priority(
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
+    stream_create_in(&mut state, stream, context, flags, priority)
+}
+
+pub(crate) fn stream_create_in(
+    state: &mut State,
+    stream: Ptr<CUstream>,
+    context: u32,
+    flags: c_uint,
+    priority: c_int,
+) -> Answer {
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
     let (index, handle) = state.new_stream(context, flags, priority, false)?;
     state.streams[index].created = true;
@@ -306,16 +322,24 @@ pub(crate) fn stream_get_ctx_v2(
     context: Ptr<CUcontext>,
     green: Ptr<CUgreenCtx>,
 ) -> Answer {
+    let mut state = call.ready()?;
     green.required()?;
-    stream_get_ctx(call, stream, context)?;
-    green.put(core::ptr::null_mut())
+    context.required()?;
+    let index = state.stream(call, stream)?;
+    let (primary, of) = state.green_and_primary(state.streams[index].context);
+    if !of.is_null() && matches!(named(call, stream), Named::PerThread) {
+        // Documented.
+        return Err(INVALID_HANDLE);
+    }
+    context.put(primary)?;
+    green.put(of)
 }
 
 pub(crate) fn stream_get_green_ctx(call: &Call, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
     let mut state = call.ready()?;
     green.required()?;
-    state.stream(call, stream)?;
-    green.put(core::ptr::null_mut())
+    let index = state.stream(call, stream)?;
+    green.put(state.green_and_primary(state.streams[index].context).1)
 }
 
 pub(crate) fn stream_get_device(call: &Call, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {

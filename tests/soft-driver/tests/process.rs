@@ -166,7 +166,7 @@ fn what_is_not_of_this_driver_answers_so() {
     let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
         unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
     assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
-    assert_eq!(unsafe { raw.cuGreenCtxRecordEvent.unwrap()(null_mut(), null_mut()) }.0, NOT_SUPPORTED);
+    assert_eq!(unsafe { raw.cuStreamAttachMemAsync.unwrap()(null_mut(), 0, 0, 1) }.0, NOT_SUPPORTED);
 }
 
 #[test]
