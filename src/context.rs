@@ -13,13 +13,14 @@ use crate::device::{Device, Uuid};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::sys::{CUcontext, Function};
+use crate::sys::{CUcontext, CUgreenCtx, Function};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
 ///
 /// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime, PyTorch and most
 /// libraries use, and releases it when the last clone and the last object made in it are gone, or never, if it is
-/// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns.
+/// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns. [`green`](Self::green)
+/// creates one that has a part of the device's multiprocessors.
 ///
 /// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
 /// thread's context stack as it was, also when the call fails. "With the context current" means, for each such call, one
@@ -31,10 +32,21 @@ pub struct Context(ManuallyDrop<Arc<Inner>>);
 struct Inner {
     raw: CUcontext,
     device: Device,
-    retained: bool,
+    owned: Owned,
     /// Set once, after which one share of the count is never given back, and no others need be.
     leaked: AtomicBool,
     origin: OnceLock<Origin>,
+}
+
+/// What is given back with the last user of a context.
+#[derive(Clone, Copy)]
+pub(crate) enum Owned {
+    /// Nothing: somebody else owns the context.
+    Nothing,
+    /// A retain of the device's primary context.
+    Primary,
+    /// The green context that the context stands for.
+    Green(CUgreenCtx),
 }
 
 /// Where an event that is made in a context comes from, for other processes.
@@ -71,14 +83,14 @@ impl Context {
         // SAFETY: a place for the handle.
         let code = unsafe { (device.driver().symbols().cuDevicePrimaryCtxRetain)(&mut raw, device.as_raw()) };
         Error::check(Function::cuDevicePrimaryCtxRetain, code)?;
-        Ok(Self::new(raw, device, true))
+        Ok(Self::new(raw, device, Owned::Primary))
     }
 
-    fn new(raw: CUcontext, device: Device, retained: bool) -> Self {
+    pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
         Self(ManuallyDrop::new(Arc::new(Inner {
             raw,
             device,
-            retained,
+            owned,
             leaked: AtomicBool::new(false),
             origin: OnceLock::new(),
         })))
@@ -127,7 +139,7 @@ impl Context {
     /// # Safety
     ///
     /// `raw` must be a live context of this driver, and must stay one until the result, its clones, and every object
-    /// made in it are dropped.
+    /// made in it are dropped. If it stands for a green context, the rule of [`green`](Self::green) about threads holds.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // Whoever made the context has initialised the driver.
@@ -146,7 +158,7 @@ impl Context {
             })?,
         }
         let device = Device::from_raw(driver, device);
-        Ok(Self::new(raw, device, false))
+        Ok(Self::new(raw, device, Owned::Nothing))
     }
 
     /// The context that is current on the calling thread, if one is; it is named, not owned.
@@ -235,6 +247,10 @@ impl Context {
     /// The driver's handle, for other bindings. It is valid as long as the context is.
     pub fn as_raw(&self) -> CUcontext {
         self.0.raw
+    }
+
+    pub(crate) fn owned(&self) -> Owned {
+        self.0.owned
     }
 
     /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
@@ -341,11 +357,24 @@ impl Drop for Context {
 impl Drop for Inner {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if self.retained && !process::forked() {
-            let device = self.device;
-            // SAFETY: one release for the one retain. What it answers cannot be acted on here: the driver may be
-            // shutting down with the process, or the context gone with its device.
-            unsafe { (device.driver().symbols().cuDevicePrimaryCtxRelease_v2)(device.as_raw()) };
+        if process::forked() {
+            return;
+        }
+        let (device, symbols) = (self.device, self.device.driver().symbols());
+        // What the driver returns cannot be acted on here: it may be shutting down with the process, or the context gone
+        // with its device.
+        match self.owned {
+            Owned::Nothing => {}
+            Owned::Primary => {
+                // SAFETY: one release for the one retain.
+                unsafe { (symbols.cuDevicePrimaryCtxRelease_v2)(device.as_raw()) };
+            }
+            Owned::Green(green) => {
+                if let Some(destroy) = symbols.cuGreenCtxDestroy {
+                    // SAFETY: the green context is owned, and this was its last user: whatever was made in it is gone.
+                    unsafe { destroy(green) };
+                }
+            }
         }
     }
 }

@@ -42,6 +42,7 @@
 //! | --- | --- |
 //! | events and streams of one's own | [`Event`], [`Stream`]: their methods are those of [`EventRef`] and [`StreamRef`] |
 //! | another library's | [`EventRef::from_raw`], [`StreamRef::from_foreign`], [`ForeignStream`] |
+//! | a part of the GPU | [`SmResource`], [`Context::green`] |
 //! | order between streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
 //! | times | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`Timer`] |
 //! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
@@ -95,6 +96,7 @@ mod version;
 mod context;
 mod device;
 mod event;
+mod green;
 mod stream;
 
 // What CUDA does with streams and events.
@@ -124,6 +126,7 @@ pub use driver::Driver;
 pub use error::{DescriptorError, Error, Result};
 pub use event::{Event, EventFlags, EventRef};
 pub use graph::{Graph, GraphExec, GraphNode};
+pub use green::{SmResource, SmSplit};
 pub use host::pending_host_functions;
 pub use ipc::IpcEventDescriptor;
 pub use lazy::{LazyEvent, LazyState};

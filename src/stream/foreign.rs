@@ -21,7 +21,7 @@ impl StreamRef {
     /// NULL and the driver's special handles are valid. They mean a stream of the context that is current on the calling
     /// thread now, and go on meaning that one, whatever is current later.
     ///
-    /// The stream of a green context has a context that stands for that one.
+    /// The stream of a green context has a context that stands for that one; [`Context::is_green`] tells.
     ///
     /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
     ///
@@ -34,6 +34,7 @@ impl StreamRef {
     ///
     /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one until the result is
     /// dropped. Its context must live until all that is made through the result, such as a recorded event, is dropped.
+    /// For the stream of a green context the rule of [`Context::green`] about threads holds.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]

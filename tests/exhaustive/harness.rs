@@ -51,6 +51,7 @@ const DESTROYS: &[Function] = &[
     Function::cuGraphDestroy,
     Function::cuGraphExecDestroy,
     Function::cuDevicePrimaryCtxRelease_v2,
+    Function::cuGreenCtxDestroy,
 ];
 
 /// The calls that do not both work and fail on any driver: a handle that nobody was given, a mode that was changed.
@@ -336,6 +337,10 @@ fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
             Some(Function::cuGraphDestroy) => (symbols.cuGraphDestroy)(address.cast()),
             Some(Function::cuGraphExecDestroy) => (symbols.cuGraphExecDestroy)(address.cast()),
             Some(Function::cuDevicePrimaryCtxRelease_v2) => (symbols.cuDevicePrimaryCtxRelease_v2)(handle as i32),
+            Some(Function::cuGreenCtxDestroy) => {
+                let destroy = symbols.cuGreenCtxDestroy.expect("it was called before");
+                destroy(address.cast())
+            }
             _ => return Ok(()),
         }
     };

@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("process", include_str!("../../src/process.rs")),
     ("progress", include_str!("../../src/progress.rs")),
     ("graph", include_str!("../../src/graph.rs")),
+    ("green", include_str!("../../src/green.rs")),
     ("graph/exec", include_str!("../../src/graph/exec.rs")),
     ("graph/kept", include_str!("../../src/graph/kept.rs")),
     ("host", include_str!("../../src/host.rs")),
@@ -66,6 +67,9 @@ methods! {
     no_device: Device::new, Error::code;
     contexts: Context::from_raw, Context::current, Context::leak, Context::synchronize, Context::driver, Context::device,
         Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
+    green_contexts: Context::green, Context::is_green, Context::sm_resource, Device::sm_resource, SmResource::count,
+        SmResource::min_partition_size, SmResource::coscheduled_alignment, SmResource::device, SmResource::as_raw,
+        SmResource::split_by_count;
     guards: Context::make_current;
     streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority, StreamOptions::priority_clamped,
         StreamRef::query, StreamRef::synchronize, StreamRef::synchronize_timeout,

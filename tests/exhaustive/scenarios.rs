@@ -11,7 +11,9 @@ use std::sync::mpsc::channel;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use cuda_events::sys::{CUcontext, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID, Function};
+use cuda_events::sys::{
+    CUcontext, CUdevResourceType, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID, Function,
+};
 use cuda_events::{
     BarrierScope, Capture, CaptureDependency, CaptureMode, CaptureStatus, Completion, Context, DependencyUpdate,
     DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ExporterProcess, ForeignStream,
@@ -111,6 +113,7 @@ pub const SCENARIOS: &[Scenario] = &[
     // How many devices there are is asked for the message only.
     Scenario { name: "no_device", run: no_device, closes: &[], silent: &[Function::cuDeviceGetCount] },
     plain("contexts", contexts),
+    plain("green_contexts", green_contexts),
     // A guard that is dropped has nobody to tell.
     Scenario { name: "guards", run: guards, closes: &[], silent: &[Function::cuCtxPopCurrent_v2] },
     plain("streams", streams),
@@ -214,6 +217,32 @@ fn contexts(run: &Run) -> Result<()> {
     let before = unsafe { Context::current(run.driver) }?;
     assert_ne!(before.as_ref(), Some(&context));
     Ok(())
+}
+
+fn green_contexts(run: &Run) -> Result<()> {
+    let device = Device::new(run.driver, 0)?;
+    // SAFETY: the harness keeps the context.
+    let foreign = unsafe { Context::from_raw(run.driver, run.foreign) }?;
+    assert!(!foreign.is_green()?);
+    let Some(all) = run.optional(device.sm_resource())? else { return Ok(()) };
+    assert!(all.device() == device && all.count() >= all.min_partition_size());
+    assert!(all.count() >= all.coscheduled_alignment());
+    assert_eq!(all.as_raw().type_, CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+    let none = |error: &Error| error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE);
+    run.refused(all.split_by_count(0, 1), none)?;
+    let split = all.split_by_count(2, 16)?;
+    let parts: Vec<_> = split.groups.iter().collect();
+    // SAFETY: this thread alone uses the context.
+    let green = unsafe { Context::green(device, &parts) }?;
+    assert!(green.is_green()?);
+    assert_eq!(green.sm_resource()?.count(), parts.iter().map(|part| part.count()).sum());
+    // SAFETY: the context lives as long as what is named here.
+    let named = unsafe { Context::from_raw(run.driver, green.as_raw()) }?;
+    assert!(named.is_green()?);
+    let stream = Stream::new(&green, StreamOptions::new())?;
+    stream.record_event(EventFlags::empty())?.synchronize()?;
+    // SAFETY: this thread alone would use the context.
+    run.refused(unsafe { Context::green(device, &[]) }, none)
 }
 
 fn guards(run: &Run) -> Result<()> {

@@ -1,0 +1,297 @@
+//! Green contexts: contexts that have a part of a device's multiprocessors.
+
+use core::fmt;
+use core::ptr::null_mut;
+
+use crate::context::{Context, Owned};
+use crate::device::Device;
+use crate::driver::Driver;
+use crate::error::{Error, Result};
+use crate::stream::StreamRef;
+use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, CUdevSmResource, CUresult, Function};
+
+const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+
+/// Streaming multiprocessors of a device: all of them, those of a context, or a part that a [split](Self::split_by_count)
+/// made.
+///
+/// A resource is a description. Nothing is taken from the device before a green context is
+/// [created](Context::green) with it, and different parts may be used at the same time. CUDA 12.4.
+///
+/// All methods may be called from any thread.
+pub struct SmResource {
+    raw: CUdevResource,
+    device: Device,
+    /// The context that it was asked of, which stays alive with it.
+    context: Option<Context>,
+}
+
+/// What a [split](SmResource::split_by_count) made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SmSplit {
+    /// The parts. They are of one size, and have no multiprocessor in common.
+    pub groups: Vec<SmResource>,
+    /// The multiprocessors that are in no part. The driver promises less of it than of the parts: it may be of any size.
+    pub remainder: Option<SmResource>,
+}
+
+// SAFETY: the driver's value is a description that this crate never looks into except for counts. The pointer in it is the
+// driver's own, and the driver API may be called from any thread.
+#[allow(unsafe_code)]
+unsafe impl Send for SmResource {}
+// SAFETY: as for Send; nothing in it changes.
+#[allow(unsafe_code)]
+unsafe impl Sync for SmResource {}
+
+#[allow(unsafe_code)]
+impl SmResource {
+    fn new(raw: CUdevResource, device: Device, context: Option<Context>) -> Self {
+        Self { raw, device, context }
+    }
+
+    fn sm(&self) -> CUdevSmResource {
+        // SAFETY: the driver gave the resource with this type; and the union's bytes were all 0 before, of which every
+        // field that an older driver leaves out is a valid number.
+        unsafe { self.raw.__bindgen_anon_1.sm }
+    }
+
+    /// How many multiprocessors it has.
+    #[doc(alias = "sm_count")]
+    #[doc(alias = "smCount")]
+    pub fn count(&self) -> u32 {
+        self.sm().smCount
+    }
+
+    /// How many multiprocessors a part of it has at least. A driver older than CUDA 13.0 does not tell: it is 0 there.
+    #[doc(alias = "minSmPartitionSize")]
+    pub fn min_partition_size(&self) -> u32 {
+        self.sm().minSmPartitionSize
+    }
+
+    /// The number of multiprocessors that the driver schedules together; the size of each part is a multiple of it. A
+    /// driver older than CUDA 13.0 does not tell: it is 0 there.
+    #[doc(alias = "smCoscheduledAlignment")]
+    pub fn coscheduled_alignment(&self) -> u32 {
+        self.sm().smCoscheduledAlignment
+    }
+
+    /// The device of the multiprocessors.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The driver's value, for other bindings. It is good as long as the context that it was asked of lives.
+    pub fn as_raw(&self) -> &CUdevResource {
+        &self.raw
+    }
+
+    /// Splits it into at most `groups` parts of at least `min_count` multiprocessors each, and what remains.
+    ///
+    /// The driver rounds `min_count` up to a size that the device can have, and makes fewer parts when there are not
+    /// enough multiprocessors. `u32::MAX` groups are as many as there can be. A split changes nothing: to try one, drop
+    /// the result. A part cannot be split again before a green context was created with it: split what that
+    /// [has](Context::sm_resource).
+    ///
+    /// One driver call: `cuDevSmResourceSplitByCount` (CUDA 12.4).
+    ///
+    /// # Errors
+    ///
+    /// What the driver returns: `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for no groups,
+    /// for more than there are multiprocessors, and for a part; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    #[doc(alias = "cuDevSmResourceSplitByCount")]
+    #[doc(alias = "split")]
+    pub fn split_by_count(&self, groups: u32, min_count: u32) -> Result<SmSplit> {
+        const FUNCTION: Function = Function::cuDevSmResourceSplitByCount;
+        let driver = self.device.driver();
+        let split = driver.require(FUNCTION, driver.symbols().cuDevSmResourceSplitByCount)?;
+        driver.check_fork(FUNCTION)?;
+        // There cannot be more parts than multiprocessors, whatever number was given.
+        let mut made = groups.min(self.count());
+        // Room for one even where none is asked for, so that the driver never gets a pointer to nothing.
+        let mut raws = vec![CUdevResource::default(); made.max(1) as usize];
+        let mut rest = CUdevResource::default();
+        // SAFETY: places for at least as many resources as the second argument says, for the number and for the rest; the
+        // input came from the driver, and the context that it came from lives.
+        let code = unsafe { split(raws.as_mut_ptr(), &mut made, &self.raw, &mut rest, 0, min_count) };
+        Error::check(FUNCTION, code)?;
+        let part = |raw| Self::new(raw, self.device, self.context.clone());
+        Ok(SmSplit {
+            groups: raws.into_iter().take(made as usize).map(part).collect(),
+            remainder: (rest.type_ == SM).then(|| part(rest)).filter(|rest| rest.count() > 0),
+        })
+    }
+}
+
+impl fmt::Debug for SmResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SmResource")
+            .field("count", &self.count())
+            .field("device", &self.device.ordinal())
+            .finish_non_exhaustive()
+    }
+}
+
+#[allow(unsafe_code)]
+impl Device {
+    /// All multiprocessors of the device, to be [split](SmResource::split_by_count). It needs no context.
+    ///
+    /// One driver call: `cuDeviceGetDevResource` (CUDA 12.4).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    #[doc(alias = "cuDeviceGetDevResource")]
+    #[doc(alias = "resources")]
+    pub fn sm_resource(self) -> Result<SmResource> {
+        const FUNCTION: Function = Function::cuDeviceGetDevResource;
+        let get = self.driver().require(FUNCTION, self.driver().symbols().cuDeviceGetDevResource)?;
+        self.driver().check_fork(FUNCTION)?;
+        let mut raw = CUdevResource::default();
+        // SAFETY: a place for the resource.
+        Error::check(FUNCTION, unsafe { get(self.as_raw(), &mut raw, SM) })?;
+        Ok(SmResource::new(raw, self, None))
+    }
+}
+
+#[allow(unsafe_code)]
+impl Context {
+    /// Creates a green context: one that shares the device's primary context and has some of its multiprocessors only.
+    ///
+    /// Streams and events are created in it as in any other context, and what is in its streams runs on its
+    /// multiprocessors. To the driver it is a context of its own: an event is recorded in a stream of the context that it
+    /// was created in, and waits go between contexts. The streams must be non-blocking, as they are by default. The
+    /// context is destroyed when the last clone and the last object made in it are gone, or never, if it is
+    /// [leaked](Self::leak).
+    ///
+    /// `resources` are one part or several of one [split](SmResource::split_by_count), or all that a device or a context
+    /// has. Hold the [primary](Self::primary) context for as long as green ones come and go, or each first one creates it
+    /// anew.
+    ///
+    /// CUDA 12.4. Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate` and `cuCtxFromGreenCtx`;
+    /// `cuGreenCtxDestroy` when the last user is dropped. What is current stays so.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let device = Device::new(driver, 0)?;
+    /// let primary = Context::primary(device)?;
+    /// let split = device.sm_resource()?.split_by_count(2, 16)?;
+    /// let [part, _other] = &split.groups[..] else { return Ok(()) };
+    ///
+    /// // SAFETY: this thread alone uses the context.
+    /// let green = unsafe { Context::green(device, &[part]) }?;
+    /// assert!(green.is_green()? && !primary.is_green()?);
+    /// assert_eq!(green.sm_resource()?.count(), part.count());
+    ///
+    /// let (small, rest) = (Stream::new(&green, StreamOptions::new())?, Stream::new(&primary, StreamOptions::new())?);
+    /// let done = Event::new(&green, EventFlags::empty())?;
+    /// done.record(&small)?;
+    /// rest.wait_event(&done)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherDriver`] for a resource of another driver library; what the driver returns, such as
+    /// `CUDA_ERROR_INVALID_VALUE` for no resource and `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for parts of different
+    /// splits or devices; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// Two threads must not use the context at the same time. NVIDIA documents, up to CUDA 13.4, that a green context
+    /// may be current on one thread at a time, and that calls which use one green context are not synchronised with each
+    /// other. To use it is to call a method of the context or of a stream in it that makes a driver call, to create an
+    /// event or a stream in it, and to hold the guard of [`make_current`](Self::make_current). One thread after the other
+    /// may use it, and events may be queried and waited for from any. From 13.5 on the documentation no longer has this
+    /// rule.
+    #[doc(alias = "cuGreenCtxCreate")]
+    #[doc(alias = "cuCtxFromGreenCtx")]
+    #[doc(alias = "create_context")]
+    pub unsafe fn green(device: Device, resources: &[&SmResource]) -> Result<Self> {
+        let driver = device.driver();
+        driver.init()?;
+        let symbols = driver.symbols();
+        let describe = driver.require(Function::cuDevResourceGenerateDesc, symbols.cuDevResourceGenerateDesc)?;
+        let create = driver.require(Function::cuGreenCtxCreate, symbols.cuGreenCtxCreate)?;
+        let stand_for = driver.require(Function::cuCtxFromGreenCtx, symbols.cuCtxFromGreenCtx)?;
+        let destroy = driver.require(Function::cuGreenCtxDestroy, symbols.cuGreenCtxDestroy)?;
+        let mut raws = Vec::with_capacity(resources.len());
+        for resource in resources {
+            driver.check_same(resource.device.driver(), Function::cuDevResourceGenerateDesc)?;
+            raws.push(resource.raw);
+        }
+        let count = u32::try_from(raws.len()).unwrap_or(u32::MAX);
+        let mut description = null_mut();
+        // SAFETY: a place for the description, and as many resources of this driver as the count says.
+        let code = unsafe { describe(&mut description, raws.as_mut_ptr(), count) };
+        Error::check(Function::cuDevResourceGenerateDesc, code)?;
+        let mut green = null_mut();
+        // SAFETY: a place for the handle, and the description from above, which is good for the rest of the process. The
+        // default stream is asked for because drivers before CUDA 13.3 refuse to do without.
+        let code = unsafe { create(&mut green, description, device.as_raw(), CU_GREEN_CTX_DEFAULT_STREAM) };
+        Error::check(Function::cuGreenCtxCreate, code)?;
+        let mut raw = null_mut();
+        // SAFETY: a place for the handle, and the green context from above.
+        let code = unsafe { stand_for(&mut raw, green) };
+        if code != CUresult::CUDA_SUCCESS {
+            // SAFETY: the green context from above, which nobody else has.
+            unsafe { destroy(green) };
+        }
+        Error::check(Function::cuCtxFromGreenCtx, code)?;
+        Ok(Self::new(raw, device, Owned::Green(green)))
+    }
+
+    /// Whether it is a green context, or stands for one that somebody else owns.
+    ///
+    /// It makes no driver call for a context that this crate [created](Self::green) or [retained](Self::primary). For
+    /// one that is only named it asks the driver about the default stream: one call, `cuStreamGetGreenCtx`, with the
+    /// context current. There are no green contexts before CUDA 12.4, and no call is made.
+    ///
+    /// # Errors
+    ///
+    /// What the driver returns; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetGreenCtx")]
+    pub fn is_green(&self) -> Result<bool> {
+        const FUNCTION: Function = Function::cuStreamGetGreenCtx;
+        match (self.owned(), self.driver().symbols().cuStreamGetGreenCtx) {
+            (Owned::Green(_), _) => Ok(true),
+            (Owned::Primary, _) | (Owned::Nothing, None) => Ok(false),
+            (Owned::Nothing, Some(get)) => {
+                let stream = StreamRef::legacy_default(self);
+                let mut green = null_mut();
+                // SAFETY: the handle is a constant, and a place for the handle of the green context.
+                let code = stream.call(FUNCTION, || unsafe { get(stream.as_raw(), &mut green) })?;
+                Error::check(FUNCTION, code)?;
+                Ok(!green.is_null())
+            }
+        }
+    }
+
+    /// The multiprocessors that the context has: its part if it is green, otherwise all of the device.
+    ///
+    /// The context stays alive as long as the result, and as what is [split](SmResource::split_by_count) from it.
+    ///
+    /// One driver call: `cuCtxGetDevResource` (CUDA 12.4).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxGetDevResource")]
+    #[doc(alias = "cuGreenCtxGetDevResource")]
+    #[doc(alias = "resources")]
+    pub fn sm_resource(&self) -> Result<SmResource> {
+        const FUNCTION: Function = Function::cuCtxGetDevResource;
+        let driver: Driver = self.driver();
+        let get = driver.require(FUNCTION, driver.symbols().cuCtxGetDevResource)?;
+        driver.check_fork(FUNCTION)?;
+        let mut raw = CUdevResource::default();
+        // SAFETY: a place for the resource, and a context that lives.
+        Error::check(FUNCTION, unsafe { get(self.as_raw(), &mut raw, SM) })?;
+        Ok(SmResource::new(raw, self.device(), Some(self.clone())))
+    }
+}
+
+static_assertions::assert_impl_all!(SmResource: Send, Sync);
