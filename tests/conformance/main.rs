@@ -22,6 +22,7 @@ mod elapsed;
 mod errors;
 mod events;
 mod graphs;
+mod green;
 mod host_functions;
 mod initialisation;
 mod ipc;

@@ -81,6 +81,17 @@ calls! {
     cuCtxSynchronize_v2(context: CUcontext) [expect];
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
     cuCtxGetId(context: CUcontext, id: *mut u64) [expect];
+    cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
+    cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
+    cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
+    cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut u32, input: *const CUdevResource, remaining: *mut CUdevResource, flags: u32, min_count: u32) [expect];
+    cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource, count: u32) [expect];
+    cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice, flags: u32) [expect];
+    cuGreenCtxDestroy(green: CUgreenCtx) [expect];
+    cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx) [expect];
+    cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent) [expect];
+    cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent) [expect];
+    cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: u32, priority: i32) [expect];
     cuCtxRecordEvent(context: CUcontext, event: CUevent) [expect];
     cuCtxWaitEvent(context: CUcontext, event: CUevent) [expect];
     cuEventCreate(event: *mut CUevent, flags: u32);
@@ -103,6 +114,8 @@ calls! {
     cuStreamGetFlags(stream: CUstream, flags: *mut u32);
     cuStreamGetId(stream: CUstream, id: *mut u64) [expect];
     cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
+    cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx) [expect];
+    cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx) [expect];
     cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
     cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *mut CUstreamAttrValue) [expect];
     cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *const CUstreamAttrValue) [expect];

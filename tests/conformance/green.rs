@@ -1,0 +1,716 @@
+//! Green contexts: how multiprocessors are split, what a green context is to its primary one, and what its end leaves.
+//!
+//! What a real driver answers depends on its multiprocessors: the numbers are those of an H100 or H200 with 132.
+
+use std::ptr::null_mut;
+use std::sync::mpsc::channel;
+
+use cuda_events::sys::*;
+
+use crate::raw::{
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING, must,
+    said,
+};
+use crate::rules;
+
+const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
+
+/// A green context and what stands for it.
+#[derive(Clone, Copy)]
+struct Green {
+    green: CUgreenCtx,
+    context: CUcontext,
+}
+
+fn sm(resource: &CUdevResource) -> CUdevSmResource {
+    // SAFETY: whatever the driver wrote there, the bytes are initialised, and every number is a count.
+    unsafe { resource.__bindgen_anon_1.sm }
+}
+
+fn all(rig: &Rig) -> CUdevResource {
+    let mut resource = CUdevResource::default();
+    must("cuDeviceGetDevResource", rig.cuDeviceGetDevResource(rig.device, &mut resource, SM));
+    resource
+}
+
+/// The code, the parts and what remains.
+fn split(rig: &Rig, input: &CUdevResource, groups: u32, min: u32) -> (CUresult, Vec<CUdevResource>, CUdevResource) {
+    let (mut made, mut rest) = (groups, CUdevResource::default());
+    let mut parts = vec![CUdevResource::default(); groups.max(1) as usize];
+    let code = rig.cuDevSmResourceSplitByCount(parts.as_mut_ptr(), &mut made, input, &mut rest, 0, min);
+    parts.truncate(if code == SUCCESS { made as usize } else { 0 });
+    (code, parts, rest)
+}
+
+/// Parts of 16 multiprocessors of one split.
+fn parts(rig: &Rig, count: u32) -> Vec<CUdevResource> {
+    let (code, parts, _) = split(rig, &all(rig), count, 16);
+    must("cuDevSmResourceSplitByCount", code);
+    assert_eq!(parts.len(), count as usize, "the device has as many parts");
+    parts
+}
+
+fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevResourceDesc) {
+    let mut description = null_mut();
+    let code = rig.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), resources.len() as u32);
+    (code, description)
+}
+
+fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
+    let (code, description) = describe(rig, resources);
+    must("cuDevResourceGenerateDesc", code);
+    let (mut green, mut context) = (null_mut(), null_mut());
+    must("cuGreenCtxCreate", rig.cuGreenCtxCreate(&mut green, description, rig.device, CU_GREEN_CTX_DEFAULT_STREAM));
+    must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut context, green));
+    Green { green, context }
+}
+
+/// One of 16 multiprocessors.
+fn one(rig: &Rig) -> Green {
+    create(rig, &mut parts(rig, 1))
+}
+
+fn destroy(rig: &Rig, green: Green) {
+    must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green.green));
+}
+
+fn stream_in(rig: &Rig, green: Green) -> CUstream {
+    rig.within(green.context, || rig.stream(NON_BLOCKING))
+}
+
+fn event_in(rig: &Rig, green: Green, flags: u32) -> CUevent {
+    rig.within(green.context, || rig.event(flags))
+}
+
+/// A stream and an event are destroyed before their green context is.
+fn clear(rig: &Rig, streams: &[CUstream], events: &[CUevent]) {
+    for event in events {
+        must("cuEventDestroy", rig.cuEventDestroy_v2(*event));
+    }
+    for stream in streams {
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(*stream));
+    }
+}
+
+/// Which context a handle is.
+fn name(rig: &Rig, of: Green, context: CUcontext) -> &'static str {
+    match context {
+        context if context.is_null() => "NULL",
+        context if context == rig.context => "the primary",
+        context if context == of.context => "the green",
+        _ => "another",
+    }
+}
+
+rules! {
+    /// What multiprocessors a device has, the least part, how many go together, and whether there is a next resource.
+    [since(13, 0)]
+    fn a_device(rig, saw) = "132 of 8 and 8; next NULL" {
+        let all = all(rig);
+        let told = sm(&all);
+        let (count, least, together) = (told.smCount, told.minSmPartitionSize, told.smCoscheduledAlignment);
+        saw.text(format_args!("{count} of {least} and {together}"));
+        saw.holds("next NULL", all.nextResource.is_null());
+    }
+
+    /// The primary context has what the device has, and a type that is none is refused.
+    [since(12, 4)]
+    fn a_primary_context(rig, saw) =
+        "the same; CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from type 0 of a device, type 77 of a device, type 77 of a \
+         context"
+    {
+        let mut resource = CUdevResource::default();
+        must("cuCtxGetDevResource", rig.cuCtxGetDevResource(rig.context, &mut resource, SM));
+        saw.holds("the same", sm(&resource).smCount == sm(&all(rig)).smCount);
+        let (none, odd) = (CUdevResourceType(0), CUdevResourceType(77));
+        saw.codes(&[
+            ("type 0 of a device", rig.cuDeviceGetDevResource(rig.device, &mut resource, none)),
+            ("type 77 of a device", rig.cuDeviceGetDevResource(rig.device, &mut resource, odd)),
+            ("type 77 of a context", rig.cuCtxGetDevResource(rig.context, &mut resource, odd)),
+        ]);
+    }
+
+    /// A split by count rounds up to whole groups of eight, and makes as many parts as there is room for: groups asked for
+    /// x at least, parts x size + remainder.
+    [since(12, 4)]
+    fn splits(rig, saw) =
+        "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: 1x128+4; 132x1: 16x8+4; \
+         132x16: 8x16+4; 132x20: 5x24+12; 1x132: CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)"
+    {
+        let cases = [(1, 0), (1, 1), (1, 10), (2, 16), (3, 48), (1, 128), (132, 1), (132, 16), (132, 20), (1, 132)];
+        for (groups, min) in cases {
+            match split(rig, &all(rig), groups, min) {
+                (SUCCESS, parts, rest) => {
+                    let sizes: Vec<u32> = parts.iter().map(|part| sm(part).smCount).collect();
+                    assert!(sizes.windows(2).all(|pair| pair[0] == pair[1]), "{sizes:?}");
+                    let size = sizes.first().copied().unwrap_or_default();
+                    let rest = if rest.type_ == SM { sm(&rest).smCount } else { 0 };
+                    saw.text(format_args!("{groups}x{min}: {}x{size}+{rest}", sizes.len()));
+                }
+                (code, ..) => saw.code(&format!("{groups}x{min}:"), code),
+            }
+        }
+    }
+
+    /// What a split refuses.
+    [since(12, 4)]
+    fn splits_that_are_refused(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from no groups, more than there is, flag 4, no place for the number; \
+         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from a resource of zeros; \
+         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a part"
+    {
+        let all = all(rig);
+        let (mut made, mut part) = (1, CUdevResource::default());
+        let flag = rig.cuDevSmResourceSplitByCount(&mut part, &mut made, &all, null_mut(), 4, 8);
+        let nowhere = rig.cuDevSmResourceSplitByCount(&mut part, null_mut(), &all, null_mut(), 0, 8);
+        saw.codes(&[
+            ("no groups", split(rig, &all, 0, 8).0),
+            ("more than there is", split(rig, &all, 1, 133).0),
+            ("flag 4", flag),
+            ("no place for the number", nowhere),
+            ("a resource of zeros", split(rig, &CUdevResource::default(), 1, 8).0),
+            ("a part", split(rig, &parts(rig, 1)[0], 1, 8).0),
+        ]);
+    }
+
+    /// Without a place for parts a split tells how many there would be. Nobody has to take what remains.
+    [since(12, 4)]
+    fn a_split_without_places(rig, saw) = "success, 16; without the remainder success, 1" {
+        let (all, mut made, mut part) = (all(rig), 0, CUdevResource::default());
+        let code = rig.cuDevSmResourceSplitByCount(null_mut(), &mut made, &all, null_mut(), 0, 8);
+        saw.text(format_args!("{}, {made}", said(code)));
+        made = 1;
+        let code = rig.cuDevSmResourceSplitByCount(&mut part, &mut made, &all, null_mut(), 0, 8);
+        saw.text(format_args!("without the remainder {}, {made}", said(code)));
+    }
+
+    /// Which resources can be described together.
+    [since(12, 4)]
+    fn descriptions(rig, saw) =
+        "success from the device, a part, two parts, a part and the remainder; \
+         CUDA_ERROR_INVALID_VALUE (1) from none; \
+         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from zeros; \
+         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from parts of two splits, a part twice"
+    {
+        let (code, two, rest) = split(rig, &all(rig), 2, 16);
+        must("cuDevSmResourceSplitByCount", code);
+        let other = parts(rig, 2);
+        let describe = |resources: &[CUdevResource]| describe(rig, &mut resources.to_vec()).0;
+        let mut description = null_mut();
+        let mut unused = CUdevResource::default();
+        saw.codes(&[
+            ("the device", describe(&[all(rig)])),
+            ("a part", describe(&two[..1])),
+            ("two parts", describe(&two)),
+            ("none", rig.cuDevResourceGenerateDesc(&mut description, &mut unused, 0)),
+            ("zeros", describe(&[unused])),
+            ("a part and the remainder", describe(&[two[0], rest])),
+            ("parts of two splits", describe(&[two[0], other[1]])),
+            ("a part twice", describe(&[two[0], two[0]])),
+        ]);
+    }
+
+    /// The flag that asks for a default stream is a duty before CUDA 13.3.
+    [since(12, 4)]
+    fn flags_of_creation(rig, saw) =
+        "success from flag 1; CUDA_ERROR_INVALID_VALUE (1) from no flag, flag 2, no description"
+    {
+        let (_, description) = describe(rig, &mut parts(rig, 1));
+        let mut green = null_mut();
+        let mut create = |description, flags| {
+            let code = rig.cuGreenCtxCreate(&mut green, description, rig.device, flags);
+            if code == SUCCESS {
+                must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green));
+            }
+            code
+        };
+        saw.codes(&[
+            ("flag 1", create(description, 1)),
+            ("no flag", create(description, 0)),
+            ("flag 2", create(description, 2)),
+            ("no description", create(null_mut(), 1)),
+        ]);
+    }
+
+    /// Resources of one device make no green context of another, and those of two devices none at all.
+    [alone, two_devices, since(12, 4)]
+    fn resources_of_two_devices(rig, saw) =
+        "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a description of both; CUDA_ERROR_INVALID_DEVICE (101) \
+         from creating it on the other"
+    {
+        let (mut second, mut green) = (CUdevResource::default(), null_mut());
+        must("cuDeviceGetDevResource", rig.cuDeviceGetDevResource(1, &mut second, SM));
+        let (code, description) = describe(rig, &mut [second]);
+        must("cuDevResourceGenerateDesc", code);
+        saw.codes(&[
+            ("a description of both", describe(rig, &mut [all(rig), second]).0),
+            ("creating it on the other", rig.cuGreenCtxCreate(&mut green, description, rig.device, 1)),
+        ]);
+    }
+
+    /// The context that stands for a green one is another than the primary, always the same, and not made current.
+    [since(12, 4)]
+    fn what_stands_for_it(rig, saw) = "the green; the same again; current: the primary; device success, the same" {
+        let green = one(rig);
+        let mut again = null_mut();
+        must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut again, green.green));
+        saw.text(name(rig, green, green.context));
+        saw.holds("the same again", again == green.context);
+        saw.text(format_args!("current: {}", name(rig, green, rig.current())));
+        let mut device = 77;
+        let code = rig.within(green.context, || rig.cuCtxGetDevice(&mut device));
+        saw.text(format_args!("device {}, {}", said(code), if device == rig.device { "the same" } else { "another" }));
+        destroy(rig, green);
+    }
+
+    /// What a green context has, asked by either handle, and split once more.
+    [since(12, 4)]
+    fn its_resource(rig, saw) = "16 by its context; 16 by itself; split: 1x8+8" {
+        let green = one(rig);
+        let (mut one, mut other) = (CUdevResource::default(), CUdevResource::default());
+        must("cuCtxGetDevResource", rig.cuCtxGetDevResource(green.context, &mut one, SM));
+        must("cuGreenCtxGetDevResource", rig.cuGreenCtxGetDevResource(green.green, &mut other, SM));
+        saw.text(format_args!("{} by its context", sm(&one).smCount));
+        saw.text(format_args!("{} by itself", sm(&other).smCount));
+        match split(rig, &one, 1, 8) {
+            (SUCCESS, parts, rest) => {
+                let size = parts.first().map_or(0, |part| sm(part).smCount);
+                saw.text(format_args!("split: {}x{size}+{}", parts.len(), sm(&rest).smCount));
+            }
+            (code, ..) => saw.code("split:", code),
+        }
+        destroy(rig, green);
+    }
+
+    /// It keeps the primary context, with no retain by the program.
+    [bare, since(12, 4)]
+    fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not active" {
+        must("cuInit", rig.cuInit(0));
+        let tell = |when: &str| {
+            let (mut flags, mut active) = (0, 0);
+            must("cuDevicePrimaryCtxGetState", rig.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active));
+            saw.text(format_args!("{when}: {}", if active != 0 { "active" } else { "not active" }));
+        };
+        tell("before");
+        let green = one(rig);
+        tell("with it");
+        destroy(rig, green);
+        tell("after");
+    }
+
+    /// Which contexts a stream of it is said to be of: by cuStreamGetCtx, by its second form, and by cuStreamGetGreenCtx.
+    [since(12, 5)]
+    fn contexts_of_its_streams(rig, saw) =
+        "cuStreamCreate: the green, the primary + the green one, the green one; \
+         cuGreenCtxStreamCreate: the green, the primary + the green one, the green one; \
+         of the primary: the primary, the primary + NULL, NULL"
+    {
+        let green = one(rig);
+        let mut direct = null_mut();
+        let code = rig.cuGreenCtxStreamCreate(&mut direct, green.green, NON_BLOCKING, 0);
+        must("cuGreenCtxStreamCreate", code);
+        let streams = [stream_in(rig, green), direct, rig.stream(NON_BLOCKING)];
+        let which = |handle: CUgreenCtx| match handle {
+            handle if handle.is_null() => "NULL",
+            handle if handle == green.green => "the green one",
+            _ => "another",
+        };
+        for (how, stream) in ["cuStreamCreate", "cuGreenCtxStreamCreate", "of the primary"].into_iter().zip(streams) {
+            let (mut first, mut second, mut third, mut fourth) = (null_mut(), null_mut(), null_mut(), null_mut());
+            must("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut first));
+            must("cuStreamGetCtx_v2", rig.cuStreamGetCtx_v2(stream, &mut second, &mut third));
+            must("cuStreamGetGreenCtx", rig.cuStreamGetGreenCtx(stream, &mut fourth));
+            let (first, second) = (name(rig, green, first), name(rig, green, second));
+            saw.text(format_args!("{how}: {first}, {second} + {}, {}", which(third), which(fourth)));
+        }
+        clear(rig, &streams, &[]);
+        destroy(rig, green);
+    }
+
+    /// The default streams while it is current: a query of each, and whether cuStreamGetGreenCtx names it.
+    [since(12, 5)]
+    fn its_default_streams(rig, saw) =
+        "NULL: success, green success true, v2 success true; 1: success, green success true, v2 success true; \
+         2: success, green success true, v2 CUDA_ERROR_INVALID_HANDLE (400) false"
+    {
+        let green = one(rig);
+        rig.within(green.context, || {
+            for (which, stream) in [("NULL", NULL_STREAM), ("1", LEGACY), ("2", PER_THREAD)] {
+                let query = rig.cuStreamQuery(stream);
+                let (mut by_green, mut context, mut by_v2) = (null_mut(), null_mut(), null_mut());
+                let first = rig.cuStreamGetGreenCtx(stream, &mut by_green);
+                let second = rig.cuStreamGetCtx_v2(stream, &mut context, &mut by_v2);
+                saw.text(format_args!(
+                    "{which}: {}, green {} {}, v2 {} {}",
+                    said(query),
+                    said(first),
+                    by_green == green.green,
+                    said(second),
+                    by_v2 == green.green,
+                ));
+            }
+        });
+        destroy(rig, green);
+    }
+
+    /// With the primary context current, its default stream is of no green context.
+    [since(12, 4)]
+    fn the_primary_contexts_default_stream(rig, saw) = "success, NULL" {
+        let green = one(rig);
+        let mut which = green.green;
+        let code = rig.cuStreamGetGreenCtx(LEGACY, &mut which);
+        saw.text(format_args!("{}, {}", said(code), if which.is_null() { "NULL" } else { "a green context" }));
+        destroy(rig, green);
+    }
+
+    /// The flags that its streams may have: by cuStreamCreate with it current, and by its own call.
+    [since(12, 5)]
+    fn flags_of_its_streams(rig, saw) =
+        "success from cuStreamCreate non-blocking, cuStreamCreate blocking, its own call non-blocking; \
+         CUDA_ERROR_INVALID_VALUE (1) from its own call blocking"
+    {
+        let green = one(rig);
+        let make = |own: bool, flags: u32| {
+            let mut stream = null_mut();
+            let code = if own {
+                rig.cuGreenCtxStreamCreate(&mut stream, green.green, flags, 0)
+            } else {
+                rig.within(green.context, || rig.cuStreamCreate(&mut stream, flags))
+            };
+            if code == SUCCESS {
+                clear(rig, &[stream], &[]);
+            }
+            code
+        };
+        saw.codes(&[
+            ("cuStreamCreate non-blocking", make(false, NON_BLOCKING)),
+            ("cuStreamCreate blocking", make(false, BLOCKING)),
+            ("its own call non-blocking", make(true, NON_BLOCKING)),
+            ("its own call blocking", make(true, BLOCKING)),
+        ]);
+        destroy(rig, green);
+    }
+
+    /// An event is recorded in a stream of its own context only.
+    [since(12, 4)]
+    fn records_across(rig, saw) =
+        "success from its own in its own, the primary's in the primary's; CUDA_ERROR_INVALID_HANDLE (400) from the \
+         primary's in its own, its own in the primary's, another green one's in its own"
+    {
+        let two = parts(rig, 2);
+        let (green, other) = (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
+        let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let events = [event_in(rig, green, NO_TIMING), rig.event(NO_TIMING), event_in(rig, other, NO_TIMING)];
+        saw.codes(&[
+            ("its own in its own", rig.cuEventRecord(events[0], own)),
+            ("the primary's in the primary's", rig.cuEventRecord(events[1], primary)),
+            ("the primary's in its own", rig.cuEventRecord(events[1], own)),
+            ("its own in the primary's", rig.cuEventRecord(events[0], primary)),
+            ("another green one's in its own", rig.cuEventRecord(events[2], own)),
+        ]);
+        clear(rig, &[own, primary], &events);
+        destroy(rig, green);
+        destroy(rig, other);
+    }
+
+    /// A stream waits for an event of any of them.
+    [since(12, 4)]
+    fn waits_across(rig, saw) =
+        "success from its own for the primary's, the primary's for its own; CUDA_ERROR_NOT_READY (600) from its own \
+         after the wait, the primary's after the wait; then success, success"
+    {
+        let green = one(rig);
+        let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let (inside, outside) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
+        let (a, b) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let latches = [rig.hold(own), rig.hold(primary)];
+        rig.record(inside, own);
+        rig.record(outside, primary);
+        saw.codes(&[
+            ("its own for the primary's", rig.cuStreamWaitEvent(a, outside, 0)),
+            ("the primary's for its own", rig.cuStreamWaitEvent(b, inside, 0)),
+            ("its own after the wait", rig.cuStreamQuery(a)),
+            ("the primary's after the wait", rig.cuStreamQuery(b)),
+        ]);
+        latches.into_iter().for_each(crate::raw::Latch::release);
+        saw.text(format_args!("then {}, {}", said(rig.cuStreamSynchronize(a)), said(rig.cuStreamSynchronize(b))));
+        clear(rig, &[own, primary, a, b], &[inside, outside]);
+        destroy(rig, green);
+    }
+
+    /// The time between events: within one, and between it and its primary context.
+    [since(12, 4)]
+    fn elapsed_across(rig, saw) =
+        "success from within; CUDA_ERROR_INVALID_HANDLE (400) from its own to the primary's, the primary's to its own"
+    {
+        let green = one(rig);
+        let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let events = [event_in(rig, green, TIMING), event_in(rig, green, TIMING), rig.event(TIMING)];
+        rig.record(events[0], own);
+        rig.record(events[1], own);
+        rig.record(events[2], primary);
+        for stream in [own, primary] {
+            rig.synchronize(stream);
+        }
+        saw.codes(&[
+            ("within", rig.elapsed_code(events[0], events[1])),
+            ("its own to the primary's", rig.elapsed_code(events[0], events[2])),
+            ("the primary's to its own", rig.elapsed_code(events[2], events[0])),
+        ]);
+        clear(rig, &[own, primary], &events);
+        destroy(rig, green);
+    }
+
+    /// Which events a record of a whole context takes: of the context that stands for it, of the green one itself, and of the
+    /// primary one. A wait takes any.
+    [since(12, 5)]
+    fn records_of_contexts(rig, saw) =
+        "success from the context with its own, the green one with its own, the green one with the primary's, the \
+         primary with the primary's, the green one's wait, the context's wait; CUDA_ERROR_INVALID_HANDLE (400) from the context with the primary's, the primary \
+         with its own"
+    {
+        let green = one(rig);
+        let (own, primary) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
+        saw.codes(&[
+            ("the context with its own", rig.cuCtxRecordEvent(green.context, own)),
+            ("the context with the primary's", rig.cuCtxRecordEvent(green.context, primary)),
+            ("the green one with its own", rig.cuGreenCtxRecordEvent(green.green, own)),
+            ("the green one with the primary's", rig.cuGreenCtxRecordEvent(green.green, primary)),
+            ("the primary with the primary's", rig.cuCtxRecordEvent(rig.context, primary)),
+            ("the primary with its own", rig.cuCtxRecordEvent(rig.context, own)),
+            ("the green one's wait", rig.cuGreenCtxWaitEvent(green.green, primary)),
+            ("the context's wait", rig.cuCtxWaitEvent(green.context, primary)),
+        ]);
+        must("cuEventSynchronize", rig.cuEventSynchronize(own));
+        must("cuEventSynchronize", rig.cuEventSynchronize(primary));
+        clear(rig, &[], &[own, primary]);
+        destroy(rig, green);
+    }
+
+    /// A record or a wait of the primary context is one of its green contexts too; one of a green context is of no other.
+    [since(12, 5)]
+    fn whole_contexts(rig, saw) =
+        "while it works: the primary's record pending, its own pending, another's done; while the primary works: its own \
+         done; a wait of the primary holds its stream; a wait of its own leaves the primary's stream"
+    {
+        let two = parts(rig, 2);
+        let (green, other) = (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
+        let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let events = [rig.event(NO_TIMING), event_in(rig, green, NO_TIMING), event_in(rig, other, NO_TIMING)];
+        let is = |code: CUresult| match code {
+            SUCCESS => "done".to_owned(),
+            CUresult::CUDA_ERROR_NOT_READY => "pending".to_owned(),
+            code => code.to_string(),
+        };
+        let latch = rig.hold(own);
+        for (context, event) in [rig.context, green.context, other.context].into_iter().zip(events) {
+            must("cuCtxRecordEvent", rig.cuCtxRecordEvent(context, event));
+        }
+        // What is done at once may take the device a moment.
+        let another = is(rig.settled(events[2]));
+        let (whole, its) = (is(rig.cuEventQuery(events[0])), is(rig.cuEventQuery(events[1])));
+        saw.text(format_args!("while it works: the primary's record {whole}, its own {its}, another's {another}"));
+        latch.release();
+        rig.synchronize(own);
+
+        let latch = rig.hold(primary);
+        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(green.context, events[1]));
+        saw.text(format_args!("while the primary works: its own {}", is(rig.settled(events[1]))));
+        let held = rig.recorded(primary);
+        let (a, b) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
+        must("cuCtxWaitEvent", rig.cuCtxWaitEvent(rig.context, held));
+        rig.record(a, own);
+        saw.holds("a wait of the primary holds its stream", rig.cuEventQuery(a) == CUresult::CUDA_ERROR_NOT_READY);
+        latch.release();
+        rig.synchronize(primary);
+        rig.synchronize(own);
+
+        let latch = rig.hold(own);
+        rig.record(a, own);
+        must("cuCtxWaitEvent", rig.cuCtxWaitEvent(green.context, a));
+        rig.record(b, primary);
+        saw.holds("a wait of its own leaves the primary's stream", rig.settled(b) == SUCCESS);
+        latch.release();
+        rig.synchronize(own);
+        clear(rig, &[own, primary], &[events[0], events[1], events[2], held, a, b]);
+        destroy(rig, green);
+        destroy(rig, other);
+    }
+
+    /// Its streams capture, and so does its default stream; a captured wait goes to a stream of the primary context.
+    [since(12, 4)]
+    fn captures(rig, saw) =
+        "its stream: success, success; NULL: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), \
+         CUDA_ERROR_ILLEGAL_STATE (401); joined by the primary's: success, success"
+    {
+        let green = one(rig);
+        let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
+        let (inside, outside) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        let capture = |stream: CUstream| {
+            let mut graph = null_mut();
+            let begun = rig.cuStreamBeginCapture_v2(stream, mode);
+            let ended = rig.cuStreamEndCapture(stream, &mut graph);
+            if !graph.is_null() {
+                must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            }
+            format!("{}, {}", said(begun), said(ended))
+        };
+        saw.text(format_args!("its stream: {}", capture(own)));
+        saw.text(format_args!("NULL: {}", rig.within(green.context, || capture(NULL_STREAM))));
+        must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(own, mode));
+        must("cuEventRecord", rig.cuEventRecord(inside, own));
+        let joined = rig.cuStreamWaitEvent(primary, inside, 0);
+        if joined == SUCCESS {
+            must("cuEventRecord", rig.cuEventRecord(outside, primary));
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(own, outside, 0));
+        }
+        let mut graph = null_mut();
+        let ended = rig.cuStreamEndCapture(own, &mut graph);
+        saw.text(format_args!("joined by the primary's: {}, {}", said(joined), said(ended)));
+        if !graph.is_null() {
+            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        }
+        clear(rig, &[own, primary], &[inside, outside]);
+        destroy(rig, green);
+    }
+
+    /// Interprocess events can be created, exported and recorded in it.
+    [alone, since(12, 4)]
+    fn interprocess_events(rig, saw) =
+        "success from cuEventCreate, cuIpcGetEventHandle, cuEventRecord, cuStreamWaitEvent in it, cuEventDestroy"
+    {
+        let green = one(rig);
+        let (stream, mut event) = (stream_in(rig, green), null_mut());
+        let mut handle = CUipcEventHandle { reserved: [0; 64] };
+        let created = rig.within(green.context, || rig.cuEventCreate(&mut event, INTERPROCESS));
+        saw.codes(&[
+            ("cuEventCreate", created),
+            ("cuIpcGetEventHandle", rig.within(green.context, || rig.cuIpcGetEventHandle(&mut handle, event))),
+            ("cuEventRecord", rig.cuEventRecord(event, stream)),
+            ("cuStreamWaitEvent in it", rig.cuStreamWaitEvent(stream, event, 0)),
+            ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
+        ]);
+        rig.synchronize(stream);
+        clear(rig, &[stream], &[]);
+        destroy(rig, green);
+    }
+
+    /// Destroying it waits for the work in it.
+    [alone, since(12, 4)]
+    fn destroying_waits(rig, saw) = "success; the work was done; the stream is destroyed with success" {
+        let green = one(rig);
+        let stream = stream_in(rig, green);
+        let latch = rig.hold(stream);
+        let (work, done) = channel();
+        must("cuLaunchHostFunc", rig.host(stream, move || work.send(()).expect("the rule waits")));
+        let (begin, begun) = channel();
+        let code = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                begun.recv().expect("the rule begins");
+                // So that a driver that does not wait shows it; one that does is right either way.
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                latch.release();
+            });
+            begin.send(()).expect("the thread waits");
+            rig.cuGreenCtxDestroy(green.green)
+        });
+        saw.text(said(code));
+        saw.holds("the work was done", done.try_recv().is_ok());
+        saw.text(format_args!("the stream is destroyed with {}", said(rig.cuStreamDestroy_v2(stream))));
+    }
+
+    /// Its streams outlive it, and can do no more than be destroyed.
+    [alone, since(13, 0)]
+    fn streams_without_it(rig, saw) =
+        "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuLaunchHostFunc, \
+         cuStreamWaitEvent; success from cuStreamDestroy"
+    {
+        let green = one(rig);
+        let (stream, event) = (stream_in(rig, green), rig.event(NO_TIMING));
+        destroy(rig, green);
+        let mut flags = 0;
+        saw.codes(&[
+            ("cuStreamQuery", rig.cuStreamQuery(stream)),
+            ("cuStreamSynchronize", rig.cuStreamSynchronize(stream)),
+            ("cuStreamGetFlags", rig.cuStreamGetFlags(stream, &mut flags)),
+            ("cuLaunchHostFunc", rig.host(stream, || {})),
+            ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
+            ("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)),
+        ]);
+        clear(rig, &[], &[event]);
+    }
+
+    /// Its events outlive it as those of the primary context.
+    [alone, since(12, 4)]
+    fn events_without_it(rig, saw) =
+        "success from cuEventQuery, cuEventSynchronize, cuStreamWaitEvent, cuEventRecord, cuEventDestroy"
+    {
+        let green = one(rig);
+        let (stream, event, other) = (stream_in(rig, green), event_in(rig, green, NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, stream);
+        rig.synchronize(stream);
+        clear(rig, &[stream], &[]);
+        destroy(rig, green);
+        saw.codes(&[
+            ("cuEventQuery", rig.cuEventQuery(event)),
+            ("cuEventSynchronize", rig.cuEventSynchronize(event)),
+            ("cuStreamWaitEvent", rig.cuStreamWaitEvent(other, event, 0)),
+            ("cuEventRecord", rig.cuEventRecord(event, other)),
+            ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
+        ]);
+        clear(rig, &[other], &[]);
+    }
+
+    /// The primary context's last release leaves the green context working.
+    [alone, since(12, 4)]
+    fn the_primary_contexts_release(rig, saw) = "success; then success from cuStreamCreate, cuEventCreate, record, query" {
+        let green = one(rig);
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(green.context));
+        saw.text(said(rig.cuDevicePrimaryCtxRelease_v2(rig.device)));
+        let (mut stream, mut event) = (null_mut(), null_mut());
+        let created = [rig.cuStreamCreate(&mut stream, NON_BLOCKING), rig.cuEventCreate(&mut event, NO_TIMING)];
+        let record = rig.cuEventRecord(event, stream);
+        let all = [created[0], created[1], record, rig.settled(event)];
+        let worst = all.into_iter().find(|code| *code != SUCCESS).unwrap_or(SUCCESS);
+        saw.text(format_args!("then {} from cuStreamCreate, cuEventCreate, record, query", said(worst)));
+        clear(rig, &[stream], &[event]);
+        destroy(rig, green);
+        // The rule has released what the rig retained.
+        std::process::exit(0);
+    }
+
+    /// Threads that all have one green context current, create in it, record and wait: the documents forbid it up to CUDA
+    /// 13.4, and a driver may do anything.
+    [alone, since(12, 4)]
+    fn many_threads(rig, saw) = "8 threads of 500 rounds: success" {
+        let green = one(rig);
+        let (raw, context): (&Raw, _) = (rig, Sent::new(green.context));
+        let worst = std::thread::scope(|scope| {
+            let work = move || {
+                let mut worst = raw.cuCtxSetCurrent(context.get());
+                for _ in 0..500 {
+                    let (mut stream, mut event) = (null_mut(), null_mut());
+                    let codes = [
+                        raw.cuStreamCreate(&mut stream, NON_BLOCKING),
+                        raw.cuEventCreate(&mut event, NO_TIMING),
+                        raw.cuEventRecord(event, stream),
+                        raw.cuStreamWaitEvent(stream, event, 0),
+                        raw.cuEventSynchronize(event),
+                        raw.cuEventDestroy_v2(event),
+                        raw.cuStreamDestroy_v2(stream),
+                    ];
+                    worst = codes.into_iter().find(|code| *code != SUCCESS).unwrap_or(worst);
+                }
+                let left = raw.cuCtxSetCurrent(null_mut());
+                if worst == SUCCESS { left } else { worst }
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+            ended.fold(SUCCESS, |worst, code| if worst == SUCCESS { code } else { worst })
+        });
+        saw.text(format_args!("8 threads of 500 rounds: {}", said(worst)));
+        destroy(rig, green);
+    }
+}
