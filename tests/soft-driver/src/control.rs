@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::driver::{SoftDriver, shared_library};
 use crate::errors;
-use crate::faults::Fault;
+use crate::faults::{Fault, can_fail_contexts};
 
 fn lines<T: Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("{item}\n")).collect()
@@ -52,12 +52,21 @@ impl SoftDriver {
             "clear" => self.clear_faults(),
             "injected" => return Ok(self.injected().to_string()),
             "release" => return Ok(self.release().to_string()),
-            "fail" => self.fail_contexts(errors::parse(value)?),
+            "fail" => match errors::parse(value)? {
+                code if can_fail_contexts(code) => self.fail_contexts(code),
+                _ => {
+                    return Err(format!(
+                        "`{value}` is nothing that a context fails with: it takes the code of a failure"
+                    ));
+                }
+            },
             "hold" => self.hold_host_functions(true),
             "run" => self.hold_host_functions(false),
             "advance" => {
                 let nanoseconds = value.parse().map_err(|_| format!("`{value}` is not whole nanoseconds"))?;
-                self.advance(Duration::from_nanos(nanoseconds));
+                if !self.try_advance(Duration::from_nanos(nanoseconds)) {
+                    return Err("real time cannot be moved on: the driver is not set up with time=virtual".to_owned());
+                }
             }
             "forked" => self.pretend_forked(true),
             "shutdown" => self.shut_down(),

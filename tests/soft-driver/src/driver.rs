@@ -9,9 +9,10 @@ use cuda_events::{Driver, LoadOptions};
 
 use crate::abi::*;
 use crate::builder::Builder;
-use crate::config::{Config, Scheduler};
+use crate::config::{Config, Scheduler, Time};
 use crate::entry;
-use crate::faults::Fault;
+use crate::exports::EXPORTS;
+use crate::faults::{Fault, can_fail_contexts};
 use crate::fork;
 use crate::log::CallRecord;
 use crate::machine::{Locked, MACHINES, Machine};
@@ -176,7 +177,8 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the fault can never strike: its pattern matches no entry point, or its count or probability is none.
+    /// When the fault can never strike or cannot be meant: its pattern matches no entry point, its count or probability is
+    /// none, it has garbage or a failed context but no code.
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
         let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
@@ -218,7 +220,13 @@ impl SoftDriver {
 
     /// All contexts fail, as after a kernel that trapped: what is in their streams is left out, and everything in them
     /// answers `code` from now on. A real driver recovers in a new process only; neither does this one.
+    ///
+    /// # Panics
+    ///
+    /// When the code is `CUDA_SUCCESS` or `CUDA_ERROR_NOT_READY`, with which no context fails.
+    #[track_caller]
     pub fn fail_contexts(&self, code: CUresult) {
+        assert!(can_fail_contexts(code), "a context cannot fail with the code {}", code.0);
         let machine = self.machine();
         let mut state = machine.lock();
         let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
@@ -238,8 +246,23 @@ impl SoftDriver {
     }
 
     /// Moves [virtual time](crate::Time::Virtual) on.
+    ///
+    /// # Panics
+    ///
+    /// When the driver's time is [real](crate::Time::Real): that moves by itself, and a test that moves it tests nothing.
+    #[track_caller]
     pub fn advance(&self, by: Duration) {
-        self.state().clock.advance(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+        let moved = self.try_advance(by);
+        assert!(moved, "real time cannot be moved on: the driver is not built with Time::Virtual");
+    }
+
+    pub(crate) fn try_advance(&self, by: Duration) -> bool {
+        let mut state = self.state();
+        let is_virtual = state.config.time == Time::Virtual;
+        if is_virtual {
+            state.clock.advance(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+        }
+        is_virtual
     }
 }
 

@@ -121,9 +121,9 @@ macro_rules! for_each_export {
         cuStreamIsCapturing 10000, cuStreamIsCapturing_ptsz 10000 => stream_is_capturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
         cuStreamGetCaptureInfo 10010, cuStreamGetCaptureInfo_ptsz 10010 => stream_get_capture_info_v1(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t);
         cuStreamGetCaptureInfo_v2 11030, cuStreamGetCaptureInfo_v2_ptsz 11030 => stream_get_capture_info_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize);
-        cuStreamGetCaptureInfo_v3 12030, cuStreamGetCaptureInfo_v3_ptsz 12030 => stream_get_capture_info_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, edges: *mut *const CUgraphEdgeData, count: *mut usize);
-        cuStreamUpdateCaptureDependencies 11030, cuStreamUpdateCaptureDependencies_ptsz 11030 => stream_update_capture_dependencies(stream: CUstream, dependencies: *mut CUgraphNode, count: usize, flags: c_uint);
-        cuStreamUpdateCaptureDependencies_v2 12030, cuStreamUpdateCaptureDependencies_v2_ptsz 12030 => stream_update_capture_dependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode, edges: *const CUgraphEdgeData, count: usize, flags: c_uint);
+        cuStreamGetCaptureInfo_v3 12030, cuStreamGetCaptureInfo_v3_ptsz 12030 => stream_get_capture_info_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, edge_data: *mut *const CUgraphEdgeData, count: *mut usize);
+        cuStreamUpdateCaptureDependencies 11030, cuStreamUpdateCaptureDependencies_ptsz 11030 => stream_update_capture_dependencies(stream: CUstream, nodes: *mut CUgraphNode, count: usize, flags: c_uint);
+        cuStreamUpdateCaptureDependencies_v2 12030, cuStreamUpdateCaptureDependencies_v2_ptsz 12030 => stream_update_capture_dependencies_v2(stream: CUstream, nodes: *mut CUgraphNode, edges: *const CUgraphEdgeData, count: usize, flags: c_uint);
         cuThreadExchangeStreamCaptureMode 10010 => thread_exchange_stream_capture_mode(mode: *mut CUstreamCaptureMode);
 
         cuStreamWaitValue32 8000, cuStreamWaitValue32_ptsz 8000 => stream_wait_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t, flags: c_uint);
@@ -221,6 +221,10 @@ macro_rules! for_each_export {
     } } };
 }
 
+/// What pointers to arrays are called in the list: their room is another argument's, and may be none. A fault leaves them
+/// alone.
+const ARRAYS: &[&str] = &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
+
 /// Defines one generic C function, and under `bodies` what it does without the slot number.
 macro_rules! function {
     ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
@@ -244,8 +248,10 @@ macro_rules! body {
                 $per_thread,
                 || entry::words(&[$(Arg::word(&$argument)),*]),
                 || {
-                    // SAFETY: as for the arguments themselves.
-                    $(unsafe { Arg::poison(&$argument) };)*
+                    $(if !ARRAYS.contains(&stringify!($argument)) {
+                        // SAFETY: as for the arguments themselves.
+                        unsafe { Arg::poison(&$argument) };
+                    })*
                 },
                 // SAFETY: as for the arguments themselves; it is asked after a call that succeeded.
                 || None$(.or_else(|| unsafe { Arg::given(&$argument) }))*,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::abi::CUresult;
+use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::entry::Call;
 use crate::exports::EXPORTS;
 use crate::{errors, random, thread};
@@ -63,9 +63,9 @@ impl Fault {
     ///
     /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
     ///
-    /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault, and
-    /// so is what could not strike or could not be meant: a count of 0, a probability that is none, two ways to say when,
-    /// an empty name of a thread.
+    /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault. So is
+    /// what could not strike or could not be meant: a count of 0, a probability that is none, two ways to say when, an
+    /// empty name of a thread, `CUDA_SUCCESS` as the code, garbage or a failed context without any code.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -96,11 +96,26 @@ impl Fault {
         self
     }
 
-    /// The fault, or what is wrong with it.
+    /// The fault, or what is wrong with it. What depends on several of its words is looked at here, because they come in
+    /// any order.
     pub(crate) fn checked(self) -> Result<Self, String> {
-        match self.wrong {
+        let answers = self.code();
+        let (poison, fails_context) = (self.poison, self.fails_context);
+        let checked = self
+            .refuse_unless(!poison || answers.is_some(), || {
+                "a fault with garbage needs a code to answer: a held call works afterwards, and a success with garbage is no \
+                 driver's"
+                    .to_owned()
+            })
+            .refuse_unless(!fails_context || answers.is_some(), || {
+                "a fault that has a context fail needs a code to answer: it is the context's from then on".to_owned()
+            })
+            .refuse_unless(!fails_context || answers.is_none_or(can_fail_contexts), || {
+                "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be ready".to_owned()
+            });
+        match checked.wrong {
             Some(what) => Err(what),
-            None => Ok(self),
+            None => Ok(checked),
         }
     }
 
@@ -154,10 +169,13 @@ impl Fault {
         self.refuse_unless(!name.is_empty(), || "a fault in a thread takes the thread's name".to_owned())
     }
 
-    /// The code to answer.
+    /// The code to answer, which is an error's.
     pub fn answer(mut self, code: CUresult) -> Self {
         self.code = Some(code);
-        self
+        self.refuse_unless(code != SUCCESS, || {
+            "a fault cannot answer CUDA_SUCCESS: a success without the work, or without its results, is no driver's"
+                .to_owned()
+        })
     }
 
     /// The work is done, and the code answered all the same.
@@ -179,7 +197,9 @@ impl Fault {
         self.code.or(unless_told)
     }
 
-    /// Small out-parameters are filled with garbage. Otherwise a call that fails leaves them as they were.
+    /// Small out-parameters are filled with garbage, those of a call that fails: a fault that only [blocks](Self::block)
+    /// cannot have this without an [answer](Self::answer). Otherwise a call that fails leaves them as they were. Arrays are
+    /// never filled: their length is not known here.
     pub fn poison(mut self) -> Self {
         self.poison = true;
         self
@@ -258,6 +278,12 @@ impl Fault {
                 When::Chance(of_a_million) => random::next(&mut self.random) % 1_000_000 < u64::from(of_a_million),
             }
     }
+}
+
+/// Whether a context can have failed with this code: with success its calls would do nothing and say nothing, and with
+/// "not ready" whoever waits for it would wait for ever.
+pub(crate) fn can_fail_contexts(code: CUresult) -> bool {
+    code != SUCCESS && code != NOT_READY
 }
 
 /// Whether a name matches a pattern with `*`.
@@ -394,6 +420,39 @@ mod tests {
         ] {
             assert!(Fault::from_text(good).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (text, told) in [
+            ("cuEventQuery:block:poison", "needs a code to answer"),
+            ("cuEventQuery:poison:block", "needs a code to answer"),
+            ("cuEventQuery:block:context", "needs a code to answer"),
+            ("cuEventQuery:context:once:block", "needs a code to answer"),
+            ("cuEventQuery:code=0", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:block:poison:code=0", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:after:code=CUDA_SUCCESS", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:code=600:context", "cannot fail with CUDA_ERROR_NOT_READY"),
+        ] {
+            let said = Fault::from_text(text).expect_err(text);
+            assert!(said.contains(told), "{text}: {said}");
+            assert!(
+                crate::Builder::from_text(&format!("fault={text}")).is_err_and(|said| said.contains(told)),
+                "{text}"
+            );
+        }
+        let inject = |fault: Fault| {
+            let soft = crate::SoftDriver::new();
+            std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| soft.inject(fault))).is_err()
+        };
+        assert!(inject(Fault::on("cuEventCreate").block().poison()));
+        assert!(inject(Fault::on("cuEventCreate").poison().block()));
+        for good in
+            ["cuEventQuery:block:poison:code=2", "cuEventQuery:poison:block:after", "cuEventQuery:context:block:code=2"]
+        {
+            assert!(Fault::from_text(good).is_ok(), "{good}");
+        }
+        assert!(!inject(Fault::on("cuEventCreate").poison()));
     }
 
     #[test]

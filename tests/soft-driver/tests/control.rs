@@ -77,6 +77,9 @@ fn commands_that_cannot_be_meant_are_refused() {
         ("fail=soon", "a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
         ("advance=soon", "`soon` is not whole nanoseconds"),
         ("dance", "there is no command `dance`: it takes fault, clear"),
+        ("fail=0", "`0` is nothing that a context fails with"),
+        ("fail=CUDA_ERROR_NOT_READY", "is nothing that a context fails with"),
+        ("fault=cuEventQuery:block:poison", "needs a code to answer"),
     ] {
         let said = soft.control(command).expect_err(command);
         assert!(said.contains(told), "{command}: {said}");
@@ -84,6 +87,52 @@ fn commands_that_cannot_be_meant_are_refused() {
     for command in ["advance=5000000000", "fail=CUDA_ERROR_LAUNCH_FAILED", "clear", "live"] {
         assert!(soft.control(command).is_ok(), "{command}");
     }
+}
+
+#[test]
+fn real_time_is_not_moved_by_anyone() {
+    let soft = SoftDriver::new();
+    assert!(soft.control("advance=5").unwrap_err().contains("time=virtual"));
+    let moved = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| soft.advance(Duration::from_nanos(5))));
+    assert!(moved.is_err());
+}
+
+#[test]
+fn contexts_do_not_fail_with_what_is_no_failure() {
+    let raw = Raw::new();
+    for code in [OK, NOT_READY] {
+        let fails = std::panic::AssertUnwindSafe(|| raw.soft.fail_contexts(CUresult(code)));
+        assert!(std::panic::catch_unwind(fails).is_err(), "{code}");
+    }
+    let event = raw.event(0);
+    assert_eq!(raw.elapsed(event, event), Err(INVALID_HANDLE), "it works as before");
+}
+
+#[test]
+fn garbage_goes_to_results_and_not_to_arrays() {
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(1), raw.event(NO_TIMING));
+    let (mut graph, mut node) = (null_mut(), null_mut());
+    raw.soft.inject(fault("cu*Node*", 7).poison());
+    raw.soft.inject(fault("cuStreamUpdate*", 7).poison());
+    unsafe {
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        let add = raw.cuGraphAddEventRecordNode.unwrap();
+        assert_eq!(add(&mut node, graph, std::ptr::null(), 0, event).0, 7);
+        assert_eq!(node.addr(), 0xA5A5_A5A5_A5A5_A5A5, "a result");
+        // An array of no room, as a slice of none has it: it is at no address that can be written to.
+        let none = std::ptr::dangling_mut();
+        assert_eq!(raw.cuStreamUpdateCaptureDependencies.unwrap()(stream, none, 0, 0).0, 7);
+        assert_eq!(raw.cuStreamUpdateCaptureDependencies_v2.unwrap()(stream, none, std::ptr::null(), 0, 0).0, 7);
+        // And one with nodes keeps them.
+        let mut nodes = [null_mut::<CUgraphNode_st>(); 2];
+        assert_eq!(raw.cuStreamUpdateCaptureDependencies.unwrap()(stream, nodes.as_mut_ptr(), 2, 0).0, 7);
+        assert_eq!(nodes, [null_mut(); 2]);
+        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
+        let get: Nodes = std::mem::transmute(raw.soft.resolve(c"cuGraphGetNodes"));
+        assert_eq!(get(graph, none, &mut 0).0, 7);
+    }
+    assert_eq!(raw.soft.injected(), 5);
 }
 
 #[test]
