@@ -134,7 +134,9 @@ impl Builder {
         })
     }
 
-    /// An exported name that the driver lacks.
+    /// An exported name that the driver lacks. `cuGetProcAddress` does not know the version that it is of, and gives no
+    /// older function for it: the program would call that with the newer one's arguments. Whoever asks for the older version
+    /// still gets the older function.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)

@@ -89,6 +89,11 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Whether an exported name was configured away.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        self.missing.iter().any(|missing| missing == name)
+    }
+
     pub(crate) const DEFAULT: Self = Self {
         version: 13000,
         devices: 1,

@@ -306,11 +306,14 @@ pub fn end_shared_library() {
     }
 }
 
-/// The version of CUDA that `CUDA_SOFT_DRIVER` asks for, as 12080 for 12.8.
+/// The exported names that a driver as `CUDA_SOFT_DRIVER` describes it does not have: those of later versions, and those
+/// that were configured away.
 #[doc(hidden)]
-pub fn shared_library_version() -> i32 {
+pub fn shared_library_lacks() -> Vec<&'static str> {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    Builder::from_text(&text).unwrap_or_default().into_config().version
+    let config = Builder::from_text(&text).unwrap_or_default().into_config();
+    let lacked = EXPORTS.iter().filter(|export| export.version > config.version || config.lacks(export.name));
+    lacked.map(|export| export.name).collect()
 }
 
 /// How long a drop waits for a function of the program that still runs.

@@ -145,17 +145,19 @@ enum Found {
 
 /// Whether a driver of the simulated version has it, and it was not configured away.
 fn visible(state: &State, id: usize) -> bool {
-    EXPORTS[id].version <= state.config.version && !state.config.missing.iter().any(|name| *name == EXPORTS[id].name)
+    EXPORTS[id].version <= state.config.version && !state.config.lacks(EXPORTS[id].name)
 }
 
 fn look_up(machine: &Machine, state: &State, name: &[u8], version: i32, per_thread: bool) -> Found {
-    let ids = by_base(name).iter().copied().filter(|id| visible(state, *id));
+    // A function that was configured away still counts here: whoever asks for its version, or for its per-thread twin,
+    // calls with its arguments, and must not get an older or other function in its place.
+    let ids = by_base(name).iter().copied().filter(|id| EXPORTS[*id].version <= state.config.version);
     let mut known = false;
     let mut has_twin = false;
     let mut best: [Option<usize>; 2] = [None, None];
     for id in ids {
         let export = &EXPORTS[id];
-        known = true;
+        known |= visible(state, id);
         has_twin |= export.per_thread;
         let best = &mut best[usize::from(export.per_thread)];
         if (version < 0 || export.version <= version)
@@ -169,7 +171,8 @@ fn look_up(machine: &Machine, state: &State, name: &[u8], version: i32, per_thre
     }
     // Measured: the per-thread flag with a version older than the twin finds nothing, not the legacy function.
     match best[usize::from(per_thread && has_twin)] {
-        Some(id) => Found::Function(exports::address(machine.slot, id)),
+        Some(id) if visible(state, id) => Found::Function(exports::address(machine.slot, id)),
+        Some(_) => Found::NoSuchName,
         None => Found::TooOld,
     }
 }
@@ -240,11 +243,6 @@ pub(crate) fn resolve(machine: &'static Machine, name: &[u8]) -> *mut c_void {
         Some(id) if visible(&state, id) => exports::address(machine.slot, id),
         _ => core::ptr::null_mut(),
     }
-}
-
-/// Whether a driver of `version` exports `name`.
-pub fn exported_at(name: &str, version: i32) -> bool {
-    EXPORTS.iter().any(|export| export.name == name && export.version <= version)
 }
 
 pub(crate) fn unsupported(call: &Call) -> Answer {

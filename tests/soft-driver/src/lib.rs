@@ -152,8 +152,8 @@ pub use control::control_shared_library;
 pub use device::DEVICE_NAME;
 pub use driver::SoftDriver;
 #[doc(hidden)]
-pub use driver::{end_shared_library, shared_library_version, start_shared_library};
-pub use entry::{Export, exported_at};
+pub use driver::{end_shared_library, shared_library_lacks, start_shared_library};
+pub use entry::Export;
 pub use faults::Fault;
 pub use log::CallRecord;
 pub use machine::SLOTS;

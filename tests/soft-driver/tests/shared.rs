@@ -67,6 +67,42 @@ fn inner_version() {
 }
 
 #[test]
+fn what_is_left_out_is_not_found() {
+    run("inner_without", "without=cuStreamUpdateCaptureDependencies_v2,without=cuEventRecord_ptsz");
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test shared"]
+fn inner_without() {
+    type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut libc::c_void, i32, u64, *mut u32) -> u32;
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    let found = |name: &std::ffi::CStr| unsafe { libc::dlsym(handle, name.as_ptr()) };
+    let look: GetProcAddress = unsafe { std::mem::transmute(found(c"cuGetProcAddress_v2")) };
+    let look = |name: &std::ffi::CStr, version: i32, flags: u64| {
+        let (mut function, mut status) = (std::ptr::null_mut(), 77);
+        assert_eq!(unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) }, 0);
+        (function, status)
+    };
+    let nothing = (std::ptr::null_mut(), 1);
+    assert!(found(c"cuStreamUpdateCaptureDependencies_v2").is_null());
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 12030, 0), nothing);
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 13000, 0), nothing);
+    let older = found(c"cuStreamUpdateCaptureDependencies");
+    assert!(!older.is_null());
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 12020, 0), (older, 0));
+    // What stands for another stream does not stand in for the twin either.
+    assert!(found(c"cuEventRecord_ptsz").is_null());
+    assert_eq!(look(c"cuEventRecord", 13000, 2), nothing);
+    assert_eq!(look(c"cuEventRecord", 13000, 0), (found(c"cuEventRecord"), 0));
+    // Without one of those that it requires there is no driver; the per-thread table is one.
+    assert!(load().unwrap().symbols().cuStreamUpdateCaptureDependencies_v2.is_none());
+    let per_thread = LoadOptions::new().path(library()).per_thread_default_stream(true);
+    let error = Driver::load_with(&per_thread).unwrap_err().to_string();
+    assert!(error.contains("cuEventRecord"), "{error}");
+}
+
+#[test]
 fn at_the_end_of_the_process_calls_answer_that_the_driver_is_gone() {
     run("inner_exit", "leaks=report");
 }

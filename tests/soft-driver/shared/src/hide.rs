@@ -1,13 +1,10 @@
-//! Hides the exports that an older driver would not have, so that `dlsym` does not find them.
+//! Hides the exports that the driver would not have, so that `dlsym` does not find them.
 //!
 //! The library is built once, with everything. When it is loaded, the symbols that are too new for the version in
-//! `CUDA_SOFT_DRIVER` lose their values in this process's copy of the dynamic symbol table; a symbol without a value is
-//! not found.
+//! `CUDA_SOFT_DRIVER`, and those that it configures away, lose their values in this process's copy of the dynamic symbol
+//! table. The linker does not find a symbol without a value.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-
-use cuda_soft_driver::exported_at;
-use cuda_soft_driver::exports::EXPORTS;
 
 /// One entry of the dynamic symbol table, as ELF lays it out for 64-bit machines.
 #[repr(C)]
@@ -39,9 +36,9 @@ struct Tables {
     hash: usize,
 }
 
-/// Takes the exports away that came after `version`.
-pub(crate) fn later_than(version: i32) {
-    if EXPORTS.iter().all(|export| export.version <= version) {
+/// Takes the exports of these names away.
+pub(crate) fn hide(names: &[&str]) {
+    if names.is_empty() {
         return;
     }
     let mut tables = Tables::default();
@@ -58,9 +55,8 @@ pub(crate) fn later_than(version: i32) {
             let name: *const c_char = core::ptr::with_exposed_provenance(tables.strings + (*symbol).name as usize);
             (symbol, CStr::from_ptr(name))
         };
-        let Ok(name) = name.to_str() else { continue };
-        if EXPORTS.iter().any(|export| export.name == name) && !exported_at(name, version) {
-            hide(symbol);
+        if name.to_str().is_ok_and(|name| names.contains(&name)) {
+            take_value(symbol);
         }
     }
 }
@@ -72,7 +68,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, tables: *mut 
         let info = &*info;
         (info.dlpi_addr as usize, core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
     };
-    let here = later_than as *const () as usize;
+    let here = hide as *const () as usize;
     let within = |header: &libc::Elf64_Phdr| {
         let start = base + header.p_vaddr as usize;
         header.p_type == libc::PT_LOAD && (start..start + header.p_memsz as usize).contains(&here)
@@ -82,7 +78,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, tables: *mut 
         return 0;
     }
     let mut entry: *const Dynamic = core::ptr::with_exposed_provenance(base + dynamic.p_vaddr as usize);
-    // SAFETY: `tables` is the place that `later_than` gave; the dynamic section ends with a tag of 0.
+    // SAFETY: `tables` is the place that `hide` gave; the dynamic section ends with a tag of 0.
     unsafe {
         let tables = &mut *tables.cast::<Tables>();
         while (*entry).tag != 0 {
@@ -129,7 +125,7 @@ fn exported(hash: usize) -> Vec<usize> {
 }
 
 /// Takes a symbol's value away.
-fn hide(symbol: *mut Symbol) {
+fn take_value(symbol: *mut Symbol) {
     // SAFETY: it has no preconditions.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let page = usize::try_from(page).unwrap_or(4096);

@@ -108,7 +108,7 @@ mod load {
     }
 
     extern "C" fn at_load() {
-        hide::later_than(cuda_soft_driver::shared_library_version());
+        hide::hide(&cuda_soft_driver::shared_library_lacks());
         // Registered while the library is loaded, as the real driver does: exit handlers that the program registered
         // before run after it and find the driver gone; later ones run before.
         // SAFETY: the handler is part of this library, which nothing may unload once it was used.
