@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
+use crate::config::DestroyedInFailed;
 use crate::device;
 use crate::engine::{Point, Task};
 use crate::entry::Call;
-use crate::event::EventState;
+use crate::event::{Event, EventState};
 use crate::exports::Id;
 use crate::handles::Kind;
 use crate::ipc;
@@ -71,12 +72,6 @@ impl Gate {
             Self::Point(point) => Task::Wait(point.clone()),
             Self::Shared(wait) => Task::WaitShared(wait.clone()),
         }
-    }
-}
-
-impl Context {
-    pub(crate) fn is_primary(&self) -> bool {
-        self.primary
     }
 }
 
@@ -228,12 +223,37 @@ impl State {
         contexts.into_iter().flat_map(|context| self.contexts[context].busy.iter().copied()).collect()
     }
 
-    pub(crate) fn live_created_contexts(&self) -> usize {
-        self.contexts.iter().filter(|(_, context)| context.alive && !context.primary).count()
+    pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
+        self.contexts[index].alive && !self.contexts[index].primary
     }
 
+    /// The taken slots, without those of events that a failed context keeps although the program destroyed them.
     pub(crate) fn live_ipc_slots(&self) -> usize {
-        self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref()).map(|exporter| exporter.live()).sum()
+        let exporters = self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref());
+        let taken: usize = exporters.map(|exporter| exporter.live()).sum();
+        let own = |event: &Event| event.shared.as_ref().is_some_and(|shared| !shared.imported());
+        let kept =
+            self.events.iter().filter(|(index, event)| own(event) && !event.orphan && !self.is_live_event(*index));
+        taken.saturating_sub(kept.count())
+    }
+
+    /// Whether something of a context can be destroyed, and what the call then answers. `Err` is the answer of a call that
+    /// destroys nothing. In a failed context the program has done what it can either way, and nothing counts as alive that it
+    /// tried to destroy.
+    pub(crate) fn may_destroy(&mut self, context: u32, handle: u64) -> Result<Answer, CUresult> {
+        let answer = self.usable(context);
+        if let Err(code) = answer {
+            self.given_up.insert(handle);
+            if self.config.destroyed_in_failed == DestroyedInFailed::Kept {
+                return Err(code);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Whether the program has tried to destroy something of a failed context.
+    pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
+        self.contexts[context].failed.is_some() && self.given_up.contains(&handle)
     }
 
     /// A context fails for good: what it had to do is left out, and everything answers the code.

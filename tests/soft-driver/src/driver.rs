@@ -363,3 +363,40 @@ impl Drop for SoftDriver {
         PLACES.ended(self.slot);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::null_mut;
+
+    use super::*;
+    use crate::config::{DestroyedInFailed, OnMisuse};
+
+    /// What is not measured yet, both ways: the answers and the leak report do not depend on it, what a later use is does.
+    #[test]
+    fn what_is_destroyed_in_a_failed_context() {
+        for (becomes, later, misuses) in [(DestroyedInFailed::Kept, 719, 0), (DestroyedInFailed::Gone, 400, 3)] {
+            let config = Config { destroyed_in_failed: becomes, on_misuse: OnMisuse::Error, ..Config::DEFAULT };
+            let soft = SoftDriver::take(config);
+            let symbols = *soft.driver().symbols();
+            let (mut context, mut stream, mut event) = (null_mut(), null_mut(), null_mut());
+            // SAFETY: places for the handles, and handles that the driver gave out; misuse is an error.
+            unsafe {
+                assert_eq!((symbols.cuInit)(0).0, 0);
+                assert_eq!((symbols.cuDevicePrimaryCtxRetain)(&mut context, 0).0, 0);
+                assert_eq!((symbols.cuCtxSetCurrent)(context).0, 0);
+                assert_eq!((symbols.cuStreamCreate)(&mut stream, 0).0, 0);
+                assert_eq!((symbols.cuEventCreate)(&mut event, 0).0, 0);
+                soft.fail_contexts(CUresult(719));
+                assert_eq!((symbols.cuEventDestroy_v2)(event).0, 719);
+                assert_eq!((symbols.cuStreamDestroy_v2)(stream).0, 719);
+                assert_eq!((soft.live().events, soft.live().streams), (0, 0), "{becomes:?}");
+                assert_eq!((symbols.cuEventQuery)(event).0, later, "{becomes:?}");
+                assert_eq!((symbols.cuEventDestroy_v2)(event).0, later, "{becomes:?}");
+                assert_eq!((symbols.cuStreamDestroy_v2)(stream).0, later, "{becomes:?}");
+                assert_eq!(soft.misuses().len(), misuses, "{becomes:?}");
+                assert_eq!((symbols.cuDevicePrimaryCtxRelease_v2)(0).0, 0);
+            }
+            soft.assert_no_leaks();
+        }
+    }
+}

@@ -63,17 +63,35 @@ impl State {
 
     /// The same, whatever became of the exporter's event.
     fn any_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let index = self.named_event(call, event)?;
+        self.usable(self.events[index].context)?;
+        Ok(index)
+    }
+
+    /// The event that an argument names, whatever became of its context since, as long as that was not destroyed.
+    fn named_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
         let handle = event.addr();
         if handle == 0 {
             return Err(INVALID_HANDLE);
         }
         let index = self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
-            let what = format!("event {handle:#x} {} (its context was)", self.epitaph(handle));
-            return Err(self.misuse(call, &what, CONTEXT_IS_DESTROYED));
+            return Err(self.orphaned(call, handle));
         }
-        self.usable(self.events[index].context)?;
         Ok(index)
+    }
+
+    /// Whether an event is one that the program has to destroy.
+    pub(crate) fn is_live_event(&self, index: u32) -> bool {
+        let event = &self.events[index];
+        !event.orphan && !self.given_back(event.context, self.events.handle(index))
+    }
+
+    /// The program named an event whose context was destroyed under it.
+    #[cold]
+    pub(crate) fn orphaned(&self, call: &Call, event: u64) -> CUresult {
+        let what = format!("event {event:#x} {} (its context was)", self.epitaph(event));
+        self.misuse(call, &what, CONTEXT_IS_DESTROYED)
     }
 
     /// Records what a stream has been given so far.
@@ -162,13 +180,15 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
         return Err(INVALID_HANDLE);
     }
     let mut state = call.ready()?;
-    let index = state.any_event(call, event)?;
+    let index = state.named_event(call, event)?;
+    let context = state.events[index].context;
+    let answer = state.may_destroy(context, event.addr())?;
     state.bury(call, event.addr());
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         ipc::free_event(&mut state, context, *shared);
     }
-    Ok(())
+    answer
 }
 
 pub(crate) fn event_record(call: &Call, event: EventArg, stream: StreamArg) -> Answer {

@@ -13,9 +13,10 @@ pub struct Live {
     pub retains: usize,
     /// Contexts that were created and not destroyed; primary ones are counted by their retains.
     pub contexts: usize,
-    /// Streams that were created and not destroyed.
+    /// Streams that were created and not destroyed. In a failed context, where destroying answers the context's error,
+    /// those that the program tried to destroy are not counted.
     pub streams: usize,
-    /// Events that were created or imported, and not destroyed.
+    /// Events that were created or imported, and not destroyed, counted as streams are.
     pub events: usize,
     /// Slots of interprocess events that are taken.
     pub ipc_slots: usize,
@@ -86,9 +87,9 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     let state = machine.lock();
     let live = Live {
         retains: state.live_retains(),
-        contexts: state.live_created_contexts(),
-        streams: state.live_streams(),
-        events: state.events.iter().filter(|(_, event)| !event.orphan).count(),
+        contexts: which(&state.contexts, |index| state.is_live_created_context(index)).len(),
+        streams: which(&state.streams, |index| state.is_live_stream(index)).len(),
+        events: which(&state.events, |index| state.is_live_event(index)).len(),
         ipc_slots: state.live_ipc_slots(),
         captures: state.live_captures(),
         graphs: state.graphs.len(),
@@ -106,9 +107,9 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
             text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
         }
     };
-    name("context", which(&state.contexts, |context| context.alive && !context.is_primary()));
-    name("stream", which(&state.streams, |stream| stream.created && !stream.destroyed));
-    name("event", which(&state.events, |event| !event.orphan));
+    name("context", which(&state.contexts, |index| state.is_live_created_context(index)));
+    name("stream", which(&state.streams, |index| state.is_live_stream(index)));
+    name("event", which(&state.events, |index| state.is_live_event(index)));
     name("graph", which(&state.graphs, |_| true));
     name("executable graph", which(&state.execs, |_| true));
     for (kind, what) in
@@ -119,6 +120,6 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     (live, text)
 }
 
-fn which<T>(table: &Table<T>, alive: impl Fn(&T) -> bool) -> Vec<(u64, u64)> {
-    table.iter().filter(|(_, value)| alive(value)).map(|(index, _)| (table.handle(index), table.born(index))).collect()
+fn which<T>(table: &Table<T>, alive: impl Fn(u32) -> bool) -> Vec<(u64, u64)> {
+    table.iter().filter(|(index, _)| alive(*index)).map(|(index, _)| (table.handle(index), table.born(index))).collect()
 }

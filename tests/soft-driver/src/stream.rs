@@ -122,15 +122,7 @@ impl State {
                     }
                 }
             }
-            Named::Handle => {
-                let handle = stream.addr();
-                let found = self.streams.find(handle);
-                let found = match found {
-                    Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
-                    found => found,
-                };
-                found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))?
-            }
+            Named::Handle => self.stream_by_handle(call, stream)?,
         };
         let context = self.streams[index].context;
         // Documented: a stream outlives its green context, and can do no more than be destroyed.
@@ -139,6 +131,16 @@ impl State {
             self.usable(context)?;
         }
         Ok(index)
+    }
+
+    /// The stream of a handle, whatever became of its context since.
+    fn stream_by_handle(&self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+        let handle = stream.addr();
+        let found = match self.streams.find(handle) {
+            Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
+            found => found,
+        };
+        found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))
     }
 
     /// Ends a stream: at once when it has nothing to do, else when that is done.
@@ -175,9 +177,10 @@ impl State {
                 && self.contexts[stream.context].busy.iter().any(|other| self.streams[*other].blocking()))
     }
 
-    /// How many streams the program has handles of.
-    pub(crate) fn live_streams(&self) -> usize {
-        self.streams.iter().filter(|(_, stream)| stream.created && !stream.destroyed).count()
+    /// Whether a stream is one that the program has to destroy.
+    pub(crate) fn is_live_stream(&self, index: u32) -> bool {
+        let stream = &self.streams[index];
+        stream.created && !stream.destroyed && !self.given_back(stream.context, self.streams.handle(index))
     }
 }
 
@@ -218,10 +221,12 @@ pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
     if !matches!(named(call, stream), Named::Handle) || stream.is_null() {
         return Err(INVALID_HANDLE);
     }
-    let index = state.stream(call, stream)?;
+    let index = state.stream_by_handle(call, stream)?;
+    let context = state.streams[index].context;
+    let answer = state.may_destroy(context, stream.addr())?;
     state.leave_capture(index);
     state.destroy_stream(call, index);
-    Ok(())
+    answer
 }
 
 pub(crate) fn stream_query(call: &Call, stream: StreamArg) -> Answer {
