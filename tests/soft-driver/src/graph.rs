@@ -39,10 +39,17 @@ pub(crate) struct Graph {
     pub(crate) objects: References,
 }
 
+struct ExecNode {
+    /// The handle of the graph's node.
+    of: u64,
+    kind: NodeKind,
+    /// Whether its event was set in the executable graph, and is not the one that it was instantiated with.
+    set: bool,
+}
+
 /// A graph that can be launched: a copy, in an order that keeps all dependencies.
 pub(crate) struct Exec {
-    /// By the handles of the graph's nodes.
-    nodes: Vec<(u64, NodeKind)>,
+    nodes: Vec<ExecNode>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: Option<Arc<Point>>,
     objects: References,
@@ -83,6 +90,26 @@ impl State {
                 self.nodes.remove(node);
             }
             self.release_objects(graph.objects);
+        }
+    }
+
+    /// Refuses a launch over an event that was set in the executable graph and is gone. Instantiation checks events, so that
+    /// what is measured of those says nothing about one that came later.
+    fn refuse_gone_events(&self, call: &Call, exec: u32) -> Answer {
+        for node in self.execs[exec].nodes.iter().filter(|node| node.set) {
+            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
+                self.event_is_there(call, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an event that is gone, itself or with its context.
+    fn event_is_there(&self, call: &Call, event: u64) -> Answer {
+        match self.events.find(event) {
+            Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
+            Ok(_) => Ok(()),
+            Err(bad) => Err(self.bad_handle(call, Kind::Event, event, bad)),
         }
     }
 
@@ -129,14 +156,14 @@ pub(crate) fn graph_instantiate_with_flags(
     let graph = state.graph(graph)?;
     state.current(call)?;
     for node in &state.graphs[graph].nodes {
-        if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind
-            && let Err(bad) = state.events.find(event)
-        {
-            return Err(state.bad_handle(call, Kind::Event, event, bad));
+        if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind {
+            state.event_is_there(call, event)?;
         }
     }
     let nodes = state.graphs[graph].nodes.iter();
-    let nodes = nodes.map(|node| (state.nodes.handle(*node), state.nodes[*node].kind.clone())).collect();
+    let copy =
+        |node: &u32| ExecNode { of: state.nodes.handle(*node), kind: state.nodes[*node].kind.clone(), set: false };
+    let nodes = nodes.map(copy).collect();
     let objects = state.graphs[graph].objects.clone();
     let objects = state.share_objects(&objects);
     let born = state.call_number;
@@ -187,8 +214,9 @@ pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
     let mut state = call.ready()?;
     let exec = state.exec(exec)?;
     let stream = state.stream(call, stream)?;
-    let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|(_, kind)| kind.clone()).collect();
+    let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
     state.refuse_in_capture(stream)?;
+    state.refuse_gone_events(call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens whole or not at all.
     state.ensure_host_thread(call.machine)?;
     state.ensure_pool_thread(call.machine)?;
@@ -205,7 +233,8 @@ pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
             NodeKind::WriteValue(write) => state.submit(call.machine, stream, Task::WriteValue(write)),
-            // Measured: events that were destroyed since are no trouble. Nobody can see such a record any more.
+            // Measured: events that were destroyed since the instantiation are no trouble. Nobody can see such a record
+            // any more.
             NodeKind::Record(event) => {
                 if let Ok(event) = state.events.find(event) {
                     state.record(call.machine, event, stream);
@@ -313,10 +342,10 @@ fn set_exec_event(
     let event = state.event_handle(call, event)?;
     let wanted = node.addr();
     state.node(node.raw())?;
-    let kind = state.execs[exec].nodes.iter_mut().find(|(handle, _)| *handle == wanted).map(|(_, kind)| kind);
-    let kind = kind.ok_or(INVALID_VALUE)?;
-    event_of(kind, record).ok_or(INVALID_VALUE)?;
-    *kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    let node = state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
+    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    node.set = true;
     Ok(())
 }
 
