@@ -45,6 +45,8 @@ struct Capture {
     invalid: bool,
     /// All its streams, with the nodes that their next work depends on.
     streams: BTreeMap<u32, Vec<u32>>,
+    /// The nodes that joined streams ended with which were destroyed since: they have to be joined all the same.
+    left: Vec<u32>,
 }
 
 /// The captures under way.
@@ -99,14 +101,14 @@ impl State {
         }
     }
 
-    /// A stream that is destroyed takes its own capture with it, and leaves another one's.
+    /// A stream that is destroyed takes its own capture with it, and leaves another one's. What it captured there stays.
     pub(crate) fn leave_capture(&mut self, stream: u32) {
         let Some(key) = self.streams[stream].capture else { return };
         let Some(capture) = self.captures.active.get_mut(&key) else { return };
         if capture.origin == stream {
             self.end_capture(key, false);
         } else {
-            capture.streams.remove(&stream);
+            capture.left.extend(capture.streams.remove(&stream).unwrap_or_default());
         }
     }
 
@@ -335,7 +337,8 @@ impl State {
         let context = self.streams[stream].context;
         let streams = BTreeMap::from([(stream, after)]);
         let thread = thread::number();
-        let capture = Capture { origin: stream, mode, thread, context, graph, invalid: false, streams };
+        let capture =
+            Capture { origin: stream, mode, thread, context, graph, invalid: false, streams, left: Vec::new() };
         self.captures.active.insert(key, capture);
         self.streams[stream].capture = Some(key);
         Ok(())
@@ -352,7 +355,7 @@ impl State {
                 left.extend(&node.after);
             }
         }
-        capture.streams.values().flatten().any(|node| !reached.contains(node))
+        capture.streams.values().flatten().chain(&capture.left).any(|node| !reached.contains(node))
     }
 
     /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's next work depends on.
@@ -382,13 +385,14 @@ pub(crate) fn stream_begin_capture_to_graph(
     stream: StreamArg,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
-    _edges: Ptr<CUgraphEdgeData>,
+    edges: Ptr<CUgraphEdgeData>,
     count: usize,
     mode: CUstreamCaptureMode,
 ) -> Answer {
     let mut state = call.ready()?;
     let graph = state.graph(graph)?;
     let after = state.nodes_of(graph, dependencies, count)?;
+    plain_edges(edges, count)?;
     state.begin_capture(call, stream, mode.0, Some((graph, after)))
 }
 
@@ -439,10 +443,27 @@ impl State {
     }
 }
 
+/// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is taken for plain edges.
+fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
+    let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
+    if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
 pub(crate) fn stream_update_capture_dependencies(
     call: &Call,
     stream: StreamArg,
     dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    flags: u32,
+) -> Answer {
+    stream_update_capture_dependencies_v2(call, stream, dependencies, Ptr::NULL, count, flags)
+}
+
+pub(crate) fn stream_update_capture_dependencies_v2(
+    call: &Call,
+    stream: StreamArg,
+    dependencies: Ptr<CUgraphNode>,
+    edges: Ptr<CUgraphEdgeData>,
     count: usize,
     flags: u32,
 ) -> Answer {
@@ -454,6 +475,7 @@ pub(crate) fn stream_update_capture_dependencies(
     let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
     let graph = state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
     let new = state.nodes_of(graph, dependencies, count)?;
+    plain_edges(edges, count)?;
     if let Some(nodes) = state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
         if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
             nodes.clear();
@@ -463,17 +485,6 @@ pub(crate) fn stream_update_capture_dependencies(
         nodes.dedup();
     }
     Ok(())
-}
-
-pub(crate) fn stream_update_capture_dependencies_v2(
-    call: &Call,
-    stream: StreamArg,
-    dependencies: Ptr<CUgraphNode>,
-    _edges: Ptr<CUgraphEdgeData>,
-    count: usize,
-    flags: u32,
-) -> Answer {
-    stream_update_capture_dependencies(call, stream, dependencies, count, flags)
 }
 
 pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstreamCaptureMode>) -> Answer {

@@ -272,6 +272,55 @@ fn forks_and_joins() {
 }
 
 #[test]
+fn a_joined_stream_that_is_destroyed_in_the_capture() {
+    for mode in MODES {
+        let raw = Raw::new();
+        let one = raw.stream(1);
+        let (fork, join) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
+        let forked = || {
+            let two = raw.stream(1);
+            assert_eq!(begin(&raw, one, mode), OK);
+            raw.record(fork, one);
+            raw.wait(two, fork);
+            two
+        };
+        let destroy = |stream| assert_eq!(unsafe { (raw.cuStreamDestroy_v2)(stream) }.0, OK);
+        // Its work would be lost.
+        let two = forked();
+        raw.host(two, || {});
+        destroy(two);
+        assert_eq!(status(&raw, one), Ok(ACTIVE));
+        assert_eq!(end(&raw, one), Err(904));
+        assert_eq!(status(&raw, one), Ok(NONE));
+        // It had none.
+        destroy(forked());
+        end(&raw, one).unwrap();
+        // Its work is joined, later or before.
+        for later in [true, false] {
+            let two = forked();
+            raw.host(two, || {});
+            raw.record(join, two);
+            if later {
+                destroy(two);
+            }
+            raw.wait(one, join);
+            if !later {
+                destroy(two);
+            }
+            end(&raw, one).unwrap();
+        }
+        // It went on after what was joined.
+        let two = forked();
+        raw.host(two, || {});
+        raw.record(join, two);
+        raw.host(two, || {});
+        raw.wait(one, join);
+        destroy(two);
+        assert_eq!(end(&raw, one), Err(904));
+    }
+}
+
+#[test]
 fn ending_in_another_thread() {
     for (mode, expected) in [(0, 908), (1, 908), (2, OK)] {
         let raw = Raw::new();
@@ -379,6 +428,80 @@ fn nodes_with_events() {
         latch.release();
         raw.sync(stream);
         assert_eq!(raw.query(second), OK);
+    }
+}
+
+#[test]
+fn an_event_that_was_set_and_is_gone_is_a_misuse_to_launch() {
+    for is_record in [true, false] {
+        let raw = Raw::new();
+        let stream = raw.stream(1);
+        let (first, second) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
+        let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+        unsafe {
+            assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+            let (add, set, pattern) = if is_record {
+                (raw.cuGraphAddEventRecordNode, raw.cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecord*")
+            } else {
+                (raw.cuGraphAddEventWaitNode, raw.cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWait*")
+            };
+            assert_eq!(add.unwrap()(&mut node, graph, std::ptr::null(), 0, first).0, OK);
+            assert_eq!(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0).0, OK);
+            // The work is done although the program is told otherwise, so that it keeps nothing.
+            raw.soft.inject(cuda_soft_driver::Fault::on(pattern).once().after_the_work());
+            assert_eq!(set.unwrap()(exec, node, second).0, 999);
+            assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
+            raw.sync(stream);
+            assert_eq!((raw.cuEventDestroy_v2)(second).0, OK);
+            assert_eq!((raw.cuGraphLaunch)(exec, stream).0, INVALID_HANDLE);
+            let misuses = raw.soft.misuses();
+            assert_eq!(misuses.len(), 1);
+            assert!(misuses[0].starts_with("cuGraphLaunch: event 0x"), "{misuses:?}");
+            assert!(misuses[0].contains("was destroyed by cuEventDestroy_v2"), "{misuses:?}");
+            assert!(!raw.busy(stream), "nothing was submitted");
+            // Set once more it is good again, and the first one is none of its business any more.
+            let third = raw.event(NO_TIMING);
+            assert_eq!(set.unwrap()(exec, node, third).0, OK);
+            assert_eq!((raw.cuEventDestroy_v2)(first).0, OK);
+            assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
+            raw.sync(stream);
+            assert_eq!(raw.soft.misuses().len(), 1);
+            assert_eq!((raw.cuGraphExecDestroy)(exec).0, OK);
+        }
+    }
+}
+
+#[test]
+fn edges_with_data_are_refused_and_the_capture_goes_on() {
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(1), raw.event(NO_TIMING));
+    assert_eq!(begin(&raw, stream, 0), OK);
+    let plain = CUgraphEdgeData::default();
+    let odd = [
+        CUgraphEdgeData { from_port: 1, ..plain },
+        CUgraphEdgeData { to_port: 1, ..plain },
+        CUgraphEdgeData { type_: 77, ..plain },
+        CUgraphEdgeData { reserved: [0, 0, 0, 0, 1], ..plain },
+    ];
+    unsafe {
+        assert_eq!(raw.cuEventRecordWithFlags.unwrap()(event, stream, 1).0, OK);
+        let (mut status, mut nodes, mut count) = (CUstreamCaptureStatus(9), std::ptr::null(), 0);
+        let ask = raw.cuStreamGetCaptureInfo_v2.unwrap();
+        assert_eq!(ask(stream, &mut status, null_mut(), null_mut(), &mut nodes, &mut count).0, OK);
+        let mut node = [*nodes];
+        let update = raw.cuStreamUpdateCaptureDependencies_v2.unwrap();
+        for odd in odd {
+            assert_eq!(update(stream, node.as_mut_ptr(), &odd, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0, INVALID_VALUE);
+        }
+        assert_eq!(update(stream, node.as_mut_ptr(), &plain, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0, OK);
+        // What is not counted is not looked at.
+        assert_eq!(update(stream, null_mut(), &odd[0], 0, CU_STREAM_ADD_CAPTURE_DEPENDENCIES).0, OK);
+        let graph = end(&raw, stream).unwrap();
+        let begin = raw.cuStreamBeginCaptureToGraph.unwrap();
+        assert_eq!(begin(stream, graph, node.as_ptr(), &odd[0], 1, CUstreamCaptureMode(0)).0, INVALID_VALUE);
+        assert_eq!(self::status(&raw, stream), Ok(NONE));
+        assert_eq!(begin(stream, graph, node.as_ptr(), &plain, 1, CUstreamCaptureMode(0)).0, OK);
+        assert_eq!(end(&raw, stream), Ok(graph));
     }
 }
 
