@@ -266,6 +266,8 @@ impl State {
             self.contexts[context].failed = Some(code);
         }
         self.look_again(machine);
+        // What is held back is held no longer.
+        machine.host.notify_all();
     }
 
     /// Who holds primary contexts: retains that were not released.

@@ -213,7 +213,15 @@ impl SoftDriver {
         self.machine().hooks.control().faults.blocked
     }
 
-    /// Keeps host functions from being run, or lets them run again. Those that run already are not stopped.
+    /// How many calls that end a context wait for its work now.
+    #[doc(hidden)]
+    pub fn waiting_for_work(&self) -> usize {
+        self.state().engine.idle_waiters
+    }
+
+    /// Keeps host functions from being run, or lets them run again. Those that run already are not stopped. Whatever waits
+    /// for their streams waits for them, the last release of a context too. In a context that fails they are held no longer:
+    /// as without this, its functions are left out, and its callbacks are called with the error.
     pub fn hold_host_functions(&self, hold: bool) {
         self.machine().hold_host_functions(hold);
     }

@@ -110,7 +110,7 @@ pub(crate) struct Engine {
     next_point: u64,
     /// User objects that launches under way keep.
     pub(crate) deferred: Deferred,
-    /// Threads that wait for a context or a stream to have no work.
+    /// Threads that wait for a context to have no work.
     pub(crate) idle_waiters: usize,
     /// The seeded scheduler's state.
     pub(crate) random: u64,
@@ -385,6 +385,17 @@ impl State {
     pub(crate) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
         let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
         self.contexts[entry.context].failed
+    }
+
+    /// The next job for the thread of the host functions. Those that are held back stay in the queue, except in a failed
+    /// context: it leaves its functions out, and tells its callbacks.
+    pub(crate) fn next_host_job(&mut self) -> Option<Job> {
+        if !self.engine.hold_host_functions {
+            return self.engine.host_queue.pop_front();
+        }
+        let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
+        let at = self.engine.host_queue.iter().position(failed)?;
+        self.engine.host_queue.remove(at)
     }
 
     /// Has a user object destroyed by the thread of the host functions.

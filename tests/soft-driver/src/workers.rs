@@ -20,8 +20,7 @@ pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let job = if state.engine.hold_host_functions { None } else { state.engine.host_queue.pop_front() };
-        let Some(Job { stream, id, work }) = job else {
+        let Some(Job { stream, id, work }) = state.next_host_job() else {
             state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };

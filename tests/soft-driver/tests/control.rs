@@ -8,6 +8,7 @@
 mod common;
 
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -498,6 +499,71 @@ fn a_host_function_that_was_held_back_is_left_out_after_an_error() {
     raw.host(healthy, || {});
     raw.sync(healthy);
     assert!(!*ran.lock().unwrap());
+}
+
+#[test]
+fn nothing_is_held_back_in_a_context_that_failed() {
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(0), raw.event(NO_TIMING));
+    let ran = Arc::new(AtomicBool::new(false));
+    let note = ran.clone();
+    static STATUS: Mutex<Option<u32>> = Mutex::new(None);
+    unsafe extern "C" fn callback(_: CUstream, status: CUresult, _: *mut std::ffi::c_void) {
+        *STATUS.lock().unwrap() = Some(status.0);
+    }
+    raw.soft.hold_host_functions(true);
+    raw.host(stream, move || note.store(true, Ordering::SeqCst));
+    // Long enough for the driver's thread to have seen it, and to wait.
+    let (mut memory, other) = (0, raw.stream(1));
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+    for _ in 0..500 {
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 64, other) }.0, OK);
+        raw.sync(other);
+    }
+    assert_eq!(unsafe { (raw.cuMemFree_v2)(memory) }.0, OK);
+    assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), null_mut(), 0) }.0, OK);
+    raw.record(event, stream);
+    raw.soft.fail_contexts(CUresult(719));
+    // Whoever waits for the streams is not held either, the last release above all.
+    let release = raw.cuDevicePrimaryCtxRelease_v2;
+    assert_eq!(begin(move || unsafe { release(0) }.0).join(), OK);
+    assert_eq!(*STATUS.lock().unwrap(), Some(719), "callbacks are told");
+    assert!(!ran.load(Ordering::SeqCst), "functions are left out");
+    // In a context that works they are held all the same, and it does not wait for the failed one.
+    let mut other = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut other, 0, 0) }.0, OK);
+    let healthy = raw.stream(0);
+    let note = ran.clone();
+    raw.host(healthy, move || note.store(true, Ordering::SeqCst));
+    assert!(raw.busy(healthy));
+    raw.soft.hold_host_functions(false);
+    raw.sync(healthy);
+    assert!(ran.load(Ordering::SeqCst));
+}
+
+#[test]
+fn what_was_destroyed_in_a_failed_context_is_no_leak() {
+    let raw = Raw::with(SoftDriver::builder().log(100));
+    let (stream, other) = (raw.stream(1), raw.stream(1));
+    let (event, kept) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
+    let shared = if cfg!(target_os = "linux") { raw.event(CU_EVENT_INTERPROCESS | NO_TIMING) } else { raw.event(0) };
+    raw.soft.fail_contexts(CUresult(719));
+    for event in [event, shared] {
+        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, 719);
+    }
+    assert_eq!(unsafe { (raw.cuStreamDestroy_v2)(stream) }.0, 719);
+    // What the program has not tried to destroy is still its own.
+    let live = raw.soft.live();
+    assert_eq!((live.streams, live.events, live.ipc_slots, live.lost), (1, 1, 0, 0));
+    let report = raw.soft.leak_report();
+    let told = |handle: usize| report.contains(&format!("{handle:#x}"));
+    assert_eq!([other.addr(), kept.addr()].map(told), [true; 2], "{report}");
+    assert_eq!([stream.addr(), event.addr(), shared.addr()].map(told), [false; 3], "{report}");
+    unsafe {
+        assert_eq!(((raw.cuEventDestroy_v2)(kept).0, (raw.cuStreamDestroy_v2)(other).0), (719, 719));
+        assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+    }
+    raw.soft.assert_no_leaks();
 }
 
 #[test]

@@ -209,6 +209,25 @@ fn importers_wait_for_the_exporter_and_it_for_them() {
 }
 
 #[test]
+fn the_last_release_waits_for_a_killed_exporter_and_the_drop_of_the_driver_ends_that() {
+    let mut peer = Peer::start("export");
+    let handle = from_text(&peer.hear());
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(1), open(&raw, handle).unwrap());
+    peer.child.kill().unwrap();
+    peer.child.wait().unwrap();
+    raw.wait(stream, event);
+    let release = raw.cuDevicePrimaryCtxRelease_v2;
+    let released = begin(move || unsafe { release(0) }.0);
+    while raw.soft.waiting_for_work() == 0 {
+        assert!(!released.is_finished(), "it did not wait");
+        std::thread::yield_now();
+    }
+    drop(raw);
+    assert_eq!(released.join(), DEINITIALIZED);
+}
+
+#[test]
 fn what_cannot_be_opened() {
     let raw = Raw::new();
     let event = raw.event(IPC);

@@ -5,7 +5,8 @@
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::Duration;
 
 use cuda_events::sys::*;
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
@@ -31,6 +32,26 @@ pub fn legacy() -> CUstream {
 
 pub fn per_thread() -> CUstream {
     without_provenance_mut(2)
+}
+
+/// A call in a thread of its own, which may take long, or for ever.
+pub struct Begun<T>(Receiver<T>);
+
+pub fn begin<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Begun<T> {
+    let (send, ended) = sync_channel(1);
+    std::thread::spawn(move || send.send(call()));
+    Begun(ended)
+}
+
+impl<T> Begun<T> {
+    pub fn is_finished(&self) -> bool {
+        !matches!(self.0.try_recv(), Err(TryRecvError::Empty))
+    }
+
+    /// What it returned. One that hangs is a failure, and not the test run's end.
+    pub fn join(self) -> T {
+        self.0.recv_timeout(Duration::from_secs(60)).expect("the call returns")
+    }
 }
 
 /// A machine and its raw table. Misuse is an error, so that a test can look at it.
