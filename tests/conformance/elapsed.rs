@@ -155,22 +155,25 @@ rules! {
     fn resolution(rig, saw) = "all of 500 on the grid" {
         let stream = rig.stream(NON_BLOCKING);
         let events: Vec<CUevent> = (0..501).map(|_| rig.event(TIMING)).collect();
-        for event in &events {
-            rig.record(*event, stream);
-        }
-        rig.synchronize(stream);
-        let on_grid = |pair: &&[CUevent]| {
-            rig.elapsed(pair[0], pair[1]).is_ok_and(|time| {
+        let (mut judged, mut on_grid) = (0, 0);
+        // The result is a float: below 8 ms it loses less than a hundredth of a step. Where the machine stood still between
+        // two records nothing can be told, and others are looked at in their place.
+        for _ in 0..20 {
+            for event in &events {
+                rig.record(*event, stream);
+            }
+            rig.synchronize(stream);
+            let times = events.windows(2).map(|pair| rig.elapsed(pair[0], pair[1]).map_or(f32::NAN, f32::abs));
+            for time in times.filter(|time| !(8.0..).contains(time)).take(500 - judged) {
                 let steps = f64::from(time) * 1e6 / 32.0;
-                // The result is a float: what is lost in it is less than a hundredth of a step here.
-                (steps - steps.round()).abs() < 0.01
-            })
-        };
-        let count = events.windows(2).filter(on_grid).count();
-        saw.text(if count == 500 {
+                judged += 1;
+                on_grid += usize::from((steps - steps.round()).abs() < 0.01);
+            }
+        }
+        saw.text(if (judged, on_grid) == (500, 500) {
             "all of 500 on the grid".to_owned()
         } else {
-            format!("{count} of 500 on the grid")
+            format!("{on_grid} of {judged} on the grid")
         });
     }
 

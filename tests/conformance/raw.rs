@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -412,6 +413,35 @@ pub struct Latch(SyncSender<()>);
 impl Latch {
     pub fn release(self) {
         drop(self.0);
+    }
+}
+
+/// A word of host memory that the device sees.
+pub struct Word<'a> {
+    raw: &'a Raw,
+    host: *mut c_void,
+    pub device: CUdeviceptr,
+}
+
+impl<'a> Word<'a> {
+    pub fn new(raw: &'a Raw) -> Self {
+        let (mut host, mut device) = (null_mut(), 0);
+        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+        must("cuMemHostGetDevicePointer", raw.cuMemHostGetDevicePointer_v2(&mut device, host, 0));
+        let word = Self { raw, host, device };
+        word.word().store(0, Ordering::SeqCst);
+        word
+    }
+
+    pub fn word(&self) -> &AtomicU32 {
+        // SAFETY: 64 bytes of the driver's page-aligned host memory, alive while `self` is, and used as atomics only.
+        unsafe { AtomicU32::from_ptr(self.host.cast()) }
+    }
+}
+
+impl Drop for Word<'_> {
+    fn drop(&mut self) {
+        let _ = self.raw.cuMemFreeHost(self.host);
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 
 use cuda_events::sys::*;
 
-use crate::raw::{BLOCKING, LEGACY, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, elsewhere, must, said};
+use crate::raw::{
+    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Word, elsewhere, must, said,
+};
 use crate::rules;
 
 fn range(raw: &Raw) -> (i32, i32) {
@@ -49,35 +51,6 @@ fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
     let mut pad = [0; 64];
     pad[..4].copy_from_slice(&word.to_le_bytes());
     raw.cuStreamSetAttribute(stream, CUstreamAttrID(id), &CUstreamAttrValue { pad })
-}
-
-/// A word of host memory that the device sees.
-struct Word<'a> {
-    raw: &'a Raw,
-    host: *mut std::ffi::c_void,
-    device: CUdeviceptr,
-}
-
-impl<'a> Word<'a> {
-    fn new(raw: &'a Raw) -> Self {
-        let (mut host, mut device) = (null_mut(), 0);
-        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-        must("cuMemHostGetDevicePointer", raw.cuMemHostGetDevicePointer_v2(&mut device, host, 0));
-        let word = Self { raw, host, device };
-        word.word().store(0, Ordering::SeqCst);
-        word
-    }
-
-    fn word(&self) -> &AtomicU32 {
-        // SAFETY: 64 bytes of the driver's page-aligned host memory, alive while `self` is, and used as atomics only.
-        unsafe { AtomicU32::from_ptr(self.host.cast()) }
-    }
-}
-
-impl Drop for Word<'_> {
-    fn drop(&mut self) {
-        let _ = self.raw.cuMemFreeHost(self.host);
-    }
 }
 
 rules! {

@@ -157,4 +157,6 @@ pub use entry::Export;
 pub use faults::Fault;
 pub use log::CallRecord;
 pub use machine::SLOTS;
+#[doc(hidden)]
+pub use places::waits_for_places;
 pub use report::Live;

@@ -28,6 +28,10 @@ enum Place {
 struct Table {
     places: [Place; SLOTS],
     changes: u64,
+    /// How many threads wait for a place now.
+    waiting: usize,
+    /// How often one had to wait so far.
+    waits: u64,
 }
 
 pub(crate) struct Places {
@@ -35,8 +39,10 @@ pub(crate) struct Places {
     changed: Condvar,
 }
 
-pub(crate) static PLACES: Places =
-    Places { table: Mutex::new(Table { places: [Place::Free(0); SLOTS], changes: 0 }), changed: Condvar::new() };
+pub(crate) static PLACES: Places = Places {
+    table: Mutex::new(Table { places: [Place::Free(0); SLOTS], changes: 0, waiting: 0, waits: 0 }),
+    changed: Condvar::new(),
+};
 
 thread_local! {
     /// How many drivers the thread has made and not dropped.
@@ -63,6 +69,11 @@ pub(crate) fn take() -> usize {
     let kept = if HERE.with(Cell::get) == 0 { RESERVE } else { 0 };
     let until = Instant::now() + LONGEST_WAIT;
     let mut table = PLACES.lock();
+    if let Some(slot) = table.free(kept) {
+        return taken(table, slot);
+    }
+    table.waits += 1;
+    table.waiting += 1;
     let slot = loop {
         if let Some(slot) = table.free(kept) {
             break slot;
@@ -71,10 +82,22 @@ pub(crate) fn take() -> usize {
         assert!(!left.is_zero(), "{}", table.told());
         table = PLACES.changed.wait_timeout(table, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
     };
+    table.waiting -= 1;
+    taken(table, slot)
+}
+
+fn taken(mut table: MutexGuard<'_, Table>, slot: usize) -> usize {
     table.places[slot] = Place::Taken;
     drop(table);
     count_here(1);
     slot
+}
+
+/// How many threads wait for a place now, and how often one had to so far. For tests of this very thing.
+#[doc(hidden)]
+pub fn waits_for_places() -> (usize, u64) {
+    let table = PLACES.lock();
+    (table.waiting, table.waits)
 }
 
 impl Places {

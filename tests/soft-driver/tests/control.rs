@@ -271,15 +271,25 @@ fn a_call_can_be_held() {
     let held = Fault::on("cuEventQuery").block().once();
     for (fault, answer) in [(held.clone(), OK), (held.answer(CUresult(7)), 7)] {
         raw.soft.inject(fault);
+        let released = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let (raw, event) = (&raw, event.expose_provenance());
-            let held = scope.spawn(move || raw.query(std::ptr::with_exposed_provenance_mut(event)));
+            let (raw, event, released) = (&raw, event.expose_provenance(), &released);
+            let held = scope.spawn(move || {
+                let code = raw.query(std::ptr::with_exposed_provenance_mut(event));
+                (code, released.load(Ordering::SeqCst))
+            });
             while raw.soft.blocked() == 0 {
+                assert!(!held.is_finished(), "it is not held");
                 std::thread::yield_now();
             }
-            assert!(!held.is_finished());
+            // It had every chance to go on: another thread's whole life passes, and calls of that and of this one.
+            for _ in 0..100 {
+                scope.spawn(|| raw.soft.calls()).join().unwrap();
+                assert_eq!(raw.soft.blocked(), 1);
+            }
+            released.store(true, Ordering::SeqCst);
             assert_eq!(raw.soft.release(), 1);
-            assert_eq!(held.join().unwrap(), answer);
+            assert_eq!(held.join().unwrap(), (answer, true));
         });
     }
 }

@@ -106,15 +106,20 @@ fn forking_while_other_threads_are_at_work_leaves_no_lock_behind() {
     let raw = Raw::with(SoftDriver::builder().log(10));
     let event = raw.event(0);
     let stop = AtomicBool::new(false);
+    let at_work = std::sync::Barrier::new(3);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            let (raw, stop, event) = (&raw, &stop, event.expose_provenance());
+            let (raw, stop, event, at_work) = (&raw, &stop, event.expose_provenance(), &at_work);
             scope.spawn(move || {
+                let query = || raw.query(std::ptr::with_exposed_provenance_mut(event));
+                query();
+                at_work.wait();
                 while !stop.load(Ordering::Relaxed) {
-                    raw.query(std::ptr::with_exposed_provenance_mut(event));
+                    query();
                 }
             });
         }
+        at_work.wait();
         for _ in 0..50 {
             let code = in_child(|| {
                 let mut version = 0;

@@ -8,7 +8,7 @@
 mod common;
 
 use common::*;
-use cuda_soft_driver::{SLOTS, SoftDriver};
+use cuda_soft_driver::{SLOTS, SoftDriver, waits_for_places};
 
 #[test]
 fn drivers_have_nothing_in_common_and_wait_for_each_other() {
@@ -21,13 +21,11 @@ fn drivers_have_nothing_in_common_and_wait_for_each_other() {
     }
     // A thread that has none waits until there is room; the last places are for threads that have one.
     std::thread::scope(|scope| {
-        let (started, waits) = std::sync::mpsc::channel();
-        let other = scope.spawn(move || {
-            started.send(()).unwrap();
-            SoftDriver::new().live().is_empty()
-        });
-        waits.recv().unwrap();
-        assert!(!other.is_finished());
+        let other = scope.spawn(|| SoftDriver::new().live().is_empty());
+        while waits_for_places().0 == 0 {
+            assert!(!other.is_finished(), "it did not wait");
+            std::thread::yield_now();
+        }
         drop(all);
         assert!(other.join().unwrap());
     });

@@ -227,7 +227,12 @@ fn memory_is_set_and_copied_in_stream_order() {
         assert_eq!((raw.cuMemcpyDtoDAsync_v2)(b, a, 4096, stream).0, OK);
         assert_eq!((raw.cuMemcpyDtoHAsync_v2)(pinned, b, 4096, stream).0, OK);
         assert_eq!((raw.cuMemcpyDtoDAsync_v2)(b, a, 4097, stream).0, INVALID_VALUE, "past the end");
-        assert_eq!((raw.cuMemsetD8Async)(a + 4096, 0, 1, stream).0, INVALID_VALUE);
+        assert_eq!((raw.cuMemsetD8Async)(a + 4095, 0, 2, stream).0, INVALID_VALUE, "over the end");
+        // Nothing is allocated meanwhile, so that this is nobody's: what is behind `a` may be `b`.
+        let mut nobodys = 0;
+        assert_eq!((raw.cuMemAlloc_v2)(&mut nobodys, 4096).0, OK);
+        assert_eq!((raw.cuMemFree_v2)(nobodys).0, OK);
+        assert_eq!((raw.cuMemsetD8Async)(nobodys, 0, 1, stream).0, INVALID_VALUE);
         // Freed while work still uses it: that work is done on memory that is there.
         assert_eq!((raw.cuMemFree_v2)(a).0, OK);
         assert_eq!((raw.cuMemFree_v2)(a).0, INVALID_VALUE);
@@ -318,11 +323,9 @@ fn a_whole_context_records_and_waits() {
     assert_eq!((raw.query(event), raw.query(after)), (OK, OK));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_record_of_an_interprocess_event_waits_for_the_one_before() {
-    if !cfg!(target_os = "linux") {
-        return;
-    }
     let raw = Raw::new();
     let (held, idle) = (raw.stream(1), raw.stream(1));
     let event = raw.event(CU_EVENT_INTERPROCESS | NO_TIMING);
