@@ -582,6 +582,45 @@ rules! {
         });
     }
 
+    /// A forked stream that is destroyed before the end leaves its work unjoined.
+    fn a_destroyed_stream_with_unjoined_work(rig, saw) =
+        "each mode: destroy success, CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, origin 0"
+    {
+        in_each_mode(saw, |mode| {
+            let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
+            let event = rig.recorded(stream);
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            must("cuLaunchHostFunc", rig.host(forked, || {}));
+            let destroyed = said(rig.cuStreamDestroy_v2(forked));
+            let (code, graph) = end(rig, stream);
+            let graph = if graph.is_null() { "NULL" } else { "a graph" };
+            let after = status(rig, stream).expect("a status");
+            format!("destroy {destroyed}, {} and {graph}, origin {after}", said(code))
+        });
+    }
+
+    /// A forked stream without work of its own can be destroyed before the end.
+    fn a_destroyed_stream_without_work(rig, saw) = "each mode: success, unharmed" {
+        call_in_each_mode(rig, saw, |stream| {
+            let (forked, event) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            rig.cuStreamDestroy_v2(forked)
+        });
+    }
+
+    /// A forked stream can be destroyed between its work and the join.
+    fn a_stream_destroyed_before_it_is_joined(rig, saw) = "each mode: success, unharmed" {
+        call_in_each_mode(rig, saw, |stream| {
+            let (forked, fork) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+            must("cuLaunchHostFunc", rig.host(forked, || {}));
+            let join = rig.recorded(forked);
+            let destroyed = rig.cuStreamDestroy_v2(forked);
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+            destroyed
+        });
+    }
+
     /// Only a relaxed capture can be ended by another thread; the others are over then all the same.
     fn ending_in_another_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; thread-local: \

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 use cuda_events::sys::*;
 
 use crate::capture::{GLOBAL, RELAXED, begin, capturing, end, fate, status};
-use crate::raw::{NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, TIMING, elsewhere, must, said};
+use crate::raw::{NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Sent, TIMING, elsewhere, must, said};
 use crate::rules;
 
 const EXTERNAL: u32 = CU_EVENT_RECORD_EXTERNAL;
@@ -221,6 +221,25 @@ rules! {
         saw.text(said(rig.cuStreamUpdateCaptureDependencies_v2(stream, &mut node, null(), 1, SET)));
         saw.text(dependencies(rig, stream).len());
         let _ = fate(rig, stream);
+    }
+
+    /// Edge data that makes no sense is refused, and the capture goes on.
+    [since(12, 3)]
+    fn edges_that_make_no_sense(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from type 77, port 77 from, port 77 to; depends on 1; unharmed"
+    {
+        let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
+        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        let mut nodes = dependencies(rig, stream);
+        let mut set = |edge| rig.cuStreamUpdateCaptureDependencies_v2(stream, nodes.as_mut_ptr(), &edge, 1, SET);
+        let plain = CUgraphEdgeData::default();
+        saw.codes(&[
+            ("type 77", set(CUgraphEdgeData { type_: 77, ..plain })),
+            ("port 77 from", set(CUgraphEdgeData { from_port: 77, ..plain })),
+            ("port 77 to", set(CUgraphEdgeData { to_port: 77, ..plain })),
+        ]);
+        saw.text(format_args!("depends on {}", dependencies(rig, stream).len()));
+        saw.text(fate(rig, stream));
     }
 
     /// A capture can go on with an existing graph, which the end gives back.
@@ -555,5 +574,52 @@ rules! {
         saw.code("then", rig.cuStreamSynchronize(stream));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
+    }
+
+    /// Threads that make and launch graphs of the same events, and record and wait for those plainly, are no trouble to each
+    /// other.
+    [since(11, 4)]
+    fn threads_that_share_events(rig, saw) = "4 threads, 200 graphs, success" {
+        const THREADS: usize = 4;
+        const GRAPHS: usize = 50;
+        let raw: &Raw = rig;
+        let context = Sent::new(rig.context);
+        let events: Vec<Sent> = (0..8).map(|_| Sent::new(rig.event(NO_TIMING))).collect();
+        let started = std::sync::Barrier::new(THREADS);
+        let work = |number: usize| -> Result<usize, CUresult> {
+            let check = |code| if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code) };
+            check(raw.cuCtxSetCurrent(context.get()))?;
+            let stream = raw.stream(NON_BLOCKING);
+            started.wait();
+            for round in 0..GRAPHS {
+                let event = |at: usize| -> CUevent { events[(number + round + at) % events.len()].get() };
+                let (of, mut wait) = (graph(raw), null_mut());
+                let record = record_node(raw, of, event(0));
+                check(raw.cuGraphAddEventWaitNode(&mut wait, of, &record, 1, event(1)))?;
+                let exec = instantiate(raw, of);
+                check(raw.cuGraphExecEventRecordNodeSetEvent(exec, record, event(2)))?;
+                check(raw.cuEventRecord(event(3), stream))?;
+                check(raw.cuStreamWaitEvent(stream, event(4), 0))?;
+                check(raw.cuGraphLaunch(exec, stream))?;
+                match raw.cuEventQuery(event(0)) {
+                    CUresult::CUDA_ERROR_NOT_READY => {}
+                    code => check(code)?,
+                }
+                check(raw.cuStreamSynchronize(stream))?;
+                check(raw.cuGraphExecDestroy(exec))?;
+                check(raw.cuGraphDestroy(of))?;
+            }
+            check(raw.cuStreamDestroy_v2(stream))?;
+            Ok(GRAPHS)
+        };
+        let made: Vec<Result<usize, CUresult>> = std::thread::scope(|scope| {
+            let work = &work;
+            let threads: Vec<_> = (0..THREADS).map(|number| scope.spawn(move || work(number))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let count: usize = made.iter().flatten().sum();
+        let failed = made.iter().find_map(|made| made.as_ref().err());
+        let end = failed.map_or_else(|| "success".to_owned(), |code| said(*code));
+        saw.text(format_args!("{THREADS} threads, {count} graphs, {end}"));
     }
 }

@@ -59,6 +59,15 @@ rules! {
         saw.codes(&[("cuEventQuery", rig.cuEventQuery(null_mut()))]);
     }
 
+    /// The capture mode of a thread cannot be exchanged before `cuInit`.
+    [bare]
+    fn the_capture_mode_before_init(rig, saw) =
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuThreadExchangeStreamCaptureMode"
+    {
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        saw.codes(&[("cuThreadExchangeStreamCaptureMode", rig.cuThreadExchangeStreamCaptureMode(&mut mode))]);
+    }
+
     /// The version and the error texts are there before `cuInit`.
     [bare]
     fn what_works_before_init(rig, saw) = "success from cuDriverGetVersion, cuGetErrorName, cuGetErrorString" {

@@ -179,6 +179,24 @@ rules! {
         }
     }
 
+    /// A stream whose attribute was refused goes on.
+    [since(12, 0)]
+    fn after_a_refused_attribute(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from policy 0, policy 77, domain 77; success from record, host function, \
+         query of the event, synchronize"
+    {
+        let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING));
+        saw.codes(&[
+            ("policy 0", set_attribute(rig, stream, 3, 0)),
+            ("policy 77", set_attribute(rig, stream, 3, 77)),
+            ("domain 77", set_attribute(rig, stream, 10, 77)),
+            ("record", rig.cuEventRecord(event, stream)),
+            ("host function", rig.host(stream, || {})),
+            ("query of the event", rig.settled(event)),
+            ("synchronize", rig.cuStreamSynchronize(stream)),
+        ]);
+    }
+
     /// What is no attribute of a stream cannot be asked for or set.
     fn attributes_that_no_stream_has(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from get 0, set 0, get 2, set 2, get 77, set 77, get -1, set -1"

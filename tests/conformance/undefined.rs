@@ -326,6 +326,22 @@ misuses! {
         rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph, 0)
     }
 
+    /// Launching an executable graph in which a node was set to an event that is destroyed since.
+    [since(11, 4)]
+    fn a_launch_over_a_destroyed_event_that_was_set(rig, tell) names ["cuGraphLaunch", "cuEventDestroy_v2"] =
+        "aborted, naming cuGraphLaunch, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let (first, event, stream) = (rig.event(NO_TIMING), rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+        about(tell, event);
+        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
+        must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        must("cuGraphExecEventRecordNodeSetEvent", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
+        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        rig.cuGraphLaunch(exec, stream)
+    }
+
     /// Waiting for an interprocess event in a stream of another context.
     fn an_interprocess_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
         "aborted, naming cuStreamWaitEvent, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
