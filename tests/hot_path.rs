@@ -1,25 +1,48 @@
-//! How many driver calls each operation makes, and which: counted in front of the driver under test.
+//! How many driver calls each operation makes, which, and what becomes of their arguments and answers: counted in front
+//! of the driver under test.
+//!
+//! Each case runs twice, each time in a process of its own: with one driver library, where an operation goes straight to
+//! the driver, and with two, where it looks at its objects first.
 
 mod common;
 
-use common::Gpu;
-use common::counting::{calls, counting};
-use cuda_events::Progress;
+use std::time::{Duration, Instant};
+
+use common::alone::in_processes;
+use common::counting::{calls, calls_with_arguments, counting, fail_next};
+use common::{Door, Gpu, Latch, Other};
 use cuda_events::sys::Function::{self, *};
-use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_events::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, CUresult};
+use cuda_events::{
+    CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Progress, RecordFlags, Stream, StreamOptions,
+    StreamRef, WaitFlags,
+};
+
+in_processes! {
+    each_hot_operation_is_one_driver_call,
+    each_operation_hands_its_own_objects_to_the_driver,
+    each_error_of_the_driver_is_told_and_nothing_is_tried_again,
+    an_error_with_a_known_cause_names_it,
+    elapsed_time_is_that_of_the_clock,
+    not_done_is_an_answer,
+    it_is_one_call_too_while_another_context_is_current,
+    wait_stream_is_two_driver_calls_once_the_event_is_there,
+    creation_asks_for_the_current_context_and_changes_it_only_where_it_must,
+    a_default_stream_costs_one_more_call_with_its_context_current_and_three_without,
+    closing_and_dropping_are_one_call,
+    naming_what_others_own_makes_no_call_and_destroys_nothing,
+    a_wait_that_times_out_only_queries,
+}
 
 /// A context of a counting driver, in front of the one under test.
 struct Counted {
     context: Context,
-    // Last: it owns the driver.
-    _gpu: Gpu,
 }
 
 impl Counted {
-    fn new() -> Self {
-        let gpu = Gpu::new();
+    fn new(gpu: &Gpu) -> Self {
         let device = Device::new(counting(gpu.driver), 0).expect("device 0");
-        Self { context: Context::primary(device).expect("the primary context"), _gpu: gpu }
+        Self { context: Context::primary(device).expect("the primary context") }
     }
 
     fn stream(&self) -> Stream {
@@ -38,6 +61,24 @@ fn makes<T>(expected: &[Function], work: impl FnOnce() -> cuda_events::Result<T>
     result.expect("the call succeeds")
 }
 
+/// As `makes`, for one call, by its last arguments.
+#[track_caller]
+fn hands<T>(expected: Function, last: &[u64], work: impl FnOnce() -> cuda_events::Result<T>) -> T {
+    let (result, made) = calls_with_arguments(work);
+    match &*made {
+        [(function, arguments)] => {
+            assert_eq!(*function, expected);
+            assert!(arguments.ends_with(last), "{function} was given {arguments:?}, and not {last:?}");
+        }
+        _ => panic!("{made:?} is not one call of {expected}"),
+    }
+    result.expect("the call succeeds")
+}
+
+fn word<T>(handle: *mut T) -> u64 {
+    handle.addr() as u64
+}
+
 /// The one lookup of the newest elapsed-time call that the driver has.
 fn elapsed_function(context: &Context) -> Function {
     match context.driver().symbols().cuEventElapsedTime_v2 {
@@ -46,28 +87,234 @@ fn elapsed_function(context: &Context) -> Function {
     }
 }
 
-#[test]
-fn each_hot_operation_is_one_driver_call() {
-    let gpu = Counted::new();
+fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
 
     makes(&[cuEventRecord], || start.record(&stream));
     makes(&[cuEventRecord], || end.record(&stream));
     makes(&[cuEventSynchronize], || end.synchronize());
     assert!(makes(&[cuEventQuery], || end.query()).is_done());
-    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(std::time::Duration::ZERO)).is_done());
+    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(Duration::ZERO)).is_done());
     makes(&[cuStreamWaitEvent], || other.wait_event(&end));
     makes(&[elapsed_function(&gpu.context)], || start.elapsed_ms(&end));
+    makes(&[elapsed_function(&gpu.context)], || start.elapsed(&end));
+    makes(&[cuGraphLaunch], || exec.launch(&stream));
     makes(&[cuStreamSynchronize], || stream.synchronize());
     assert!(makes(&[cuStreamQuery], || stream.query()).is_done());
+    assert!(makes(&[cuStreamQuery], || stream.synchronize_timeout(Duration::ZERO)).is_done());
     makes(&[cuStreamGetPriority], || stream.priority());
     makes(&[cuStreamGetFlags], || stream.is_blocking());
 }
 
-#[test]
-fn it_is_one_call_too_while_another_context_is_current() {
-    let gpu = Counted::new();
+fn each_operation_hands_its_own_objects_to_the_driver(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    let [a, b] = [&start, &end].map(|event| word(event.as_raw()));
+    let [s, o] = [&stream, &other].map(|stream| word(stream.as_raw()));
+
+    hands(cuEventRecord, &[a, s], || start.record(&stream));
+    hands(cuEventRecord, &[b, o], || end.record(&other));
+    // SAFETY: without flags there is nothing to keep alive.
+    hands(cuEventRecord, &[b, s], || unsafe { end.record_with(&stream, RecordFlags::empty()) });
+    hands(cuEventSynchronize, &[b], || end.synchronize());
+    let _ = hands(cuEventQuery, &[a], || start.query());
+    hands(cuStreamWaitEvent, &[o, a, 0], || other.wait_event(&start));
+    // SAFETY: without flags there is nothing to keep alive.
+    hands(cuStreamWaitEvent, &[s, b, 0], || unsafe { stream.wait_event_with(&end, WaitFlags::empty()) });
+    hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed_ms(&end));
+    hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed(&end));
+    hands(cuGraphLaunch, &[word(exec.as_raw()), o], || exec.launch(&other));
+    hands(cuStreamSynchronize, &[o], || other.synchronize());
+    let _ = hands(cuStreamQuery, &[s], || stream.query());
+
+    let (event, made) = calls_with_arguments(|| other.record_event(EventFlags::empty()));
+    let event = event.expect("an event");
+    assert_eq!(made.last(), Some(&(cuEventRecord, vec![word(event.as_raw()), o])));
+
+    stream.wait_stream(&other).expect("the first join");
+    let (joined, made) = calls_with_arguments(|| stream.wait_stream(&other));
+    assert_eq!(joined, Ok(()));
+    let join = made[0].1[0];
+    assert_eq!(made, [(cuEventRecord, vec![join, o]), (cuStreamWaitEvent, vec![s, join, 0])]);
+
+    if !common::needs(gpu.context.driver(), cuEventRecordWithFlags) {
+        return;
+    }
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    // SAFETY: the graph is dropped before the events.
+    unsafe {
+        let external = u64::from(CU_EVENT_WAIT_EXTERNAL);
+        hands(cuStreamWaitEvent, &[s, a, external], || stream.wait_event_with(&start, WaitFlags::EXTERNAL));
+        let external = u64::from(CU_EVENT_RECORD_EXTERNAL);
+        hands(cuEventRecordWithFlags, &[b, s, external], || end.record_with(&stream, RecordFlags::EXTERNAL));
+    }
+    drop(capture.end().expect("a graph"));
+}
+
+/// What a driver may answer, one that no list has among them.
+const CODES: [CUresult; 9] = [
+    CUresult::CUDA_ERROR_INVALID_VALUE,
+    CUresult::CUDA_ERROR_DEINITIALIZED,
+    CUresult::CUDA_ERROR_INVALID_CONTEXT,
+    CUresult::CUDA_ERROR_INVALID_HANDLE,
+    CUresult::CUDA_ERROR_ILLEGAL_STATE,
+    CUresult::CUDA_ERROR_NOT_READY,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    CUresult::CUDA_ERROR_UNKNOWN,
+    CUresult(123_456),
+];
+
+fn each_error_of_the_driver_is_told_and_nothing_is_tried_again(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+    start.record(&stream).expect("a record");
+    end.record(&stream).expect("a record");
+    end.synchronize().expect("no work");
+    stream.wait_stream(&other).expect("the first join");
+
+    type Operation<'a> = (Function, usize, &'a dyn Fn() -> Result<String, Error>);
+    fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> Result<String, Error> {
+        result.map(|value| format!("{value:?}"))
+    }
+    let elapsed = elapsed_function(&gpu.context);
+    // SAFETY of both: without flags there is nothing to keep alive.
+    let record_with = || said(unsafe { start.record_with(&stream, RecordFlags::empty()) });
+    let wait_with = || said(unsafe { stream.wait_event_with(&start, WaitFlags::empty()) });
+    // With how many calls there are until one fails.
+    let operations: &[Operation<'_>] = &[
+        (cuEventRecord, 1, &|| said(start.record(&stream))),
+        (cuEventRecord, 1, &record_with),
+        (cuEventQuery, 1, &|| said(end.query())),
+        (cuEventQuery, 1, &|| said(end.synchronize_timeout(Duration::ZERO))),
+        (cuEventSynchronize, 1, &|| said(end.synchronize())),
+        (cuStreamWaitEvent, 1, &|| said(stream.wait_event(&start))),
+        (cuStreamWaitEvent, 1, &wait_with),
+        (cuEventRecord, 1, &|| said(stream.wait_stream(&other))),
+        (cuStreamWaitEvent, 2, &|| said(stream.wait_stream(&other))),
+        (elapsed, 1, &|| said(start.elapsed_ms(&end))),
+        (elapsed, 1, &|| said(start.elapsed(&end))),
+        (cuGraphLaunch, 1, &|| said(exec.launch(&stream))),
+        (cuStreamQuery, 1, &|| said(stream.query())),
+        (cuStreamSynchronize, 1, &|| said(stream.synchronize())),
+    ];
+    for (at, (function, count, operation)) in operations.iter().enumerate() {
+        for code in CODES {
+            let function = *function;
+            fail_next(function, code);
+            let (result, made) = calls(operation);
+            let expected = match (function, code) {
+                (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => Ok("Pending".to_owned()),
+                // Both are of one context and keep the time.
+                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
+                    Err(Error::NotRecorded { function, code })
+                }
+                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_NOT_READY) => {
+                    Err(Error::NotReady { function, code })
+                }
+                _ => Err(Error::Driver { function, code }),
+            };
+            assert_eq!(result, expected, "operation {at}, {function}, {code}");
+            assert_eq!((made.len(), made.last()), (*count, Some(&function)), "operation {at}, {code}: {made:?}");
+        }
+    }
+    // An event that was made for a record that failed is destroyed.
+    fail_next(cuEventRecord, CUresult::CUDA_ERROR_UNKNOWN);
+    let (result, made) = calls(|| stream.record_event(EventFlags::empty()));
+    let refused = Error::Driver { function: cuEventRecord, code: CUresult::CUDA_ERROR_UNKNOWN };
+    assert_eq!(result.map(drop), Err(refused));
+    assert!(made.ends_with(&[cuEventRecord, cuEventDestroy_v2]), "{made:?}");
+}
+
+fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
+    let other = Other::new(gpu);
+    let gpu = Counted::new(gpu);
+    let (function, code) = (elapsed_function(&gpu.context), CUresult::CUDA_ERROR_INVALID_HANDLE);
+    let timed = || gpu.event(EventFlags::TIMING);
+    let (one, two, untimed) = (timed(), timed(), gpu.event(EventFlags::empty()));
+    // SAFETY: a live context, which goes after what is made in it.
+    let other = unsafe { Context::from_raw(gpu.context.driver(), other.as_raw()) }.expect("its device is known");
+    let elsewhere = Event::new(&other, EventFlags::TIMING).expect("an event");
+    let far = Stream::new(&other, StreamOptions::new()).expect("a stream");
+
+    let refused = |function, work: &dyn Fn() -> Result<(), Error>, expected| {
+        fail_next(function, code);
+        let (result, made) = calls(work);
+        assert_eq!((result, made), (Err(expected), vec![function]));
+    };
+    let mismatch = |function| Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
+    refused(cuEventRecord, &|| one.record(&far), mismatch(cuEventRecord));
+    refused(function, &|| one.elapsed_ms(&elsewhere).map(drop), mismatch(function));
+    refused(function, &|| one.elapsed_ms(&untimed).map(drop), Error::TimingDisabled { function, code });
+    refused(function, &|| untimed.elapsed_ms(&one).map(drop), Error::TimingDisabled { function, code });
+    refused(function, &|| one.elapsed_ms(&two).map(drop), Error::NotRecorded { function, code });
+}
+
+fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
+    // As measured on a device: what it tells lies on a grid, and a record takes a step of it.
+    const STEP: f32 = 0.001;
+    let stream = gpu.stream();
+    let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+    let (start, end) = (timed(), timed());
+    start.record(&stream).expect("a record");
+    start.synchronize().expect("no work");
+    // How long the stream certainly had nothing to do between the two records, and how long at most.
+    let (least, most) = match gpu.soft() {
+        Some(soft) => {
+            soft.advance(Duration::from_micros(250_000));
+            (250.0, 250.0 + STEP)
+        }
+        None => {
+            let held = Instant::now();
+            while held.elapsed() < Duration::from_millis(3) {
+                std::hint::spin_loop();
+            }
+            (2.9, f32::INFINITY)
+        }
+    };
+    assert_eq!(gpu.soft().is_some(), Door::chosen() == Door::Soft);
+    end.record(&stream).expect("a record");
+    end.synchronize().expect("no work");
+    let elapsed = start.elapsed_ms(&end).expect("both are recorded and done");
+    assert!((least..=most).contains(&elapsed), "{elapsed} ms, and not {least} to {most} ms");
+    assert_eq!(end.elapsed_ms(&start), Ok(-elapsed));
+    assert_eq!(start.elapsed_ms(&start), Ok(0.0));
+    assert_eq!(start.elapsed(&end).map(|time| time.as_secs_f32() * 1000.0), Ok(elapsed));
+    assert_eq!(end.elapsed(&start), Err(Error::EndBeforeStart));
+    assert_eq!(end.elapsed(&end), Ok(Duration::ZERO));
+}
+
+fn not_done_is_an_answer(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, waiting) = (gpu.stream(), gpu.stream());
+    let (event, first) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    makes(&[cuEventRecord], || first.record(&stream));
+    let latch = Latch::hold(&stream);
+    makes(&[cuEventRecord], || event.record(&stream));
+    makes(&[cuStreamWaitEvent], || waiting.wait_event(&event));
+    assert_eq!(makes(&[cuEventQuery], || event.query()), Progress::Pending);
+    assert_eq!(makes(&[cuStreamQuery], || stream.query()), Progress::Pending);
+    assert_eq!(makes(&[cuStreamQuery], || waiting.query()), Progress::Pending);
+    let function = elapsed_function(&gpu.context);
+    let not_ready = Error::NotReady { function, code: CUresult::CUDA_ERROR_NOT_READY };
+    assert_eq!(calls(|| first.elapsed_ms(&event)), (Err(not_ready), vec![function]));
+    latch.release();
+    makes(&[cuEventSynchronize], || event.synchronize());
+    assert_eq!(makes(&[cuEventQuery], || event.query()), Progress::Done);
+    makes(&[cuStreamSynchronize], || waiting.synchronize());
+    assert_eq!(makes(&[cuStreamQuery], || waiting.query()), Progress::Done);
+    makes(&[cuStreamSynchronize], || stream.synchronize());
+}
+
+fn it_is_one_call_too_while_another_context_is_current(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
     // SAFETY: a place for the handle; the context is current from here on.
@@ -81,9 +328,8 @@ fn it_is_one_call_too_while_another_context_is_current() {
     common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
 }
 
-#[test]
-fn wait_stream_is_two_driver_calls_once_the_event_is_there() {
-    let gpu = Counted::new();
+fn wait_stream_is_two_driver_calls_once_the_event_is_there(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     stream.wait_stream(&other).expect("the first join");
     makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
@@ -91,9 +337,8 @@ fn wait_stream_is_two_driver_calls_once_the_event_is_there() {
     makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
 }
 
-#[test]
-fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must() {
-    let gpu = Counted::new();
+fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let elsewhere = [cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventCreate, cuCtxPopCurrent_v2];
     makes(&elsewhere, || Event::new(&gpu.context, EventFlags::empty()));
     let (_, made) = calls(|| drop(gpu.event(EventFlags::empty())));
@@ -105,9 +350,8 @@ fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must() {
     makes(&[cuCtxGetCurrent, cuStreamCreate], || Stream::new(&gpu.context, StreamOptions::new()));
 }
 
-#[test]
-fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_without() {
-    let gpu = Counted::new();
+fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_without(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let event = gpu.event(EventFlags::empty());
     for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
         makes(&[cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventRecord, cuCtxPopCurrent_v2], || event.record(&stream));
@@ -117,9 +361,8 @@ fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_witho
     }
 }
 
-#[test]
-fn closing_and_dropping_are_one_call() {
-    let gpu = Counted::new();
+fn closing_and_dropping_are_one_call(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
     makes(&[cuEventDestroy_v2], || event.close());
     makes(&[cuStreamDestroy_v2], || stream.close());
@@ -135,9 +378,8 @@ fn closing_and_dropping_are_one_call() {
     });
 }
 
-#[test]
-fn naming_what_others_own_makes_no_call_and_destroys_nothing() {
-    let gpu = Counted::new();
+fn naming_what_others_own_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
     let ((), made) = calls(|| {
         // SAFETY: the owners outlive what is borrowed here.
@@ -153,13 +395,12 @@ fn naming_what_others_own_makes_no_call_and_destroys_nothing() {
     event.record(&stream).expect("both are alive");
 }
 
-#[test]
-fn a_wait_that_times_out_only_queries() {
-    let gpu = Counted::new();
+fn a_wait_that_times_out_only_queries(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
-    let latch = common::Latch::hold(&stream);
+    let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
-    let (done, made) = calls(|| event.synchronize_timeout(std::time::Duration::from_millis(5)));
+    let (done, made) = calls(|| event.synchronize_timeout(Duration::from_millis(5)));
     assert_eq!(done, Ok(Progress::Pending));
     assert!(made.len() > 1 && made.iter().all(|function| *function == cuEventQuery), "{made:?}");
     latch.release();

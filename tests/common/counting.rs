@@ -6,9 +6,12 @@ use std::ffi::{CStr, c_void};
 use cuda_events::sys::*;
 use cuda_events::{Driver, LoadOptions};
 
+/// A call that was made: the entry point, and its arguments as numbers.
+pub type Made = (Function, Vec<u64>);
+
 thread_local! {
     static REAL: RefCell<Option<Driver>> = const { RefCell::new(None) };
-    static CALLS: RefCell<Vec<Function>> = const { RefCell::new(Vec::new()) };
+    static CALLS: RefCell<Vec<Made>> = const { RefCell::new(Vec::new()) };
     static FAIL: RefCell<Option<(Function, CUresult)>> = const { RefCell::new(None) };
 }
 
@@ -21,6 +24,12 @@ pub fn counting(real: Driver) -> Driver {
 
 /// The calls that `work` makes on this thread through counting drivers.
 pub fn calls<T>(work: impl FnOnce() -> T) -> (T, Vec<Function>) {
+    let (result, made) = calls_with_arguments(work);
+    (result, made.into_iter().map(|(function, _)| function).collect())
+}
+
+/// As `calls`, with what the driver was given: an integer, or the address that a handle or pointer is.
+pub fn calls_with_arguments<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
     CALLS.take();
     let result = work();
     (result, CALLS.take())
@@ -43,8 +52,17 @@ fn resolve(real: Driver, name: &CStr) -> *mut c_void {
     if address.is_null() { address } else { counted(entry.function).unwrap_or(address) }
 }
 
-fn enter(function: Function) -> Result<&'static Symbols, CUresult> {
-    CALLS.with_borrow_mut(|calls| calls.push(function));
+/// An argument as a number: its first eight bytes, which of all but interprocess handles is the whole.
+fn word<T: Copy>(argument: &T) -> u64 {
+    let mut word = [0; 8];
+    let length = size_of::<T>().min(word.len());
+    // SAFETY: `length` bytes are within both; arguments are integers, pointers and the handle, which have no padding.
+    unsafe { std::ptr::copy_nonoverlapping(std::ptr::from_ref(argument).cast(), word.as_mut_ptr(), length) };
+    u64::from_le_bytes(word)
+}
+
+fn enter(function: Function, arguments: &[u64]) -> Result<&'static Symbols, CUresult> {
+    CALLS.with_borrow_mut(|calls| calls.push((function, arguments.to_vec())));
     if let Some((_, code)) = FAIL.with_borrow_mut(|fail| fail.take_if(|(failing, _)| *failing == function)) {
         return Err(code);
     }
@@ -57,7 +75,7 @@ macro_rules! counted {
         fn counted(function: Function) -> Option<*mut c_void> {
             $({
                 unsafe extern "C" fn call($($argument: $type),*) -> CUresult {
-                    match enter(Function::$name) {
+                    match enter(Function::$name, &[$(word(&$argument)),*]) {
                         // SAFETY: the caller's arguments, passed on.
                         Ok(symbols) => unsafe { (symbols.$name$(.$optional())?)($($argument),*) },
                         Err(code) => code,
@@ -91,6 +109,7 @@ counted! {
     cuEventCreate(event: *mut CUevent, flags: u32);
     cuEventDestroy_v2(event: CUevent);
     cuEventRecord(event: CUevent, stream: CUstream);
+    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32) [unwrap];
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
@@ -106,4 +125,5 @@ counted! {
     cuStreamGetPriority(stream: CUstream, priority: *mut i32);
     cuStreamGetFlags(stream: CUstream, flags: *mut u32);
     cuStreamGetId(stream: CUstream, id: *mut u64) [unwrap];
+    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
 }

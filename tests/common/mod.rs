@@ -6,6 +6,7 @@
 
 #![allow(dead_code)]
 
+pub mod alone;
 pub mod child;
 pub mod counting;
 #[cfg(unix)]
@@ -22,7 +23,7 @@ use cuda_events::{
     Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream, StreamOptions, StreamRef,
     Version,
 };
-use cuda_soft_driver::SoftDriver;
+use cuda_soft_driver::{Builder, SoftDriver, Time};
 
 /// Which driver the tests run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,11 +69,20 @@ impl Gpu {
 
     /// `options` without a path.
     pub fn with_options(options: &LoadOptions) -> Self {
+        Self::set_up(options, |builder| builder)
+    }
+
+    /// As `new`; the clock of the software driver in the process stands still until the test moves it.
+    pub fn with_virtual_time() -> Self {
+        Self::set_up(&LoadOptions::new(), |builder| builder.time(Time::Virtual))
+    }
+
+    fn set_up(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> Self {
         // The software driver in the process is made anew for each test. A loaded library is one for all, with one
         // legacy default stream and one thread for host functions: its tests take turns.
         static TURN: Mutex<()> = Mutex::new(());
         let alone = (Door::chosen() != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
-        let (driver, soft) = load(options);
+        let (driver, soft) = load_with(options, set_up);
         let device = Device::new(driver, 0).expect("device 0");
         let context = Context::primary(device).expect("the primary context");
         Self { context, device, driver, soft, _alone: alone }
@@ -124,9 +134,13 @@ impl Drop for Other {
 
 /// Loads the chosen driver, without using a device.
 pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
+    load_with(options, |builder| builder)
+}
+
+fn load_with(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> (Driver, Option<SoftDriver>) {
     match Door::chosen() {
         Door::Soft => {
-            let soft = soft_driver();
+            let soft = set_up(soft_driver()).build();
             // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
             (driver.expect("the software driver resolves"), Some(soft))
@@ -140,14 +154,14 @@ pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
 }
 
 /// The software driver in the process, of the version that is asked for.
-fn soft_driver() -> SoftDriver {
-    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::new() };
+fn soft_driver() -> Builder {
+    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::builder() };
     let part = |part: &str| part.parse().ok();
     let parts = version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
     let Some((major, minor)) = parts else {
         panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like")
     };
-    SoftDriver::builder().version(major, minor).build()
+    SoftDriver::builder().version(major, minor)
 }
 
 /// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for done, and the test
