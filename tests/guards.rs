@@ -6,17 +6,18 @@ mod common;
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null_mut, without_provenance_mut};
 use std::alloc::System;
 use std::time::Duration;
 
 use common::Gpu;
+use common::alone::in_processes;
 use common::counting::{calls, counting};
 use cuda_events::sys::Function::*;
 use cuda_events::sys::*;
 use cuda_events::{
-    Completion, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor,
+    Completion, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, Graph, IpcEventDescriptor,
     LoadOptions, PooledEvent, Stream, StreamOptions, StreamRef,
 };
 
@@ -63,8 +64,9 @@ fn allocations<T>(work: impl FnOnce() -> T) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// A driver whose functions succeed and allocate nothing, so that what is counted is this crate's.
-fn stub() -> Driver {
+/// A driver whose functions succeed and allocate nothing, so that what is counted is this crate's. It passes for the
+/// library that `real` is of.
+fn stub(real: Driver) -> Driver {
     const CONTEXT: CUcontext = without_provenance_mut(0x10);
 
     /// A function of the type that the entry point's field has, as an address.
@@ -82,11 +84,11 @@ fn stub() -> Driver {
         }};
     }
 
-    fn resolve(name: &CStr) -> *mut c_void {
+    fn resolve(real: Driver, name: &CStr) -> *mut c_void {
         let Some(entry) = ENTRY_POINTS.iter().find(|entry| entry.name == name) else { return null_mut() };
         match entry.function {
             cuGetProcAddress | cuGetProcAddress_v2 => null_mut(),
-            cuDriverGetVersion => function!(|version: *mut c_int| *version = 13000),
+            cuDriverGetVersion => real.symbols().address(cuDriverGetVersion),
             cuInit => function!(|flags: u32|),
             cuDeviceGetCount => function!(|count: *mut c_int| *count = 1),
             cuDeviceGet => function!(|device: *mut CUdevice, ordinal: c_int| *device = 0),
@@ -109,6 +111,19 @@ fn stub() -> Driver {
             cuStreamDestroy_v2 | cuStreamQuery | cuStreamSynchronize => function!(|stream: CUstream|),
             cuStreamWaitEvent => function!(|stream: CUstream, event: CUevent, flags: u32|),
             cuDevicePrimaryCtxRelease_v2 => function!(|device: CUdevice|),
+            cuGraphCreate => function!(|graph: *mut CUgraph, flags: u32| *graph = without_provenance_mut(0x40)),
+            cuGraphDestroy => function!(|graph: CUgraph|),
+            cuGraphInstantiate_v2 => function!(|exec: *mut CUgraphExec,
+                                                graph: CUgraph,
+                                                node: *mut CUgraphNode,
+                                                text: *mut c_char,
+                                                room: usize| *exec =
+                without_provenance_mut(0x50)),
+            cuGraphInstantiateWithFlags => {
+                function!(|exec: *mut CUgraphExec, graph: CUgraph, flags: u64| *exec = without_provenance_mut(0x50))
+            }
+            cuGraphLaunch => function!(|exec: CUgraphExec, stream: CUstream|),
+            cuGraphExecDestroy => function!(|exec: CUgraphExec|),
             // The others are not called here.
             _ if entry.required => function!(| |),
             _ => null_mut(),
@@ -116,18 +131,23 @@ fn stub() -> Driver {
     }
 
     // SAFETY: the functions that are called have the types of their entry points.
-    unsafe { Driver::from_resolver(&mut |name| resolve(name), &LoadOptions::new()) }
+    unsafe { Driver::from_resolver(&mut |name| resolve(real, name), &LoadOptions::new()) }
         .expect("everything required is there")
 }
 
-#[test]
-fn nothing_on_the_way_to_the_driver_allocates() {
-    let context = Context::primary(Device::new(stub(), 0).expect("device 0")).expect("the primary context");
+in_processes! {
+    nothing_on_the_way_to_the_driver_allocates,
+    what_creates_asks_for_the_current_context_once,
+}
+
+fn nothing_on_the_way_to_the_driver_allocates(gpu: &Gpu) {
+    let context = Context::primary(Device::new(stub(gpu.driver), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let legacy = StreamRef::legacy_default(&context);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
+    let exec = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     // The first of each may.
     pool.reserve(1).expect("an event for the pool");
@@ -144,6 +164,7 @@ fn nothing_on_the_way_to_the_driver_allocates() {
         ("elapsed_ms", allocations(|| event.elapsed_ms(&event))),
         ("wait_event", allocations(|| stream.wait_event(&event))),
         ("wait_stream", allocations(|| stream.wait_stream(&other))),
+        ("launch", allocations(|| exec.launch(&stream))),
         ("stream query", allocations(|| stream.query())),
         ("stream synchronize", allocations(|| stream.synchronize())),
         ("create and drop", allocations(|| Event::new(&context, EventFlags::empty()))),
@@ -159,9 +180,7 @@ fn nothing_on_the_way_to_the_driver_allocates() {
     assert!(allocating.is_empty(), "{allocating:?}");
 }
 
-#[test]
-fn what_creates_asks_for_the_current_context_once() {
-    let gpu = Gpu::new();
+fn what_creates_asks_for_the_current_context_once(gpu: &Gpu) {
     let context =
         Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

@@ -192,6 +192,11 @@ fn tests(text: &str) -> HashSet<&str> {
         }
         attributes.clear();
     }
+    // Cases that a macro makes tests of, by their names in its list.
+    let listed = text.split_once("\nin_processes! {").and_then(|(_, rest)| rest.split_once("\n}"));
+    tests.extend(
+        listed.into_iter().flat_map(|(list, _)| list.split(',').map(str::trim)).filter(|name| !name.is_empty()),
+    );
     tests
 }
 

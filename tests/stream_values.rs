@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Gpu, Latch, check};
+use common::{Gpu, Latch, check, not_run};
 use cuda_events::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CUdevice_attribute, CUdeviceptr, CUresult, CUstream, CUstreamBatchMemOpParams,
     CUstreamBatchMemOpType, Function,
@@ -73,17 +73,18 @@ impl Drop for Words {
     }
 }
 
+/// Whether the device can do it. It says so where it cannot.
 fn has(gpu: &Gpu, attribute: CUdevice_attribute) -> bool {
-    gpu.device.attribute(attribute).is_ok_and(|value| value != 0)
+    let has = gpu.device.attribute(attribute).expect("the driver knows the attribute") != 0;
+    if !has {
+        not_run(&format!("the device lacks {attribute:?}"));
+    }
+    has
 }
 
 /// Whether this driver can do any of this: before CUDA 11.7 a module parameter decides.
 fn works(gpu: &Gpu) -> bool {
-    let works = gpu.driver.symbols().cuStreamWaitValue32_v2.is_some();
-    if !works {
-        eprintln!("this driver has stream memory operations only with a module parameter");
-    }
-    works
+    common::needs(gpu.driver, Function::cuStreamWaitValue32_v2)
 }
 
 fn has_64_bits(gpu: &Gpu) -> bool {

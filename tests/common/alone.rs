@@ -28,6 +28,7 @@ pub enum Libraries {
 }
 
 /// Makes two tests of each case, a function that takes a [`Gpu`]: one in a process with one library, one with two.
+#[allow(unused_macros, reason = "not every test binary has such cases")]
 macro_rules! in_processes {
     ($($case:ident,)*) => {
         mod one_library {
@@ -49,7 +50,7 @@ macro_rules! in_processes {
         }
     };
 }
-#[allow(unused_imports, reason = "not every test binary has such cases")]
+#[allow(unused_imports, reason = "as above")]
 pub(crate) use in_processes;
 
 /// Runs the case in a process of its own that has so many libraries. `test` is the name of the calling test, as the

@@ -16,6 +16,8 @@ pub fn role() -> Option<String> {
 pub struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
+    /// Whether the harness said that it has the test: a name that it does not know is no failure to it.
+    runs_the_test: bool,
 }
 
 impl Child {
@@ -30,7 +32,7 @@ impl Child {
         configure(&mut command);
         let mut process = command.spawn().expect("the test binary starts again");
         let output = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
-        Self { process, output }
+        Self { process, output, runs_the_test: false }
     }
 
     pub fn send(&mut self, line: &str) {
@@ -41,16 +43,20 @@ impl Child {
     /// The child's next line; panics when the child ends without one.
     #[track_caller]
     pub fn receive(&mut self) -> String {
-        let mut line = String::new();
         loop {
-            line.clear();
-            let read = self.output.read_line(&mut line).expect("the child writes text");
-            assert_ne!(read, 0, "the child ended without an answer");
+            let line = self.line().expect("the child ended without an answer");
             // The harness may have begun the line.
             if let Some((_, said)) = line.split_once(MARK) {
                 return said.trim_end().to_owned();
             }
         }
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line).expect("the child writes text");
+        self.runs_the_test |= line.starts_with("running 1 test");
+        (read != 0).then_some(line)
     }
 
     pub fn id(&self) -> u32 {
@@ -67,14 +73,17 @@ impl Child {
         self.process.wait().expect("the child has ended");
     }
 
-    /// Waits for the end; panics unless the child's test passed.
+    /// Waits for the end; panics unless there was such a test in the child and it passed.
     #[track_caller]
     pub fn finish(mut self) {
         drop(self.process.stdin.take());
         let mut rest = String::new();
-        while self.output.read_line(&mut rest).expect("the child writes text") != 0 {}
+        while let Some(line) = self.line() {
+            rest.push_str(&line);
+        }
         let status = self.process.wait().expect("the child has ended");
         assert!(status.success(), "the child failed: {status}\n{rest}");
+        assert!(self.runs_the_test, "the child has no such test\n{rest}");
     }
 }
 

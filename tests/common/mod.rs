@@ -15,8 +15,10 @@ pub mod fork;
 use std::ffi::c_void;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
@@ -213,6 +215,51 @@ impl Latch {
             release.send(()).expect("the stream reached its latch or will");
         }
     }
+}
+
+/// Work in a stream that waits to be let go, and takes a while from then on.
+///
+/// It tells a wait that blocks from one that returns at once: right after the one, and only then, the work is done. What
+/// blocks is right however slow the machine is.
+pub struct SlowWork {
+    go: SyncSender<()>,
+    done: Arc<AtomicBool>,
+}
+
+impl SlowWork {
+    pub fn put_into(stream: &StreamRef) -> Self {
+        let (go, gone) = sync_channel::<()>(1);
+        let done = Arc::new(AtomicBool::new(false));
+        let tell = done.clone();
+        let work = move || {
+            // Ends when it is let go or dropped.
+            let _ = gone.recv();
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(10) {
+                std::hint::spin_loop();
+            }
+            tell.store(true, Ordering::SeqCst);
+        };
+        stream.launch_host_function(work).expect("a host function");
+        Self { go, done }
+    }
+
+    pub fn let_go(&self) {
+        self.go.send(()).expect("the work waits for it, or will");
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::SeqCst)
+    }
+}
+
+/// Says that a test, or a part of one, cannot run here, where the harness does not keep it to itself. The software driver
+/// in the process can do everything, so there it is a failure.
+#[track_caller]
+pub fn not_run(why: &str) {
+    assert_ne!(Door::chosen(), Door::Soft, "{why}");
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr(), "NOT RUN: {test}: {why}");
 }
 
 /// For calls on the raw table.
