@@ -4,6 +4,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use cuda_events::Driver;
+use cuda_events::sys::Function::{self, cuDriverGetVersion};
 
 unsafe extern "C" {
     fn fork() -> i32;
@@ -41,4 +45,44 @@ pub fn in_child(work: impl FnOnce() -> String) -> (String, i32) {
     // SAFETY: a place for the status; the child is ours.
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
     (said, status)
+}
+
+/// A driver whose calls are written down, whatever their entry point: for what must make none.
+pub struct Watched {
+    pub driver: Driver,
+    made: Arc<Mutex<Vec<Function>>>,
+}
+
+impl Watched {
+    /// In front of `real`. A process has room for four.
+    pub fn new(real: Driver) -> Self {
+        let made: Arc<Mutex<Vec<Function>>> = Arc::default();
+        let note = made.clone();
+        let driver = real.observe(move |call| note.lock().expect("no panic").push(call.function));
+        Self { driver: driver.expect("there is room"), made }
+    }
+
+    /// The calls that were made since this was last asked.
+    pub fn made(&self) -> Vec<Function> {
+        std::mem::take(&mut *self.made.lock().expect("no panic"))
+    }
+
+    /// Runs `work` in a forked child, which must make no call through this driver and must not crash; gives what it
+    /// returned.
+    #[track_caller]
+    pub fn none_in_child(&self, work: impl FnOnce() -> String) -> String {
+        let (said, status) = in_child(|| {
+            self.made();
+            let said = work();
+            assert_eq!(self.made(), [], "calls of a forked child");
+            // Had there been one, it would have been written down.
+            let mut version = 0;
+            // SAFETY: a place for the one integer; the call needs no initialised driver.
+            unsafe { (self.driver.symbols().cuDriverGetVersion)(&mut version) };
+            assert_eq!(self.made(), [cuDriverGetVersion]);
+            said
+        });
+        assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
+        said
+    }
 }
