@@ -146,6 +146,36 @@ fn a_guard_makes_the_context_current_and_restores_what_was() {
 }
 
 #[test]
+fn a_guard_in_a_guard_of_the_same_context_takes_back_its_own() {
+    let gpu = Gpu::new();
+    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let outer = counted.make_current().expect("the context can be made current");
+    drop(counted.make_current().expect("the context can be made current"));
+    assert_eq!(current(gpu.driver), counted.as_raw(), "the outer guard is still there");
+    drop(outer);
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn a_guard_whose_end_the_driver_refuses_is_taken_back_once_more_unless_nothing_tells_that_it_is_there() {
+    const POP: Function = Function::cuCtxPopCurrent_v2;
+    let gpu = Gpu::new();
+    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let outer = counted.make_current().expect("the context can be made current");
+    let inner = counted.make_current().expect("the context can be made current");
+    fail_next(POP, CUresult(4242));
+    // The context is current afterwards whether the driver has popped it or not. The outer guard's must not go.
+    assert_eq!(calls(|| drop(inner)).1, [POP]);
+    let mut popped = null_mut();
+    // SAFETY: a place for the handle. It is the inner guard's, which the failed call has left there.
+    check(POP, unsafe { (gpu.driver.symbols().cuCtxPopCurrent_v2)(&mut popped) });
+    assert_eq!(current(gpu.driver), counted.as_raw());
+    fail_next(POP, CUresult(4242));
+    assert_eq!(calls(|| drop(outer)).1, [POP, Function::cuCtxGetCurrent, POP]);
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
 fn a_guard_restores_on_unwind() {
     let gpu = Gpu::new();
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
