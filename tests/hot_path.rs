@@ -12,7 +12,10 @@ use common::alone::in_processes;
 use common::counting::{calls, calls_with_arguments, counting, fail_next};
 use common::{Door, Gpu, Latch, Other};
 use cuda_events::sys::Function::{self, *};
-use cuda_events::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, CUresult};
+use cuda_events::sys::{
+    CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS, CU_EVENT_RECORD_EXTERNAL,
+    CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUresult,
+};
 use cuda_events::{
     CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Progress, RecordFlags, Stream, StreamOptions,
     StreamRef, WaitFlags,
@@ -29,6 +32,7 @@ in_processes! {
     wait_stream_is_two_driver_calls_once_the_event_is_there,
     creation_asks_for_the_current_context_and_changes_it_only_where_it_must,
     a_default_stream_costs_one_more_call_with_its_context_current_and_three_without,
+    what_is_created_has_the_flags_that_it_was_asked_with,
     closing_and_dropping_are_one_call,
     naming_what_others_own_makes_no_call_and_destroys_nothing,
     a_wait_that_times_out_only_queries,
@@ -359,6 +363,44 @@ fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_witho
         makes(&[cuCtxGetCurrent, cuEventRecord], || event.record(&stream));
         let _ = makes(&[cuCtxGetCurrent, cuStreamQuery], || stream.query());
     }
+}
+
+fn what_is_created_has_the_flags_that_it_was_asked_with(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (blocking, interprocess) = (EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS);
+    for (flags, driver) in [
+        (EventFlags::empty(), CU_EVENT_DISABLE_TIMING),
+        (EventFlags::TIMING, 0),
+        (blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
+        (EventFlags::TIMING | blocking, CU_EVENT_BLOCKING_SYNC),
+        (interprocess, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS),
+        (interprocess | blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS | CU_EVENT_BLOCKING_SYNC),
+    ] {
+        let stream = gpu.stream();
+        let works: [&dyn Fn() -> Result<Event, Error>; 2] =
+            [&|| Event::new(&gpu.context, flags), &|| stream.record_event(flags)];
+        for work in works {
+            let (event, made) = calls_with_arguments(work);
+            assert_eq!(event.expect("an event").flags(), flags);
+            let asked = made.iter().find(|(function, _)| *function == cuEventCreate).expect("it was created");
+            assert_eq!(asked.1[1], u64::from(driver), "{flags:?}");
+        }
+    }
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let asked = |options| {
+        let (stream, made) = calls_with_arguments(|| Stream::new(&gpu.context, options));
+        stream.expect("a stream");
+        let (function, arguments) = made.last().expect("it was created").clone();
+        (function, arguments[1..].to_vec())
+    };
+    let [non_blocking, any] = [CU_STREAM_NON_BLOCKING, CU_STREAM_DEFAULT].map(u64::from);
+    assert_eq!(asked(StreamOptions::new()), (cuStreamCreate, vec![non_blocking]));
+    assert_eq!(asked(StreamOptions::new().blocking(true)), (cuStreamCreate, vec![any]));
+    let greatest = gpu.context.stream_priority_range().expect("a range").greatest;
+    let word = u64::from(greatest.cast_unsigned());
+    assert_eq!(asked(StreamOptions::new().priority(greatest)), (cuStreamCreateWithPriority, vec![non_blocking, word]));
+    let clamped = StreamOptions::new().blocking(true).priority_clamped(greatest);
+    assert_eq!(asked(clamped), (cuStreamCreateWithPriority, vec![any, word]));
 }
 
 fn closing_and_dropping_are_one_call(gpu: &Gpu) {

@@ -62,7 +62,9 @@ fn a_timer_that_is_not_stopped_does_no_harm() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
-    drop(Timer::start(&stream).expect("a timer"));
+    let timer = Timer::start(&stream).expect("a timer");
+    assert!(format!("{timer:?}").contains(&format!("{:?}", stream.as_raw())), "{timer:?}");
+    drop(timer);
     drop(Timer::start(&stream).and_then(Timer::stop).expect("a timing"));
     latch.release();
     assert_eq!(stream.synchronize(), Ok(()));
