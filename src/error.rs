@@ -401,6 +401,11 @@ pub enum DescriptorError {
     Text,
     /// It was damaged: its check value does not fit.
     Checksum,
+    /// It is whole, and has flags that this crate does not know.
+    Flags {
+        /// The bits that are unknown.
+        unknown: u16,
+    },
     /// It was exported by a process of this number, which is this process's own, and the driver refused to open it.
     SameProcess {
         /// The process id.
@@ -433,6 +438,10 @@ impl fmt::Display for DescriptorError {
                 f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")
             }
             Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
+            Self::Flags { unknown } => write!(
+                f,
+                "it has flags that this cuda-events does not know ({unknown:#x}); use the same release in both processes"
+            ),
             Self::SameProcess { pid } => write!(
                 f,
                 "it was exported by this process (id {pid}), and an interprocess event can be opened only in another \

@@ -149,7 +149,8 @@ impl IpcEventDescriptor {
     /// # Errors
     ///
     /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
-    /// [`Length`](DescriptorError::Length) or [`Checksum`](DescriptorError::Checksum), whichever is found first.
+    /// [`Length`](DescriptorError::Length), [`Checksum`](DescriptorError::Checksum) or
+    /// [`Flags`](DescriptorError::Flags), whichever is found first.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let wrong_length = DescriptorError::Length {
             found: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
@@ -170,6 +171,11 @@ impl IpcEventDescriptor {
             return Err(DescriptorError::Checksum.into());
         }
         let flags = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
+        let unknown = flags & !(FLAG_BLOCKING_SYNC | FLAG_ORIGIN);
+        if unknown != 0 {
+            // A later release may say with them how the rest is to be read.
+            return Err(DescriptorError::Flags { unknown }.into());
+        }
         let pid = u32::from_le_bytes(take(rest).ok_or(wrong_length)?);
         let device = Uuid::from_bytes(take(rest).ok_or(wrong_length)?);
         Ok(Self {
@@ -327,8 +333,11 @@ impl Event {
     /// records; it cannot be timed or exported again. Opening one descriptor twice gives two events. Dropping the result
     /// destroys this process's handle, not the exporter's event.
     ///
-    /// A record of a process that was killed before it completed stays pending for ever: wait with
-    /// [`synchronize_timeout`](EventRef::synchronize_timeout).
+    /// A record of a process that was killed before it completed stays pending for ever. Wait on the host first, with
+    /// [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for), and let a stream wait only for what the host has
+    /// seen done. A stream that waits for such a record never goes on, and the
+    /// [last drop](Context#dropping-the-last-share) of the context blocks for ever, unless the context is
+    /// [abandoned](Context::abandon).
     ///
     /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one for the device's
     /// UUID.
@@ -336,8 +345,12 @@ impl Event {
     /// # Errors
     ///
     /// [`Error::Descriptor`] with [`OtherDevice`](DescriptorError::OtherDevice) or
-    /// [`SameProcess`](DescriptorError::SameProcess); what the driver answers, such as `CUDA_ERROR_MAP_FAILED` when the
-    /// exporter has gone; [`Error::ForkedChild`].
+    /// [`SameProcess`](DescriptorError::SameProcess); what the driver returns, such as `CUDA_ERROR_MAP_FAILED` if there is
+    /// nothing to open, or it belongs to another user; [`Error::ForkedChild`].
+    ///
+    /// Success does not mean that the exporter lives. The driver's file for the events goes with the last release of the
+    /// exporter's primary context. It stays if the exporter was killed, and if it ended without that release; then its
+    /// descriptors still open.
     ///
     /// # Safety
     ///

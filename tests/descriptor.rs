@@ -178,6 +178,21 @@ fn another_version_is_named() {
 }
 
 #[test]
+fn flags_that_nobody_has_defined_are_refused() {
+    for bit in 2..16 {
+        for known in 0..4 {
+            let bytes = envelope(1, known | 1 << bit, PID, uuid(), handle());
+            assert_eq!(refusal(&bytes), DescriptorError::Flags { unknown: 1 << bit }, "{known} and bit {bit}");
+        }
+    }
+    assert_eq!(refusal(&envelope(1, 0xfffd, PID, uuid(), handle())), DescriptorError::Flags { unknown: 0xfffc });
+    // A damaged one is told to be damaged, whatever it says.
+    let mut bytes = envelope(1, 4, PID, uuid(), handle());
+    bytes[20] ^= 1;
+    assert_eq!(refusal(&bytes), DescriptorError::Checksum);
+}
+
+#[test]
 fn every_single_flipped_bit_is_refused() {
     for bit in 0..8 * LEN {
         let mut bytes = good();

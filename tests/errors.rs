@@ -186,6 +186,11 @@ fn texts() -> Vec<(Error, &'static str)> {
             "IPC event descriptor refused: it was damaged on the way (its check value does not fit)",
         ),
         (
+            DescriptorError::Flags { unknown: 0x8004 }.into(),
+            "IPC event descriptor refused: it has flags that this cuda-events does not know (0x8004); use the same \
+             release in both processes",
+        ),
+        (
             DescriptorError::SameProcess { pid: 17 }.into(),
             "IPC event descriptor refused: it was exported by this process (id 17), and an interprocess event can be \
              opened only in another one; if it comes from a process in another pid namespace, the two must not have \
