@@ -5,10 +5,11 @@ use core::hash::{Hash, Hasher};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::null_mut;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitflags::bitflags;
 
+use crate::clock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
@@ -63,8 +64,11 @@ impl EventFlags {
 /// they saw.
 ///
 /// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop ignores what the driver
-/// answers, and does nothing in a forked child; [`close`](Self::close) reports. Do not keep events in statics or
+/// returns, and does nothing in a forked child; [`close`](Self::close) reports. Do not keep events in statics or
 /// thread-locals: their destructors run while the driver is shutting down.
+///
+/// An event holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
+/// all work of the context is done: see [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -87,7 +91,8 @@ pub struct Event(EventRef);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
-/// All methods may be called from any thread, and none needs a current context.
+/// All methods may be called from any thread, and none needs a current context. Like an [`Event`] it holds a share of its
+/// context, and only [the last share](Context#dropping-the-last-share) can block when it is dropped.
 ///
 /// ```
 /// use cuda_events::{EventRef, Event, EventFlags};
@@ -160,14 +165,16 @@ impl Event {
         raw
     }
 
-    /// Destroys the event and says what the driver answered. A pending event completes in peace.
+    /// Destroys the event and returns what the driver returns. A pending event completes in peace.
     ///
-    /// One driver call: `cuEventDestroy`.
+    /// One driver call: `cuEventDestroy`. It does not wait, unless the event holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before; the event is gone all the same.
-    /// [`Error::ForkedChild`].
+    /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
+    /// not use the handle again: this was the one destruction. In a context that has failed the driver may keep the event
+    /// until the process ends.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
         const FUNCTION: Function = Function::cuEventDestroy_v2;
@@ -325,7 +332,8 @@ impl EventRef {
     ///
     /// The driver has no such call. This one queries, first in quick succession, then at most every millisecond with the
     /// thread asleep in between; it returns up to a millisecond late. An imported event needs it above all: nobody
-    /// completes what a killed exporter had recorded.
+    /// completes what a killed exporter had recorded. For such an event
+    /// [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for) also looks at the exporter.
     ///
     /// Driver calls: `cuEventQuery`, as often as it asks.
     ///
@@ -333,21 +341,7 @@ impl EventRef {
     ///
     /// As [`query`](Self::query).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(1);
-        while self.query()?.is_pending() {
-            let waited = started.elapsed();
-            if waited >= timeout {
-                return Ok(Progress::Pending);
-            }
-            if waited < Duration::from_micros(50) {
-                std::thread::yield_now();
-            } else {
-                std::thread::sleep(pause.min(timeout.saturating_sub(waited)));
-                pause = (pause * 2).min(Duration::from_millis(1));
-            }
-        }
-        Ok(Progress::Done)
+        clock::poll(timeout, || self.query())
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first. The resolution is about

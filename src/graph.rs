@@ -149,13 +149,15 @@ impl Graph {
         Self::with(context, raw, Kept::new())
     }
 
-    /// Destroys the graph and says what the driver answered. Its executable graphs live on.
+    /// Destroys the graph and returns what the driver returns. Its executable graphs live on.
     ///
-    /// One driver call: `cuGraphDestroy`.
+    /// One driver call: `cuGraphDestroy`. It does not wait, unless the graph holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
+    /// destruction.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(mut self) -> Result<()> {
         const FUNCTION: Function = Function::cuGraphDestroy;

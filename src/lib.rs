@@ -83,6 +83,7 @@
 // A ladder: a module uses those of its own group and of the groups above it.
 
 // The driver: its declarations and its table, where it is found, what can go wrong.
+mod clock;
 mod driver;
 mod error;
 mod loader;

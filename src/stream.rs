@@ -35,7 +35,10 @@ pub use order::{RecordFlags, WaitFlags};
 /// What can be done with a stream is on [`StreamRef`], which this type dereferences to.
 ///
 /// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
-/// driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+/// driver returns, and does nothing in a forked child; [`close`](Self::close) reports.
+///
+/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
+/// all work of the context is done, this stream's included: see [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -58,7 +61,8 @@ pub struct Stream(StreamRef);
 /// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
 ///
 /// All methods may be called from any thread, and none needs a current context: on a default stream the context that was
-/// named is made current for the call.
+/// named is made current for the call. Like a [`Stream`] it holds a share of its context, and only
+/// [the last share](Context#dropping-the-last-share) can block when it is dropped.
 ///
 /// ```
 /// use cuda_events::{StreamRef, Event, EventFlags};
@@ -155,14 +159,16 @@ impl Stream {
         raw
     }
 
-    /// Destroys the stream and says what the driver answered. It does not wait: work in the stream runs to its end.
+    /// Destroys the stream and returns what the driver returns. Work in the stream runs to its end.
     ///
-    /// One driver call: `cuStreamDestroy`.
+    /// One driver call: `cuStreamDestroy`. It does not wait, unless the stream holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before; the stream is gone all the same.
-    /// [`Error::ForkedChild`].
+    /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
+    /// not use the handle again: this was the one destruction. In a context that has failed the driver may keep the stream
+    /// until the process ends.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamDestroy_v2;

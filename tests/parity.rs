@@ -14,7 +14,8 @@ macro_rules! texts {
 
 const SOURCES: &[(&str, &str)] = texts!("src":
     "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "graph"
-    "graph/exec" "graph/kept" "green" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve" "observer" "pool"
+    "graph/exec" "graph/kept" "green" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve"
+    "observer" "pool" "clock"
     "process" "progress" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
 );
 

@@ -142,13 +142,15 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Destroys the executable graph and says what the driver answered. A launch that is under way runs to its end.
+    /// Destroys the executable graph and returns what the driver returns. A launch that is under way runs to its end.
     ///
-    /// One driver call: `cuGraphExecDestroy`.
+    /// One driver call: `cuGraphExecDestroy`. It does not wait, unless the executable graph holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
+    /// destruction.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<()> {
         const FUNCTION: Function = Function::cuGraphExecDestroy;

@@ -10,6 +10,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("attributes", include_str!("../../src/attributes.rs")),
     ("capture", include_str!("../../src/capture.rs")),
     ("capture/external", include_str!("../../src/capture/external.rs")),
+    ("clock", include_str!("../../src/clock.rs")),
     ("completion", include_str!("../../src/completion.rs")),
     ("context", include_str!("../../src/context.rs")),
     ("device", include_str!("../../src/device.rs")),

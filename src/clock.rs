@@ -1,0 +1,148 @@
+//! Waiting with a limit by asking again and again.
+
+use core::time::Duration;
+
+use crate::error::Result;
+use crate::progress::Progress;
+
+/// For how long it only lets other threads run between two questions.
+const EAGER: Duration = Duration::from_micros(50);
+/// The longest sleep between two questions.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Asks until the answer is done or an error, or the time is up. It asks at least once.
+pub(crate) fn poll(timeout: Duration, mut query: impl FnMut() -> Result<Progress>) -> Result<Progress> {
+    let started = now();
+    let mut pause = Duration::from_micros(1);
+    while query()?.is_pending() {
+        let waited = now() - started;
+        if waited >= timeout {
+            return Ok(Progress::Pending);
+        }
+        if waited < EAGER {
+            let_others_run();
+        } else {
+            sleep(pause.min(timeout - waited));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+    Ok(Progress::Done)
+}
+
+#[cfg(not(test))]
+pub(crate) use real::*;
+#[cfg(test)]
+pub(crate) use virtually::*;
+
+#[cfg(not(test))]
+mod real {
+    pub(crate) use std::thread::{sleep, yield_now as let_others_run};
+    use std::time::Instant;
+
+    pub(crate) fn now() -> Instant {
+        Instant::now()
+    }
+}
+
+/// A time of each thread that goes on only when the thread lets it, so that tests count instead of waiting.
+#[cfg(test)]
+mod virtually {
+    use core::cell::Cell;
+    use core::time::Duration;
+
+    thread_local! {
+        static NOW: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    pub(crate) fn now() -> Duration {
+        NOW.get()
+    }
+
+    pub(crate) fn sleep(time: Duration) {
+        NOW.set(NOW.get() + time);
+    }
+
+    pub(crate) fn let_others_run() {
+        sleep(Duration::from_micros(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    /// When each question is asked, of work that is never done.
+    fn questions(timeout: Duration) -> Vec<Duration> {
+        let (started, mut asked) = (now(), Vec::new());
+        let answer = poll(timeout, || {
+            asked.push(now() - started);
+            Ok(Progress::Pending)
+        });
+        assert_eq!(answer, Ok(Progress::Pending));
+        assert_eq!(now() - started, timeout, "it ends when the time is up, not sooner and not later");
+        asked
+    }
+
+    #[test]
+    fn it_asks_first_in_quick_succession_and_then_every_millisecond() {
+        for milliseconds in [1, 20, 1000] {
+            let timeout = Duration::from_millis(milliseconds);
+            let asked = questions(timeout);
+            assert_eq!((asked.first(), asked.last()), (Some(&Duration::ZERO), Some(&timeout)));
+            let gaps: Vec<_> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(gaps.iter().all(|gap| *gap <= Duration::from_millis(1)), "{gaps:?}");
+            // 50 at once, ten while the pause grows, and one a millisecond.
+            let most = 50 + 11 + milliseconds as usize;
+            assert!(asked.len() <= most && asked.len() + 3 >= most, "{} in {timeout:?}", asked.len());
+        }
+    }
+
+    #[test]
+    fn without_time_it_asks_once() {
+        assert_eq!(questions(Duration::ZERO).len(), 1);
+    }
+
+    #[test]
+    fn it_ends_with_the_first_answer() {
+        let mut answers = [Ok(Progress::Pending), Ok(Progress::Done)].into_iter();
+        assert_eq!(poll(Duration::MAX, || answers.next().unwrap()), Ok(Progress::Done));
+        assert_eq!(poll(Duration::MAX, || Err(Error::EndBeforeStart)), Err(Error::EndBeforeStart));
+    }
+
+    /// A stream that is held, and the driver that it is of.
+    fn with_held_stream(test: impl FnOnce(&crate::Stream)) {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+        #[allow(unsafe_code)]
+        let driver =
+            unsafe { crate::Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new()) };
+        let context = crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
+        let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        stream
+            .launch_host_function(move || {
+                let _ = released.recv();
+            })
+            .unwrap();
+        test(&stream);
+        drop(release);
+        stream.synchronize().unwrap();
+    }
+
+    #[test]
+    fn events_and_streams_wait_as_long_as_they_are_told() {
+        with_held_stream(|stream| {
+            let event = stream.record_event(crate::EventFlags::empty()).unwrap();
+            for timeout in [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)] {
+                for wait in [&|| event.synchronize_timeout(timeout), &|| stream.synchronize_timeout(timeout)]
+                    as [&dyn Fn() -> Result<Progress>; 2]
+                {
+                    let started = now();
+                    assert_eq!(wait(), Ok(Progress::Pending));
+                    assert_eq!(now() - started, timeout);
+                }
+            }
+        });
+    }
+}
