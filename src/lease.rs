@@ -2,11 +2,14 @@
 //! exporter is still there.
 
 use core::ops::Deref;
+use core::time::Duration;
 use std::sync::Arc;
 
+use crate::clock;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{Event, EventRef};
 use crate::ipc::IpcEventDescriptor;
+use crate::progress::Progress;
 
 /// An interprocess event that is lent to an importer: as long as the lease lives, the event does.
 ///
@@ -78,84 +81,351 @@ impl Deref for IpcLease {
     }
 }
 
-/// The process that exported an event, for the importer to see whether it is still there.
+/// What is known of the process that exported an event.
 ///
-/// A record of a process that ended before it completed stays pending for ever. Whoever waits for an imported event can
-/// look now and then:
-///
-/// ```
-/// # use std::time::Duration;
-/// use cuda_events::{EventRef, ExporterProcess, IpcEventDescriptor};
-///
-/// /// Whether the work is done; it never will be if the exporter has died before.
-/// fn wait(event: &EventRef, exporter: Option<&ExporterProcess>) -> cuda_events::Result<bool> {
-///     while event.synchronize_timeout(Duration::from_millis(100))?.is_pending() {
-///         // None is one that is gone, or that this process cannot see: not to be waited for without end.
-///         if !exporter.is_some_and(ExporterProcess::is_alive) {
-///             return Ok(false);
-///         }
-///     }
-///     Ok(true)
-/// }
-/// # use cuda_events::{Context, Device, Event, EventFlags};
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-/// # let event = Event::new(&context, EventFlags::INTERPROCESS)?;
-/// # let descriptor = event.ipc_descriptor()?;
-///
-/// // Before the descriptor is opened:
-/// let exporter = ExporterProcess::of(&descriptor);
-/// assert!(wait(&event, exporter.as_ref())?);
-/// # Ok::<(), cuda_events::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExporterProcess {
-    pid: u32,
-    /// When it started, by the system's clock ticks: what tells it from a later process of the same number.
-    started: u64,
+/// The answer may be old when it arrives: a process that is running may end at any time. One that has ended stays so.
+#[must_use = "the exporter may have ended"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExporterState {
+    /// It runs, as far as can be seen.
+    Running,
+    /// It has ended, or has replaced itself by another program (`exec`). What it had not completed, nobody completes.
+    Ended,
+    /// This process cannot tell. Wait with a limit.
+    Unknown,
 }
 
+/// The process that exported an event, for an importer that must not wait for ever.
+///
+/// A record of a process that ended before it completed stays pending for ever, and so does a stream that waits for it;
+/// then the [last drop](crate::Context#dropping-the-last-share) of the context blocks. So wait on the host first, with
+/// [`wait_for`](Self::wait_for), and let a stream wait only for what the host has seen done:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use cuda_events::{Context, Event, ExporterProcess, IpcEventDescriptor, Stream};
+///
+/// /// Puts what comes next in `stream` after the exporter's work; whether that is possible.
+/// fn follow(context: &Context, stream: &Stream, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
+///     // Before the event is opened, so that it is this exporter, and no later process of the same number.
+///     let exporter = ExporterProcess::of(descriptor);
+///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is told that this one is done.
+///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
+///     if exporter.wait_for(&event, Duration::from_secs(60))?.is_pending() {
+///         // The exporter has ended, or a minute is over: `exporter.state()` tells which.
+///         return Ok(false);
+///     }
+///     // The work is done, so that this cannot block. It makes what the exporter wrote visible to the stream.
+///     stream.wait_event(&event)?;
+///     Ok(true)
+/// }
+/// # use cuda_events::{Device, EventFlags, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// # let descriptor = event.ipc_descriptor()?;
+/// # assert!(follow(&context, &stream, &descriptor).is_err(), "here the two are one process");
+/// # assert!(ExporterProcess::of(&descriptor).wait_for(&event, Duration::MAX)?.is_done());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// A stream may wait for an event that is not done yet only if its exporter cannot die before this process, or if this
+/// process ends with it.
+///
+/// # What can be seen
+///
+/// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need no new file
+/// descriptor, and a later process that gets the same number is told apart.
+///
+/// * The end of the process is always seen, also before its parent has waited for it. A process whose first thread has
+///   ended while others run is running.
+/// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the same user, the exporter
+///   has not made itself undumpable, and the kernel has that file. Otherwise, or if the exporter's first thread had ended
+///   before [`of`](Self::of), such a process counts as running.
+/// * A CUDA context that the exporter has destroyed, or that has failed, while the process goes on is not seen.
+/// * The number is looked up in this process's own pid namespace. If the exporter is in another one, such as another
+///   container, the number names no process here, or an unrelated one, whose life says nothing of the exporter. Across pid
+///   namespaces do not ask, but wait with a limit.
+///
+/// On other platforms the state is [`Unknown`](ExporterState::Unknown).
+#[derive(Debug)]
+pub struct ExporterProcess {
+    pid: Option<u32>,
+    /// None if there is no process that could be looked at.
+    watch: Option<watch::Watch>,
+}
+
+/// How long an exporter that has ended may go unnoticed.
+const LOOK: Duration = Duration::from_millis(100);
+
 impl ExporterProcess {
-    /// The descriptor's exporter, if it is running now.
+    /// The descriptor's exporter.
     ///
-    /// None if it is gone, if the descriptor does not say who it was ([`IpcEventDescriptor::from_raw`]), or on a platform
-    /// other than Linux. So none is not "alive": wait with a limit then. Ask before opening the descriptor: from then on a
-    /// later process that gets the same number is told apart.
+    /// Ask before you open the descriptor. The state is [`Unknown`](ExporterState::Unknown) for good if this process does
+    /// not see the exporter now: it has ended already, the descriptor does not name it
+    /// ([`IpcEventDescriptor::from_raw`]), `/proc` cannot be read, or this process can open no more files.
     ///
-    /// The number is looked up in this process's own pid namespace. If the exporter is in another one, such as another
-    /// container, it names no process here, or an unrelated one, whose life then says nothing of the exporter. Nothing
-    /// tells the two apart: across pid namespaces do not ask, but wait with a limit.
-    pub fn of(descriptor: &IpcEventDescriptor) -> Option<Self> {
-        let pid = descriptor.exporter_pid()?;
-        let started = start_of(pid)?;
-        Some(Self { pid, started })
+    /// It makes no driver call.
+    pub fn of(descriptor: &IpcEventDescriptor) -> Self {
+        let pid = descriptor.exporter_pid();
+        Self { pid, watch: pid.and_then(watch::Watch::of) }
     }
 
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
+    /// Its process id, if the descriptor has it.
+    pub fn pid(&self) -> Option<u32> {
         self.pid
     }
 
-    /// Whether it is still running. It reads a line of `/proc`, which takes some microseconds.
-    pub fn is_alive(&self) -> bool {
-        start_of(self.pid) == Some(self.started)
+    /// What is known of it now. It never says [`Ended`](ExporterState::Ended) of a process that may still run.
+    ///
+    /// One system call, which opens nothing; some microseconds.
+    pub fn state(&self) -> ExporterState {
+        self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
+    }
+
+    /// Waits on the host until the event's last record is done, the exporter has ended, or the time is up.
+    ///
+    /// [`Progress::Pending`] means that the exporter has ended without completing the record, or that the time is up;
+    /// [`state`](Self::state) tells which. An exporter that has ended is noticed within a tenth of a second. A record that
+    /// it completed before is done.
+    ///
+    /// Driver calls: `cuEventQuery`, as often as [`synchronize_timeout`](EventRef::synchronize_timeout) asks.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EventRef::query`].
+    pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
+        wait(timeout, || self.state(), |time| event.synchronize_timeout(time))
     }
 }
 
-/// When the process of this number started, if it runs.
-fn start_of(pid: u32) -> Option<u64> {
-    if !cfg!(target_os = "linux") {
-        return None;
+fn wait(
+    timeout: Duration,
+    state: impl Fn() -> ExporterState,
+    mut wait_for: impl FnMut(Duration) -> Result<Progress>,
+) -> Result<Progress> {
+    let started = clock::now();
+    loop {
+        // Looked at before the event: an exporter may complete the record and end between the two looks, and then the
+        // later one must be the one at the event.
+        let ended = state() == ExporterState::Ended;
+        let left = timeout.saturating_sub(clock::now() - started);
+        let time = if ended { Duration::ZERO } else { left.min(LOOK) };
+        let progress = wait_for(time)?;
+        if progress.is_done() || ended || left <= LOOK {
+            return Ok(progress);
+        }
     }
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may hold any bytes; the fields are behind the last one.
-    let fields = stat.rsplitn(2, |&byte| byte == b')').next()?;
-    let mut fields = core::str::from_utf8(fields).ok()?.split_ascii_whitespace();
-    let ended = match fields.next()? {
-        // Not waited for yet, and so still listed; or its first thread has ended, and others run.
-        "Z" => std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count() < 2,
-        state => state == "X",
-    };
-    // The start is field 22; the state is field 3.
-    if ended { None } else { fields.nth(18)?.parse().ok() }
+}
+
+#[cfg(target_os = "linux")]
+mod watch {
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::FileExt;
+
+    use super::ExporterState;
+
+    /// An open file of `/proc`, which stays that of one process, whoever gets its number later.
+    #[derive(Debug)]
+    pub(super) enum Watch {
+        /// The page map of the process's memory. The file is bound to that memory: it is empty as soon as the process has
+        /// given it up, at its end or by an exec, and the CUDA context with it.
+        Memory(File),
+        /// The status line. A process that is gone has none.
+        Status(File),
+    }
+
+    impl Watch {
+        pub(super) fn of(pid: u32) -> Option<Self> {
+            // A process whose first thread has ended has a page map that is empty from the start.
+            let memory = File::open(format!("/proc/{pid}/pagemap")).ok().map(Self::Memory);
+            let running = |watch: &Self| watch.state() == ExporterState::Running;
+            memory
+                .filter(running)
+                .or_else(|| File::open(format!("/proc/{pid}/stat")).ok().map(Self::Status).filter(running))
+        }
+
+        pub(super) fn state(&self) -> ExporterState {
+            match self {
+                Self::Memory(file) => of_memory(file.read_at(&mut [0; 8], 0)),
+                Self::Status(file) => {
+                    let mut line = [0; 2048];
+                    let read = file.read_at(&mut line, 0);
+                    of_status(read.map(|length| line.get(..length).unwrap_or_default()))
+                }
+            }
+        }
+    }
+
+    /// The state by how much of the first entry of the page map there was.
+    fn of_memory(read: io::Result<usize>) -> ExporterState {
+        match read {
+            Ok(0) => ExporterState::Ended,
+            Ok(_) => ExporterState::Running,
+            Err(_) => ExporterState::Unknown,
+        }
+    }
+
+    /// The state by the line of `/proc/PID/stat`.
+    fn of_status(line: io::Result<&[u8]>) -> ExporterState {
+        /// No such process: the number is waited for, and may name another one by now.
+        const ESRCH: i32 = 3;
+        let line = match line {
+            Ok(line) => line,
+            Err(error) if error.raw_os_error() == Some(ESRCH) => return ExporterState::Ended,
+            Err(_) => return ExporterState::Unknown,
+        };
+        // The name is in parentheses and may hold any bytes; the other fields come after the last one.
+        let fields = line.rsplitn(2, |&byte| byte == b')').next().and_then(|fields| str::from_utf8(fields).ok());
+        let mut fields = fields.unwrap_or_default().split_ascii_whitespace();
+        // The state is field 3, the number of threads field 20.
+        match (fields.next(), fields.nth(16).and_then(|threads| threads.parse::<u32>().ok())) {
+            // Its first thread has ended and is not waited for yet. Others may run, and then it is one of several.
+            (Some("Z" | "X"), Some(threads)) if threads < 2 => ExporterState::Ended,
+            (Some(_), Some(_)) => ExporterState::Running,
+            _ => ExporterState::Unknown,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        fn line(name: &str, state: &str, threads: u32) -> String {
+            // As the kernel writes it, up to the field after the start time.
+            format!("4711 ({name}) {state} 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 {threads} 0 88 99\n")
+        }
+
+        #[test]
+        fn a_status_line_tells_whether_any_thread_runs() {
+            let state = |name, state, threads| of_status(Ok(line(name, state, threads).as_bytes()));
+            for running in ["R", "S", "D", "T", "t", "I"] {
+                for threads in [1, 2, 77] {
+                    assert_eq!(state("exporter", running, threads), ExporterState::Running);
+                }
+            }
+            for ended in ["Z", "X"] {
+                assert_eq!(state("exporter", ended, 1), ExporterState::Ended);
+                assert_eq!(state("exporter", ended, 0), ExporterState::Ended);
+                assert_eq!(state("exporter", ended, 2), ExporterState::Running, "its first thread has ended");
+            }
+            for name in ["", "a) Z 1 (b", ") Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "\u{fffd}"] {
+                assert_eq!(state(name, "S", 1), ExporterState::Running, "{name:?}");
+                assert_eq!(state(name, "Z", 1), ExporterState::Ended, "{name:?}");
+            }
+            assert_eq!(of_status(Ok(b"4711 (\xff\xfe) S 1 1 1 0 -1 0 9 8 7 6 5 4 3 2 20 0 1")), ExporterState::Running);
+        }
+
+        #[test]
+        fn what_cannot_be_read_is_not_an_end() {
+            let whole = line("exporter", "Z", 1);
+            let threads = whole.find(" 0 88").unwrap();
+            for length in 0..threads - 1 {
+                assert_eq!(of_status(Ok(&whole.as_bytes()[..length])), ExporterState::Unknown, "{length} bytes");
+            }
+            for code in [1, 4, 5, 9, 12, 13, 23, 24] {
+                let error = || io::Error::from_raw_os_error(code);
+                assert_eq!(of_status(Err(error())), ExporterState::Unknown);
+                assert_eq!(of_memory(Err(error())), ExporterState::Unknown);
+            }
+            assert_eq!(of_status(Err(io::Error::from_raw_os_error(3))), ExporterState::Ended);
+            assert_eq!((of_memory(Ok(0)), of_memory(Ok(8))), (ExporterState::Ended, ExporterState::Running));
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod watch {
+    use super::ExporterState;
+
+    /// There is none.
+    #[derive(Debug)]
+    pub(super) enum Watch {}
+
+    impl Watch {
+        pub(super) fn of(_pid: u32) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn state(&self) -> ExporterState {
+            match *self {}
+        }
+    }
+}
+
+static_assertions::assert_impl_all!(ExporterProcess: Send, Sync);
+
+#[cfg(test)]
+mod tests {
+    use core::cell::RefCell;
+
+    use super::*;
+    use ExporterState::{Ended, Running, Unknown};
+    use Progress::{Done, Pending};
+
+    /// What a wait with this limit looks at when it finds this, one after the other: the state of the exporter, or a wait
+    /// for the event with how long. The last state and the last progress hold on.
+    fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Vec<String>) {
+        let looks = RefCell::new(Vec::new());
+        let mut progress = progress.iter();
+        let states = RefCell::new(states.iter());
+        let next = |states: &mut core::slice::Iter<'_, ExporterState>| match states.as_slice() {
+            [last] => *last,
+            _ => *states.next().unwrap(),
+        };
+        let state = || {
+            let state = next(&mut states.borrow_mut());
+            looks.borrow_mut().push(format!("{state:?}"));
+            state
+        };
+        let result = wait(Duration::from_millis(timeout), state, |time| {
+            looks.borrow_mut().push(format!("{}", time.as_millis()));
+            let found = if let [last] = progress.as_slice() { *last } else { *progress.next().unwrap() };
+            if found.is_pending() {
+                clock::sleep(time);
+            }
+            Ok(found)
+        });
+        (result.unwrap(), looks.into_inner())
+    }
+
+    #[track_caller]
+    fn check(looked: (Progress, Vec<String>), progress: Progress, looks: &str) {
+        assert_eq!((looked.0, looked.1.join(" ").as_str()), (progress, looks));
+    }
+
+    #[test]
+    fn a_wait_looks_at_the_exporter_ten_times_a_second() {
+        check(looks(250, &[Running], &[Pending]), Pending, "Running 100 Running 100 Running 50");
+        check(looks(200, &[Running], &[Pending]), Pending, "Running 100 Running 100");
+        check(looks(0, &[Running], &[Pending]), Pending, "Running 0");
+        check(looks(999, &[Running], &[Pending, Done]), Done, "Running 100 Running 100");
+    }
+
+    #[test]
+    fn a_wait_ends_when_the_exporter_has() {
+        check(looks(999, &[Ended], &[Pending]), Pending, "Ended 0");
+        check(looks(999, &[Running, Ended], &[Pending]), Pending, "Running 100 Ended 0");
+    }
+
+    #[test]
+    fn what_an_exporter_completed_before_its_end_is_done() {
+        check(looks(999, &[Running, Ended], &[Pending, Done]), Done, "Running 100 Ended 0");
+        check(looks(999, &[Ended], &[Done]), Done, "Ended 0");
+    }
+
+    #[test]
+    fn an_exporter_that_cannot_be_seen_is_waited_for_until_the_time_is_up() {
+        check(looks(150, &[Unknown], &[Pending]), Pending, "Unknown 100 Unknown 50");
+        check(looks(150, &[Running, Unknown], &[Pending, Done]), Done, "Running 100 Unknown 50");
+    }
+
+    #[test]
+    fn an_error_ends_a_wait() {
+        let failed = || Err(crate::Error::EndBeforeStart);
+        assert_eq!(wait(Duration::MAX, || Running, |_| failed()), failed());
+    }
 }

@@ -131,7 +131,7 @@ pub use green::{SmResource, SmSplit};
 pub use host::pending_host_functions;
 pub use ipc::IpcEventDescriptor;
 pub use lazy::{LazyEvent, LazyState};
-pub use lease::{ExporterProcess, IpcLease};
+pub use lease::{ExporterProcess, ExporterState, IpcLease};
 pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
 pub use observer::Call;
 pub use pool::{EventPool, PooledEvent};

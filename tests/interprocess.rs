@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::child::{Child, from_hex, hear, role, say, to_hex};
-use common::counting::{calls, counting};
+use common::counting::{calls, counting, fail_next};
 use common::{Door, Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
@@ -151,8 +151,8 @@ fn descriptor(event: &Event) -> IpcEventDescriptor {
     event.ipc_descriptor().expect("a descriptor")
 }
 
-const PENDING: &str = "Ok(false)";
-const DONE: &str = "Ok(true)";
+const PENDING: &str = "Ok(Pending)";
+const DONE: &str = "Ok(Done)";
 const FINE: &str = "Ok(())";
 
 // Waiting, in both roles.
@@ -373,7 +373,7 @@ fn an_import_is_not_timed_and_not_exported_again() {
     for _ in 0..3 {
         assert_eq!(peer.0.receive(), format!("Err({refused:?})"));
     }
-    assert_eq!(peer.step("re-export"), "Err(ExportOfImport)");
+    assert_eq!(peer.step("re-export"), format!("Err({:?})", Error::ExportOfImport));
     peer.end();
 }
 
@@ -408,6 +408,24 @@ fn the_exporting_process_cannot_import() {
     assert!(current(gpu.driver).is_null());
     // The event is none the worse for it.
     assert_eq!(event.query(), Ok(Progress::Done));
+}
+
+#[test]
+fn only_201_for_an_event_of_this_process_is_said_to_be_that() {
+    const OPEN: Function = Function::cuIpcOpenEventHandle;
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let mut peer = Peer::start();
+    let (own, theirs) = (descriptor(&interprocess(&gpu)), peer.export(EventFlags::INTERPROCESS));
+    // Another process's, refused with that code for another reason; and this one's, refused with another code.
+    for (descriptor, code) in
+        [(theirs, CUresult::CUDA_ERROR_INVALID_CONTEXT), (own, CUresult::CUDA_ERROR_MAP_FAILED), (own, CUresult(4242))]
+    {
+        fail_next(OPEN, code);
+        let refused = import(&context, &descriptor).map(drop);
+        assert_eq!(refused, Err(Error::Driver { function: OPEN, code }));
+    }
+    peer.end();
 }
 
 /// The descriptor, with another device's UUID in it and the check value that fits.
@@ -491,7 +509,7 @@ fn an_importer_of_an_unknown_handle_goes_on_working() {
     let mut peer = Peer::start();
     let nothing = IpcEventDescriptor::from_raw([0; 64], false);
     let answer = peer.step(&format!("import {}", to_hex(&nothing.to_bytes())));
-    assert!(answer.starts_with("Err(Driver { function: cuIpcOpenEventHandle"), "{answer}");
+    assert!(answer.starts_with("Err(") && answer.contains("cuIpcOpenEventHandle"), "{answer}");
     peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
     assert_eq!(peer.step("query"), DONE);
     peer.end();

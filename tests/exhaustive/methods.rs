@@ -124,9 +124,10 @@ methods! {
     graph_close: Graph::from_raw, Graph::as_raw, Graph::close, GraphExec::as_raw, GraphExec::close;
     exports: EventRef::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
         IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync, IpcEventDescriptor::exporter_pid,
-        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::is_alive, IpcLease::new, IpcLease::descriptor,
+        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::state, IpcLease::new, IpcLease::descriptor,
         IpcLease::event;
-    imports: Event::from_ipc_descriptor, IpcEventDescriptor::from_raw, IpcEventDescriptor::to_raw;
+    imports: ExporterProcess::wait_for, Event::from_ipc_descriptor, IpcEventDescriptor::from_raw,
+        IpcEventDescriptor::to_raw;
     context: Context::primary;
 }
 

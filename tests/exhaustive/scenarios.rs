@@ -16,10 +16,10 @@ use cuda_events::sys::{
 };
 use cuda_events::{
     BarrierScope, Capture, CaptureDependency, CaptureMode, CaptureStatus, Completion, Context, DependencyUpdate,
-    DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ExporterProcess, ForeignStream,
-    Graph, GraphNode, IpcEventDescriptor, IpcLease, LazyEvent, LazyState, MemOp, MemorySyncDomain, RecordFlags, Result,
-    Stream, StreamOptions, StreamRef, StreamScope, SynchronizationPolicy, ThreadCaptureMode, Timer, Uuid, Version,
-    WaitCondition, WaitFlags, WaitValueFlags, WriteValueFlags, current_stream,
+    DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ExporterProcess, ExporterState,
+    ForeignStream, Graph, GraphNode, IpcEventDescriptor, IpcLease, LazyEvent, LazyState, MemOp, MemorySyncDomain,
+    RecordFlags, Result, Stream, StreamOptions, StreamRef, StreamScope, SynchronizationPolicy, ThreadCaptureMode,
+    Timer, Uuid, Version, WaitCondition, WaitFlags, WaitValueFlags, WriteValueFlags, current_stream,
 };
 
 /// What a scenario has to work with.
@@ -787,7 +787,8 @@ fn exports(run: &Run) -> Result<()> {
     assert_eq!(descriptor.device_uuid(), Some(context.device().uuid()?));
     assert!(descriptor.is_blocking_sync() && descriptor.exporter_pid() == Some(std::process::id()));
     let exporter = ExporterProcess::of(&descriptor);
-    assert!(exporter.is_none_or(|exporter| exporter.is_alive() && exporter.pid() == std::process::id()));
+    assert_eq!(exporter.pid(), Some(std::process::id()));
+    assert_ne!(exporter.state(), ExporterState::Ended);
     let lease = IpcLease::new(event.clone())?;
     assert!(*lease.descriptor() == descriptor && Arc::ptr_eq(lease.event(), &event));
     lease.record(&stream)?;
@@ -813,6 +814,7 @@ fn imports(run: &Run) -> Result<()> {
     stream.wait_event(&event)?;
     event.record(&stream)?;
     let _ = event.synchronize_timeout(Duration::from_millis(100))?;
+    assert!(ExporterProcess::of(&run.import).wait_for(&event, Duration::from_secs(100))?.is_done());
     run.refused(event.ipc_descriptor(), |error| *error == Error::ExportOfImport)?;
     let bare = IpcEventDescriptor::from_raw(run.import.to_raw(), false);
     // SAFETY: as above.
