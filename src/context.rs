@@ -22,6 +22,29 @@ use crate::sys::{CUcontext, CUgreenCtx, Function};
 /// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns. [`green`](Self::green)
 /// creates one that has a part of the device's multiprocessors.
 ///
+/// # Dropping the last share
+///
+/// Every clone of a context holds a share of it, and so does every event, stream or other object made in it. Dropping a
+/// share is cheap and never waits, with one exception: the last share of a context that [`primary`](Self::primary)
+/// retained. That drop calls `cuDevicePrimaryCtxRelease`. If nobody else in the process retains the primary context, the
+/// driver destroys it then, and first waits until all work in its streams is done. **It blocks for ever if that work
+/// never ends**, for example if
+///
+/// * a stream waits for an event whose exporter was killed before the record completed,
+/// * a stream waits for a value in memory that nobody writes,
+/// * a host function needs a lock that the dropping thread holds.
+///
+/// Closing or dropping an event or a stream with such work in it returns at once, unless it holds the last share. So that
+/// no drop blocks:
+///
+/// * Let a stream wait for an imported event only after the host has seen it done: see
+///   [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for).
+/// * Hold no lock that a host function needs while you drop the last share.
+/// * If work is in a stream that may never end, give the context up with [`abandon`](Self::abandon), before the last share
+///   is dropped. A drop that blocks already cannot be ended, except with the process.
+///
+/// # Current contexts
+///
 /// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
 /// thread's context stack as it was, also when the call fails. "With the context current" means, for each such call, one
 /// `cuCtxGetCurrent` before, and `cuCtxPushCurrent` and `cuCtxPopCurrent` where it is not current already.
@@ -70,8 +93,8 @@ impl Context {
     ///
     /// The first one on a device takes a tenth of a second and a few hundred megabytes of its memory.
     ///
-    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time; `cuDevicePrimaryCtxRelease` when the last user
-    /// is dropped. What is current stays so.
+    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time; `cuDevicePrimaryCtxRelease` when the last share
+    /// is dropped, which [can block](Self#dropping-the-last-share). What is current stays so.
     ///
     /// # Errors
     ///
@@ -125,6 +148,43 @@ impl Context {
         // not seen it yet only counts on.
         self.0.leaked.store(true, Ordering::Relaxed);
         self
+    }
+
+    /// Gives the context up: the primary context that this one retained is never released, whichever clone or object is
+    /// dropped last. It makes no driver call and never blocks.
+    ///
+    /// It is the way out when work in the context can never end, so that
+    /// [dropping the last share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) keeps a context
+    /// that the program goes on using; `abandon` gives up one that cannot be released.
+    ///
+    /// Clones, events and streams of the context stay valid. Closing or dropping them does not block, now or later. The
+    /// releases of other values from [`primary`](Self::primary) do not block either: the driver counts them, and this one
+    /// is missing. The context's memory on the device stays in use until the process ends. A process whose stream waits
+    /// for ever can end: its exit does not wait for the stream.
+    ///
+    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is its owner's as before.
+    ///
+    /// If only an event or a stream is left, its context is there: `stream.context().clone().abandon()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... the stream is given work ...
+    /// if stream.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
+    ///     // It may wait for ever, and the last drop with it.
+    ///     context.abandon();
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn abandon(self) {
+        // The share that `leak` keeps is this one: it sees the flag and is not given back.
+        drop(self.leak());
     }
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.

@@ -1,7 +1,10 @@
 //! Contexts: the thread's context stack is the caller's, whatever is made and whether it fails.
 
 mod common;
+#[path = "common/table.rs"]
+mod table;
 
+use std::cell::Cell;
 use std::ptr::null_mut;
 
 use common::counting::{calls, counting, fail_next};
@@ -261,6 +264,73 @@ fn a_leaked_context_is_never_released() {
     // Another value of the same context is still released.
     let other = Context::primary(device).expect("the primary context");
     assert_eq!(calls(|| drop(other)).1, [Function::cuDevicePrimaryCtxRelease_v2]);
+}
+
+#[test]
+fn an_abandoned_context_is_never_released() {
+    let gpu = Gpu::new();
+    let device = Device::new(counting(gpu.driver), 0).expect("device 0");
+    let context = Context::primary(device).expect("the primary context");
+    let (before, event) = (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
+    assert_eq!(calls(|| context.abandon()).1, []);
+    // What is left of it can be used.
+    let after = Event::new(&before, EventFlags::empty()).expect("an event");
+    assert_eq!(calls(|| drop((event, after))).1, [Function::cuEventDestroy_v2; 2]);
+    assert_eq!(calls(|| drop(before)).1, []);
+    // From an event, which has the last share.
+    let event =
+        Context::primary(device).and_then(|context| Event::new(&context, EventFlags::empty())).expect("an event");
+    assert_eq!(calls(|| event.context().clone().abandon()).1, []);
+    assert_eq!(calls(|| event.close()), (Ok(()), vec![Function::cuEventDestroy_v2]));
+    // Another value of the same context is still released.
+    let other = Context::primary(device).expect("the primary context");
+    assert_eq!(calls(|| drop(other)).1, [Function::cuDevicePrimaryCtxRelease_v2]);
+    // One that is only named is its owner's.
+    // SAFETY: the primary context is retained by `gpu`.
+    let named = unsafe { Context::from_raw(device.driver(), gpu.context.as_raw()) }.expect("its device is known");
+    assert_eq!(calls(|| named.abandon()).1, []);
+}
+
+thread_local! {
+    static REAL: Cell<Option<Driver>> = const { Cell::new(None) };
+}
+
+const AFTER_THE_WORK: CUresult = CUresult(4242);
+
+/// Pops, and answers an error all the same.
+unsafe extern "C" fn pop_and_fail(popped: *mut CUcontext) -> CUresult {
+    let real = REAL.get().expect("the test has set it");
+    // SAFETY: the caller's argument, passed on.
+    check(Function::cuCtxPopCurrent_v2, unsafe { (real.symbols().cuCtxPopCurrent_v2)(popped) });
+    AFTER_THE_WORK
+}
+
+#[test]
+fn guards_pop_what_they_pushed_and_no_more() {
+    let gpu = Gpu::new();
+    REAL.set(Some(gpu.driver));
+    let pop: unsafe extern "C" fn(*mut CUcontext) -> CUresult = pop_and_fail;
+    let driver =
+        table::replaced(gpu.driver, |function| (function == Function::cuCtxPopCurrent_v2).then_some(pop as *mut _));
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+    let outer = context.make_current().expect("the context can be made current");
+    // The same context again: that it is current afterwards does not mean that the pop did nothing.
+    let inner = context.make_current().expect("the context can be made current");
+    drop(inner);
+    assert_eq!(current(gpu.driver), context.as_raw());
+    drop(outer);
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn a_guard_whose_pop_was_refused_pops_again() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let guard = context.make_current().expect("the context can be made current");
+    fail_next(Function::cuCtxPopCurrent_v2, AFTER_THE_WORK);
+    let ((), made) = calls(|| drop(guard));
+    assert_eq!(made, [Function::cuCtxPopCurrent_v2, Function::cuCtxGetCurrent, Function::cuCtxPopCurrent_v2]);
+    assert!(current(gpu.driver).is_null());
 }
 
 #[test]

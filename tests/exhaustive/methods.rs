@@ -66,8 +66,8 @@ methods! {
         Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid, Device::attribute,
         Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
     no_device: Device::new, Error::code;
-    contexts: Context::from_raw, Context::current, Context::leak, Context::synchronize, Context::driver, Context::device,
-        Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
+    contexts: Context::from_raw, Context::current, Context::leak, Context::abandon, Context::synchronize,
+        Context::driver, Context::device, Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
     green_contexts: Context::green, Context::is_green, Context::sm_resource, Device::sm_resource, SmResource::count,
         SmResource::min_partition_size, SmResource::coscheduled_alignment, SmResource::device, SmResource::as_raw,
         SmResource::split_by_count;

@@ -212,7 +212,9 @@ fn contexts(run: &Run) -> Result<()> {
     let foreign = unsafe { Context::from_raw(run.driver, run.foreign) }?;
     assert_eq!(foreign.as_raw(), run.foreign);
     assert_eq!(foreign.device(), context.device());
-    foreign.leak().synchronize()?;
+    let foreign = foreign.leak();
+    foreign.synchronize()?;
+    foreign.abandon();
     // SAFETY: what is current is the harness's or `context`.
     let before = unsafe { Context::current(run.driver) }?;
     assert_ne!(before.as_ref(), Some(&context));
