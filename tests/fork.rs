@@ -7,7 +7,11 @@
 
 mod common;
 
-use common::{Gpu, load};
+use std::ptr::null_mut;
+
+use common::child::{Child, role};
+use common::counting::{calls, counting};
+use common::{Gpu, check, load};
 use cuda_events::sys::Function;
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor, LoadOptions, Stream,
@@ -32,7 +36,7 @@ fn a_forked_child() {
         event.synchronize().expect("no work");
         format!("{:?}", event.query())
     });
-    assert_eq!(used, "Ok(true)");
+    assert_eq!(used, "Ok(Done)");
     drop(soft);
 
     let gpu = Gpu::new();
@@ -103,9 +107,69 @@ fn a_forked_child() {
     });
     assert_eq!(said, "true true");
 
+    // No drop of what was inherited calls the driver, whoever has the last share of a context.
+    let device = Device::new(counting(gpu.driver), 0).expect("device 0");
+    let context = Context::primary(device).expect("the primary context");
+    let inherited = || {
+        // One guard over nothing, one over the same context.
+        let guards = [(); 2].map(|()| context.make_current().expect("the context can be made current"));
+        let own = Context::primary(device).expect("the primary context");
+        let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
+        let event = Event::new(&own, EventFlags::empty()).expect("an event");
+        let last = Context::primary(device).expect("the primary context");
+        drop(own);
+        let [outer, inner] = guards;
+        (inner, outer, stream, event, last)
+    };
+    let there = calls(|| drop(inherited())).1;
+    let dropped = [
+        Function::cuCtxPopCurrent_v2,
+        Function::cuCtxPopCurrent_v2,
+        Function::cuStreamDestroy_v2,
+        Function::cuEventDestroy_v2,
+        Function::cuDevicePrimaryCtxRelease_v2,
+        Function::cuDevicePrimaryCtxRelease_v2,
+    ];
+    assert!(there.ends_with(&dropped), "the parent calls: {there:?}");
+    let copies = inherited();
+    let said = in_forked_child(move || {
+        let ((), made) = calls(|| drop(copies));
+        format!("{made:?}")
+    });
+    assert_eq!(said, "[]");
+
+    // The same in a process where only other code has initialised the driver.
+    Child::start_with("named_contexts", "parent", |command| {
+        command.arg("--ignored");
+    })
+    .finish();
+
     timed.record(&stream).expect("the parent is unharmed");
     timed.synchronize().expect("the parent is unharmed");
     pool.take().and_then(|pool| pool.record_event(&stream).ok()).expect("the parent is unharmed");
     assert_eq!(stream.close(), Ok(()));
     assert_eq!(timed.close(), Ok(()));
+}
+
+/// Not a test of its own process: the crate knows of the driver by a context that it is given, and by nothing else.
+#[test]
+#[ignore = "a process of its own, which the other test starts"]
+fn named_contexts() {
+    assert!(role().is_some(), "this is no test of its own");
+    let (driver, _soft) = load(&LoadOptions::new());
+    let (symbols, mut device, mut raw) = (driver.symbols(), Default::default(), null_mut());
+    // SAFETY: places for the handles.
+    unsafe {
+        check(Function::cuInit, (symbols.cuInit)(0));
+        check(Function::cuDeviceGet, (symbols.cuDeviceGet)(&mut device, 0));
+        check(Function::cuDevicePrimaryCtxRetain, (symbols.cuDevicePrimaryCtxRetain)(&mut raw, device));
+    }
+    // SAFETY: it is released when all is done.
+    let context = unsafe { Context::from_raw(driver, raw) }.expect("its device is known");
+    let said = in_forked_child(|| format!("{:?}", context.synchronize()));
+    assert_eq!(said, format!("{:?}", Err::<(), _>(Error::ForkedChild { function: Function::cuCtxGetCurrent })));
+    assert_eq!(context.synchronize(), Ok(()));
+    drop(context);
+    // SAFETY: one release for the one retain.
+    check(Function::cuDevicePrimaryCtxRelease_v2, unsafe { (symbols.cuDevicePrimaryCtxRelease_v2)(device) });
 }
