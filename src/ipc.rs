@@ -349,8 +349,8 @@ impl Event {
     /// nothing to open, or it belongs to another user; [`Error::ForkedChild`].
     ///
     /// Success does not mean that the exporter lives. The driver's file for the events goes with the last release of the
-    /// exporter's primary context. It stays if the exporter was killed, and if it ended without that release; then its
-    /// descriptors still open.
+    /// exporter's primary context. It stays if the exporter was killed, and its descriptors still open. They may also open
+    /// if it ended in peace, but without that release.
     ///
     /// # Safety
     ///

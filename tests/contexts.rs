@@ -300,8 +300,8 @@ const AFTER_THE_WORK: CUresult = CUresult(4242);
 /// Pops, and answers an error all the same.
 unsafe extern "C" fn pop_and_fail(popped: *mut CUcontext) -> CUresult {
     let real = REAL.get().expect("the test has set it");
-    // SAFETY: the caller's argument, passed on.
-    check(Function::cuCtxPopCurrent_v2, unsafe { (real.symbols().cuCtxPopCurrent_v2)(popped) });
+    // SAFETY: the caller's argument, passed on. One pop too many is an error, and shows in what is current.
+    let _ = unsafe { (real.symbols().cuCtxPopCurrent_v2)(popped) };
     AFTER_THE_WORK
 }
 

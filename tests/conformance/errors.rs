@@ -83,6 +83,26 @@ fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     assert_eq!(rig.cuStreamSynchronize(stream), FAILED, "the context did not fail");
 }
 
+/// How often each code came, in the order in which they came.
+fn counted(codes: impl Iterator<Item = CUresult>) -> String {
+    let mut seen: Vec<(CUresult, u32)> = Vec::new();
+    for code in codes {
+        match seen.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, times)) => *times += 1,
+            None => seen.push((code, 1)),
+        }
+    }
+    seen.iter().map(|(code, times)| format!("{times} times {}", said(*code))).collect::<Vec<_>>().join(", ")
+}
+
+/// An empty graph, and an executable one made of it.
+fn executable(rig: &Rig) -> (CUgraph, CUgraphExec) {
+    let (mut graph, mut exec) = (null_mut(), null_mut());
+    must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+    must("cuGraphInstantiateWithFlags", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+    (graph, exec)
+}
+
 rules! {
     /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
@@ -112,6 +132,50 @@ rules! {
             ("event destroy", rig.cuEventDestroy_v2(done)),
             ("stream destroy", rig.cuStreamDestroy_v2(stream)),
         ]);
+    }
+
+    /// Destroying events of a failed context: the answers of the first calls, what the events answer afterwards, and the
+    /// answers of second calls, which tell whether the first ones destroyed anything.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
+    fn destroying_events(rig, saw) =
+        "1000 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); destroyed again \
+         CUDA_ERROR_LAUNCH_FAILED (719)"
+    {
+        let events: Vec<CUevent> = (0..1000).map(|_| rig.event(NO_TIMING)).collect();
+        break_context(rig, |_| {});
+        let codes = events.iter().map(|event| rig.cuEventDestroy_v2(*event));
+        saw.text(counted(codes));
+        saw.code("then query", rig.cuEventQuery(events[0]));
+        saw.code("destroyed again", rig.cuEventDestroy_v2(events[0]));
+        // What is left may not be possible to clean up.
+        crate::common::fork::end_at_once(0);
+    }
+
+    /// Destroying streams of a failed context, as for events.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
+    fn destroying_streams(rig, saw) =
+        "100 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); destroyed again \
+         CUDA_ERROR_LAUNCH_FAILED (719)"
+    {
+        let streams: Vec<CUstream> = (0..100).map(|_| rig.stream(NON_BLOCKING)).collect();
+        break_context(rig, |_| {});
+        let codes = streams.iter().map(|stream| rig.cuStreamDestroy_v2(*stream));
+        saw.text(counted(codes));
+        saw.code("then query", rig.cuStreamQuery(streams[0]));
+        saw.code("destroyed again", rig.cuStreamDestroy_v2(streams[0]));
+        crate::common::fork::end_at_once(0);
+    }
+
+    /// Destroying graphs and executable graphs after a context failed: the answers of the first calls.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(11, 4)]
+    fn destroying_graphs(rig, saw) = "executable graphs 100 times success; graphs 100 times success" {
+        let made: Vec<(CUgraph, CUgraphExec)> = (0..100).map(|_| executable(rig)).collect();
+        break_context(rig, |_| {});
+        let execs = made.iter().map(|(_, exec)| rig.cuGraphExecDestroy(*exec));
+        saw.text(format_args!("executable graphs {}", counted(execs)));
+        let graphs = made.iter().map(|(graph, _)| rig.cuGraphDestroy(*graph));
+        saw.text(format_args!("graphs {}", counted(graphs)));
+        crate::common::fork::end_at_once(0);
     }
 
     /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the error.

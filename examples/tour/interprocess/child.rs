@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Event, EventFlags, ExporterProcess, IpcEventDescriptor, Stream, StreamOptions, StreamRef,
+};
 
 use super::process::{FAILED, from_hex};
 use crate::Opened;
@@ -34,12 +36,15 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let same = |device: &Device| device.uuid().ok() == descriptor.device_uuid();
     let device = Device::all(opened.driver)?.find(same).ok_or_else(|| runtime("the parent's device is not visible"))?;
     let context = Context::primary(device)?;
+    let exporter = ExporterProcess::of(&descriptor);
     let waiting = Stream::new(&context, StreamOptions::new())?;
     let careless = Stream::new(&context, StreamOptions::new())?;
     // SAFETY: the descriptor came from the parent, which is this same program, and which keeps the event until this
     // process has ended.
     let event = unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?;
 
+    // A stream may wait for what is not done yet only because this process ends with the parent (see `listen`). Otherwise
+    // `exporter.wait_for` comes first: nothing ends a stream's wait for a process that has died.
     let queued = Instant::now();
     waiting.wait_event(&event)?;
     let behind_the_event = read_in_order(&waiting, file)?;
@@ -52,6 +57,9 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     hear(&parent)?;
     say(if done.query()?.is_done() { "state done" } else { "state pending" })?;
 
+    if exporter.wait_for(&event, TIMEOUT)?.is_pending() {
+        return Err(runtime("the parent did not complete its work"));
+    }
     finish(&done)?;
     let (at, contents) = behind_the_event.recv().map_err(|_| runtime("the host function was not called"))?;
     say(&format!("read {contents} after {}", at.duration_since(queued).as_nanos()))?;
