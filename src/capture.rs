@@ -296,10 +296,19 @@ impl<'a> Capture<'a> {
     ///
     /// # Safety
     ///
-    /// From this call until the capture has ended, nothing may be done in one thread with this stream, with a stream that
-    /// joins the capture, or with an event that is recorded in it, while another thread does something with any of them,
-    /// ending the capture included: the driver does not guard what it builds, and crashes. An
-    /// [`EventPool`](crate::EventPool) hands nothing out again that was given back to it meanwhile.
+    /// From this call until the capture has ended, nothing may be done in one thread with this
+    /// stream, with a stream that joins the capture, or with an event that is recorded in it, while
+    /// another thread does something with any of them, ending the capture included. The driver does
+    /// not guard what it builds, and crashes.
+    ///
+    /// * An event is recorded in the capture by [`record`](crate::EventRef::record). One that is
+    ///   only named by [`record_external`](StreamRef::record_external) or
+    ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
+    /// * One of the other threads is this crate's own: the poller, which queries the event of each
+    ///   pending [`Completion`](crate::Completion). Await or drop the futures of an event before
+    ///   you record it in the capture. When the drop has returned, the poller asks no more.
+    /// * An [`EventPool`](crate::EventPool) hands nothing out again that was given back to it
+    ///   meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamBeginCapture_v2;

@@ -4,6 +4,7 @@
 //! the context has failed, so that such a future would never resolve. Here one thread asks, and an error resolves it.
 
 use core::any::Any;
+use core::fmt;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Poll, Waker};
@@ -14,12 +15,12 @@ use std::time::Instant;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags, EventRef};
+use crate::event::{self, Event, EventFlags, EventRef};
 use crate::pool::PooledEvent;
 use crate::process;
 use crate::progress::Progress;
 use crate::stream::StreamRef;
-use crate::sys::Function;
+use crate::sys::{CUevent, Function};
 
 /// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
 const PAUSE: Duration = Duration::from_micros(25);
@@ -32,26 +33,48 @@ const YOUNG: Duration = Duration::from_millis(10);
 
 /// A future that resolves when all work that an event's last record stands for is done.
 ///
-/// It resolves with an error when the context fails, and at once when the event is done or was never recorded. It needs
-/// no particular executor. One thread, started when it is first needed and asleep while nothing is pending, asks the
-/// driver for all pending completions of the process; it does not disturb stream captures of other threads. Dropping a
-/// future before it resolves waits for nothing.
+/// It resolves with an error when the context fails, and at once when the event is done or was
+/// never recorded. It needs no particular executor. One thread asks the driver for all pending
+/// completions of the process: the poller. It starts when it is first needed, and sleeps while
+/// nothing is pending. It does not disturb stream captures of other threads.
 ///
 /// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first poll, and from then on one
-/// `cuEventQuery` now and then, by that thread.
+/// `cuEventQuery` now and then, by the poller.
 ///
 /// A task is woken some tens of microseconds after its work is done, 18 µs in the median on an H200, also beside thousands of
 /// others. Work that takes long is told later in proportion, up to a millisecond, and what has been pending for long beside
 /// thousands of others some milliseconds later. All the asking takes about a tenth of a core at the most.
 ///
-/// That thread also wakes the tasks. What a waker does delays all other completions of the process: it should hand the
-/// task on, as those of executors do, and neither block nor run the task itself. CUDA calls in it are made in the
-/// [relaxed](CaptureMode::Relaxed) capture mode, which is the thread's.
+/// # Dropping it
 ///
-/// While a completion is pending, do not record its event in a capture: the next query would invalidate that capture.
-/// [`record_external`](StreamRef::record_external) in a capture does no harm.
+/// The future owns the event, and whoever drops the future drops the event, on his own thread. Once
+/// that drop has returned, the poller never asks for this event again. The drop waits for one
+/// `cuEventQuery` at most, which the poller may be making at that moment.
 ///
-/// `E` is what holds the event: an [`Event`], an `Arc<Event>` to go on using it, or a [`PooledEvent`].
+/// The poller has no share of an event or of a context: it has the driver's handle of the event,
+/// and the drop takes that away.
+///
+/// # Wakers
+///
+/// The poller wakes the tasks. A waker's `wake` runs on the poller's thread and delays all other
+/// completions of the process. It should hand the task on, as those of executors do. It should
+/// neither block, nor run the task, nor drop the last share of a context. CUDA calls in it are made
+/// in the [relaxed](CaptureMode::Relaxed) capture mode, which is the poller's. The poller runs
+/// nothing else of the caller's, except for [observers](Driver::observe) of its queries: an
+/// observer must not wait for a thread that drops a future.
+///
+/// # Captures
+///
+/// Until the future has resolved or is dropped, the poller is another thread that uses its event.
+/// So do not record the event in a [`Capture`](crate::Capture) with [`record`](EventRef::record):
+/// the next query would invalidate the capture. Drop the future first.
+/// [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external)
+/// may name it: they do not make the event a part of the capture.
+///
+/// # What holds the event
+///
+/// `E` holds the event: an [`Event`], an `Arc<Event>` to go on using it, a [`PooledEvent`], or an
+/// `Arc` of one.
 ///
 /// ```
 /// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -74,7 +97,7 @@ const YOUNG: Duration = Duration::from_millis(10);
 /// #     }
 /// # }
 /// block_on(async {
-///     // An event of one's own.
+///     // An event you recorded.
 ///     stream.record_event(EventFlags::empty())?.await?;
 ///     // Everything that is in the stream now.
 ///     stream.completion()?.await
@@ -82,36 +105,51 @@ const YOUNG: Duration = Duration::from_millis(10);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]
-#[derive(Debug)]
-pub struct Completion<E: AsRef<EventRef> + Send + Sync + 'static = Event> {
-    entry: Arc<Entry<E>>,
-    /// Whether the poller has the entry.
-    registered: bool,
+pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
+    entry: Arc<Entry>,
+    /// Neither moved nor lent mutably as long as the entry has the handle; see `Watch::ask`.
+    event: Box<E>,
 }
 
-#[derive(Debug)]
-struct Entry<E> {
+/// What the future and the poller share. Nothing in it belongs to the caller but the waker, which
+/// the poller only ever takes out to give it to `wake`.
+struct Entry {
     driver: Driver,
-    cancelled: AtomicBool,
-    watch: Mutex<Watch<E>>,
+    /// Whether the poller has the entry. Only the future looks at it.
+    registered: AtomicBool,
+    watch: Mutex<Watch>,
 }
 
-#[derive(Debug)]
-struct Watch<E> {
-    /// None once the future was dropped.
-    event: Option<E>,
+/// No code of the caller's runs while this is locked: a waker is cloned, dropped and woken before
+/// or after.
+struct Watch {
+    /// None once there is a result, or the future was dropped.
+    event: Option<Handle>,
     result: Option<Result<()>>,
     waker: Option<Waker>,
 }
 
-impl<E: AsRef<EventRef> + Send + Sync + 'static> Completion<E> {
+/// The driver's handle of an event that a future keeps alive.
+#[derive(Clone, Copy)]
+struct Handle(CUevent);
+
+// SAFETY: CUDA's driver API may be called from any thread, and the handle is an address that this
+// crate never dereferences.
+#[allow(unsafe_code)]
+unsafe impl Send for Handle {}
+
+impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Waits for the event's latest record. Record first: an event that was never recorded is done. One that is recorded
     /// again before the future has resolved is waited for until its new record is done. It makes no driver call.
+    ///
+    /// It calls `as_ref` once, and nothing calls it later: the event that it names is the one.
     pub fn new(event: E) -> Self {
-        let driver = event.as_ref().context().driver();
-        let watch = Watch { event: Some(event), result: None, waker: None };
-        let entry = Entry { driver, cancelled: AtomicBool::new(false), watch: Mutex::new(watch) };
-        Self { entry: Arc::new(entry), registered: false }
+        let event = Box::new(event);
+        let named: &EventRef = (*event).as_ref();
+        let driver = named.context().driver();
+        let watch = Watch { event: Some(Handle(named.as_raw())), result: None, waker: None };
+        let entry = Entry { driver, registered: AtomicBool::new(false), watch: Mutex::new(watch) };
+        Self { entry: Arc::new(entry), event }
     }
 }
 
@@ -158,34 +196,38 @@ impl AsRef<EventRef> for Arc<Event> {
     }
 }
 
-impl<E: AsRef<EventRef> + Send + Sync + 'static> Future for Completion<E> {
+/// So that `Completion<Arc<PooledEvent>>` leaves the event in use.
+impl AsRef<EventRef> for Arc<PooledEvent> {
+    fn as_ref(&self) -> &EventRef {
+        self
+    }
+}
+
+impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
-    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
+    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
         if process::forked() {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
-        let mut watch = lock(&self.entry.watch);
-        if let Some(result) = &watch.result {
-            return Poll::Ready(result.clone());
+        let entry = &self.entry;
+        let registered = entry.registered.load(Ordering::Relaxed);
+        let (result, known) = entry.look(registered, task.waker());
+        if let Some(result) = result {
+            return Poll::Ready(result);
         }
-        let ask = |event: &EventRef| {
-            // Else the query would invalidate another thread's capture.
-            let _relaxed = ThreadCaptureMode::exchange(self.entry.driver, CaptureMode::Relaxed)?;
-            event.query()
-        };
-        if !self.registered && watch.settle(ask) {
-            return watch.result.clone().map_or(Poll::Pending, Poll::Ready);
+        if !known {
+            let (result, spare) = entry.wake_later(task.waker().clone());
+            drop(spare);
+            if let Some(result) = result {
+                return Poll::Ready(result);
+            }
         }
-        match &mut watch.waker {
-            Some(waker) => waker.clone_from(task.waker()),
-            None => watch.waker = Some(task.waker().clone()),
-        }
-        drop(watch);
-        if !self.registered {
-            self.registered = register(Arc::clone(&self.entry) as Arc<dyn Pending>);
-            if !self.registered {
+        if !registered {
+            if register(Arc::clone(entry)) {
+                entry.registered.store(true, Ordering::Relaxed);
+            } else {
                 // The system has no thread for it: let the executor ask again.
                 task.waker().wake_by_ref();
             }
@@ -194,65 +236,102 @@ impl<E: AsRef<EventRef> + Send + Sync + 'static> Future for Completion<E> {
     }
 }
 
-impl<E: AsRef<EventRef> + Send + Sync + 'static> Drop for Completion<E> {
+impl<E: AsRef<EventRef> + 'static> Drop for Completion<E> {
     fn drop(&mut self) {
-        self.entry.cancelled.store(true, Ordering::SeqCst);
-        // Not waited for: if the poller is asking about this very event, it drops it when it has its answer.
-        let event = self.entry.watch.try_lock().ok().and_then(|mut watch| watch.event.take());
-        drop(event);
-    }
-}
-
-impl<E: AsRef<EventRef> + 'static> Watch<E> {
-    /// Asks `query` whether the wait is over; an error ends it too.
-    fn settle(&mut self, query: impl FnOnce(&EventRef) -> Result<Progress>) -> bool {
-        let Some(event) = &self.event else { return true };
-        self.result = match query(event.as_ref()) {
-            Ok(Progress::Done) => Some(Ok(())),
-            Ok(Progress::Pending) => None,
-            Err(error) => {
-                // What was asked is the event inside, so that the pooled one around it does not know.
-                if let Some(pooled) = (event as &dyn Any).downcast_ref::<PooledEvent>() {
-                    pooled.fail();
-                }
-                Some(Err(error))
-            }
+        let watch = if process::forked() {
+            // Nobody asks here, and a lock that the poller had at the fork is never released.
+            self.entry.watch.try_lock().ok()
+        } else {
+            // Waits for the one query that may be under way, so that none comes after this.
+            Some(lock(&self.entry.watch))
         };
-        self.result.is_some()
+        let Some(mut watch) = watch else { return };
+        watch.event = None;
+        let waker = watch.waker.take();
+        let failed = matches!(watch.result, Some(Err(_)));
+        drop(watch);
+        if failed {
+            // The query was of the event inside, so that the pooled one around it does not know.
+            let event: &dyn Any = &*self.event;
+            let shared = || event.downcast_ref::<Arc<PooledEvent>>().map(|event| &**event);
+            if let Some(pooled) = event.downcast_ref::<PooledEvent>().or_else(shared) {
+                pooled.fail();
+            }
+        }
+        drop(waker);
     }
 }
 
-/// What the poller sees of an entry.
-trait Pending: Send + Sync {
-    fn driver(&self) -> Driver;
-    /// Asks once, if this thread may; whether there is nothing left to ask. It runs what belongs to the caller: it may
-    /// panic.
-    fn ask(&self, allowed: Result<()>) -> bool;
+impl<E: AsRef<EventRef> + fmt::Debug + 'static> fmt::Debug for Completion<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Copied first: what is written to is the caller's, and must not run under the lock.
+        let result = self.entry.watch.try_lock().ok().and_then(|watch| watch.result.clone());
+        f.debug_struct("Completion").field("event", &self.event).field("result", &result).finish()
+    }
 }
 
-impl<E: AsRef<EventRef> + Send + Sync + 'static> Pending for Entry<E> {
-    fn driver(&self) -> Driver {
-        self.driver
+impl Entry {
+    /// The result, if there is one, and whether this very waker will be woken. The first time it
+    /// asks the driver.
+    fn look(&self, registered: bool, waker: &Waker) -> (Option<Result<()>>, bool) {
+        let mut watch = lock(&self.watch);
+        if !registered {
+            // Otherwise the query would invalidate another thread's capture.
+            let relaxed = ThreadCaptureMode::exchange(self.driver, CaptureMode::Relaxed);
+            watch.ask(self.driver, relaxed.as_ref().map(|_| ()).map_err(Error::clone));
+        }
+        (watch.result.clone(), watch.waker.as_ref().is_some_and(|known| known.will_wake(waker)))
     }
 
+    /// Has `waker` woken when there is a result, unless there is one by now. It gives back the
+    /// waker that is not needed, for the caller to drop when nothing is locked.
+    fn wake_later(&self, waker: Waker) -> (Option<Result<()>>, Option<Waker>) {
+        let mut watch = lock(&self.watch);
+        match watch.result.clone() {
+            None => (None, watch.waker.replace(waker)),
+            result => (result, Some(waker)),
+        }
+    }
+
+    /// Asks once for the poller, if its thread may ask; whether there is nothing left to ask.
     fn ask(&self, allowed: Result<()>) -> bool {
         let mut watch = lock(&self.watch);
-        let over = watch.settle(|event| allowed.and_then(|()| event.query()));
+        watch.ask(self.driver, allowed);
+        let over = watch.event.is_none();
         let waker = if over { watch.waker.take() } else { None };
-        let cancelled = self.cancelled.load(Ordering::SeqCst);
-        let event = if cancelled { watch.event.take() } else { None };
         drop(watch);
-        drop(event);
         if let Some(waker) = waker {
-            waker.wake();
+            // It may panic, and must not take this thread with it, on which all the others wait.
+            process::contain(|| waker.wake());
         }
-        over || cancelled
+        over
+    }
+}
+
+impl Watch {
+    /// Asks whether the wait is over, unless that is known or the future was dropped. An error ends
+    /// the wait, too.
+    #[allow(unsafe_code)]
+    fn ask(&mut self, driver: Driver, allowed: Result<()>) {
+        let Some(Handle(event)) = self.event else { return };
+        // SAFETY: the event is alive. `as_ref` gave it for a borrow of the future's `event`, and
+        // that borrow can go on until the future is dropped: the box neither moves its content nor
+        // lends it mutably. The destructor takes the handle out under the lock that is held here,
+        // before it drops the box. A future that is leaked leaks the box with it, and what is in
+        // there borrows from nothing shorter, as it is `'static`.
+        let asked = allowed.and_then(|()| unsafe { event::query(driver, event) });
+        self.result = match asked {
+            Ok(Progress::Done) => Some(Ok(())),
+            Ok(Progress::Pending) => return,
+            Err(error) => Some(Err(error)),
+        };
+        self.event = None;
     }
 }
 
 /// The poller's inbox.
 struct Inbox {
-    arrived: Vec<Arc<dyn Pending>>,
+    arrived: Vec<Arc<Entry>>,
     started: bool,
     asleep: bool,
 }
@@ -266,7 +345,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Hands an entry to the poller; whether there is one.
-fn register(entry: Arc<dyn Pending>) -> bool {
+fn register(entry: Arc<Entry>) -> bool {
     let mut inbox = lock(&INBOX);
     if !inbox.started {
         let thread = std::thread::Builder::new().name("cuda-events".to_owned()).spawn(poll_for_ever);
@@ -298,8 +377,7 @@ fn poll_for_ever() {
         if !arrived.is_empty() {
             changed = started;
         }
-        // What has been quiet for long may be told a little later, in proportion.
-        let pause = ((started - changed) / 2000).clamp(PAUSE, LONGEST_PAUSE);
+        let pause = pause(started - changed);
         poller.young.extend(arrived.into_iter().map(|entry| (entry, started)));
         let (over, not_yet) = poller.ask(started, pause / (SHARE - 1));
         let asked = started.elapsed();
@@ -307,14 +385,25 @@ fn poll_for_ever() {
             changed = Instant::now();
         }
         if !poller.is_idle() {
-            // Only the asking that was in vain is paid for with sleep, and no more of it than asking takes: this thread may have
-            // been held up.
-            let in_vain = asked * not_yet / (over + not_yet).max(1);
-            let rest = (in_vain * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE);
+            let rest = rest(asked, over, not_yet);
             std::thread::sleep(rest);
             wait_for_arrival(pause.saturating_sub(rest));
         }
     }
+}
+
+/// How long to wait between two rounds, when nothing has come or completed for so long. What has
+/// been quiet for long may be told a little later, in proportion.
+fn pause(quiet: Duration) -> Duration {
+    (quiet / 2000).clamp(PAUSE, LONGEST_PAUSE)
+}
+
+/// How long to sleep after a round that took so long, in which so many were over and so many not
+/// yet, even if a completion arrives. Sleep pays only for the asking that was in vain, and never
+/// more than the longest pause: this thread may have been held up.
+fn rest(asked: Duration, over: u32, not_yet: u32) -> Duration {
+    let in_vain = asked * not_yet / (over + not_yet).max(1);
+    (in_vain * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE)
 }
 
 /// Sleeps until a completion arrives, or so long.
@@ -331,8 +420,8 @@ fn wait_for_arrival(time: Duration) {
 /// longer as much as there is time for, so that a new completion does not wait for thousands of old ones.
 #[derive(Default)]
 struct Poller {
-    young: Vec<(Arc<dyn Pending>, Instant)>,
-    old: Vec<Arc<dyn Pending>>,
+    young: Vec<(Arc<Entry>, Instant)>,
+    old: Vec<Arc<Entry>>,
     /// Which of the old ones is next.
     next: usize,
     /// The drivers that have this thread's queries leave other threads' captures alone.
@@ -350,7 +439,7 @@ impl Poller {
         let (mut over, mut not_yet) = (0, 0);
         let mut at = 0;
         while let Some((entry, arrived)) = self.young.get(at) {
-            let is_over = is_over(&mut self.relaxed, entry);
+            let is_over = entry.ask(relax(&mut self.relaxed, entry.driver));
             let is_young = started - *arrived < YOUNG;
             if is_over {
                 over += 1;
@@ -362,9 +451,7 @@ impl Poller {
                 continue;
             }
             let (entry, _) = self.young.swap_remove(at);
-            if is_over {
-                discard(entry);
-            } else {
+            if !is_over {
                 self.old.push(entry);
             }
         }
@@ -374,9 +461,9 @@ impl Poller {
                 self.next = 0;
             }
             let Some(entry) = self.old.get(self.next) else { break };
-            if is_over(&mut self.relaxed, entry) {
+            if entry.ask(relax(&mut self.relaxed, entry.driver)) {
                 over += 1;
-                discard(self.old.swap_remove(self.next));
+                self.old.swap_remove(self.next);
                 // The next one may be over, too, and is not asked in vain.
                 continue;
             }
@@ -388,18 +475,6 @@ impl Poller {
         }
         (over, not_yet)
     }
-}
-
-/// Asks once. Wakers and events of the caller's own types may panic, in their destructors too, and must not take this thread
-/// with them, on which all the others wait.
-fn is_over(relaxed: &mut Vec<Driver>, entry: &Arc<dyn Pending>) -> bool {
-    let mut over = true;
-    process::contain(|| over = entry.ask(relax(relaxed, entry.driver())));
-    over
-}
-
-fn discard(entry: Arc<dyn Pending>) {
-    process::contain(|| drop(entry));
 }
 
 /// Has this thread's queries leave other threads' captures alone. It is never set back.
@@ -426,3 +501,37 @@ fn sleep_precisely() {
 
 #[cfg(not(target_os = "linux"))]
 fn sleep_precisely() {}
+
+static_assertions::assert_impl_all!(Completion: Send, Sync, Unpin);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    /// The documentation promises the figures.
+    #[test]
+    fn pauses_grow_with_the_quiet_to_a_millisecond() {
+        for (quiet, micros) in [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)] {
+            assert_eq!(pause(MICROSECOND * quiet), MICROSECOND * micros, "{quiet}");
+        }
+        for quiet in [2, 10, 1_000_000] {
+            assert_eq!(pause(Duration::from_secs(quiet)), Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn only_asking_in_vain_is_paid_for_with_sleep() {
+        // A tenth of a core: eleven times as long as it took.
+        assert_eq!(rest(MICROSECOND * 10, 0, 100), MICROSECOND * 110);
+        assert_eq!(rest(MICROSECOND * 10, 50, 50), MICROSECOND * 55);
+        for (asked, over, not_yet) in [(10, 100, 0), (1, 0, 1), (0, 0, 0)] {
+            assert_eq!(rest(MICROSECOND * asked, over, not_yet), PAUSE, "{asked} {over} {not_yet}");
+        }
+        // The thread was held up, for an hour even.
+        for seconds in [1, 3600] {
+            assert_eq!(rest(Duration::from_secs(seconds), 0, 10_000), LONGEST_PAUSE);
+        }
+    }
+}

@@ -300,14 +300,8 @@ impl EventRef {
     #[doc(alias = "is_done")]
     #[inline]
     pub fn query(&self) -> Result<Progress> {
-        const FUNCTION: Function = Function::cuEventQuery;
-        self.driver.check_fork(FUNCTION)?;
         // SAFETY: the event is alive as long as `self` is.
-        match unsafe { (self.driver.symbols().cuEventQuery)(self.raw) } {
-            CUresult::CUDA_SUCCESS => Ok(Progress::Done),
-            CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
-            code => Err(Error::driver(FUNCTION, code)),
-        }
+        unsafe { query(self.driver, self.raw) }
     }
 
     /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
@@ -532,6 +526,24 @@ impl EventRef {
     #[inline(always)]
     pub(crate) fn driver_ref(&self) -> &Driver {
         &self.driver
+    }
+}
+
+/// [`EventRef::query`], for who has no more than the handle.
+///
+/// # Safety
+///
+/// `raw` must be a live event of this driver.
+#[allow(unsafe_code)]
+#[inline(always)]
+pub(crate) unsafe fn query(driver: Driver, raw: CUevent) -> Result<Progress> {
+    const FUNCTION: Function = Function::cuEventQuery;
+    driver.check_fork(FUNCTION)?;
+    // SAFETY: the caller vouches for the event.
+    match unsafe { (driver.symbols().cuEventQuery)(raw) } {
+        CUresult::CUDA_SUCCESS => Ok(Progress::Done),
+        CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
+        code => Err(Error::driver(FUNCTION, code)),
     }
 }
 

@@ -3,9 +3,11 @@
 mod common;
 
 use std::future::IntoFuture;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -17,7 +19,20 @@ use cuda_events::{
     CaptureMode, Completion, Context, Device, Event, EventFlags, EventPool, EventRef, Progress, Stream, StreamOptions,
 };
 
+/// Until when a test has failed that waits for something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 struct Unpark(std::thread::Thread, AtomicUsize);
+
+impl Unpark {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(std::thread::current(), AtomicUsize::new(0)))
+    }
+
+    fn woken(&self) -> usize {
+        self.1.load(Ordering::SeqCst)
+    }
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
@@ -27,13 +42,30 @@ impl Wake for Unpark {
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0))));
+    let waker = Waker::from(Unpark::new());
     let mut future = pin!(future);
+    let started = Instant::now();
     loop {
+        // Before it polls, which would find the result even if nobody was woken.
+        assert!(started.elapsed() < PATIENCE, "nobody is woken");
         match future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
             Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => std::thread::park_timeout(PATIENCE),
         }
+    }
+}
+
+#[track_caller]
+fn pend<E: AsRef<EventRef> + 'static>(completion: &mut Completion<E>, waker: &Waker) {
+    assert_eq!(Pin::new(completion).poll(&mut TaskContext::from_waker(waker)), Poll::Pending);
+}
+
+#[track_caller]
+fn wait_until(what: &str, is: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is() {
+        assert!(started.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
     }
 }
 
@@ -43,12 +75,12 @@ fn a_completion_resolves_when_the_work_is_done_and_not_before() {
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
     let mut completion = pin!(stream.completion().expect("a completion"));
-    let unpark = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
+    let unpark = Unpark::new();
     let waker = Waker::from(Arc::clone(&unpark));
     for _ in 0..3 {
         assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
     }
-    assert_eq!(unpark.1.load(Ordering::SeqCst), 0, "nothing is done");
+    assert_eq!(unpark.woken(), 0, "nothing is done");
     latch.release();
     assert_eq!(block_on(completion.as_mut()), Ok(()));
     assert_eq!(block_on(completion.as_mut()), Ok(()), "polling again gives the same");
@@ -81,6 +113,17 @@ fn an_event_can_be_shared_pooled_or_given_away() {
     })
     .expect("no work fails");
     assert_eq!(shared.query(), Ok(Progress::Done));
+    assert_eq!(pool.available(), 1, "awaited, it was given back");
+    // A pooled event that is shared goes back when the last one has done with it.
+    let pooled = Arc::new(pool.record_event(&stream).expect("an event"));
+    let both = [Completion::new(Arc::clone(&pooled)), Completion::new(Arc::clone(&pooled))];
+    for completion in both {
+        assert_eq!(block_on(completion), Ok(()));
+    }
+    assert_eq!(pooled.query(), Ok(Progress::Done));
+    assert_eq!(pool.available(), 0, "it is still in use");
+    drop(pooled);
+    assert_eq!(pool.available(), 1);
 }
 
 #[test]
@@ -88,32 +131,30 @@ fn the_latest_waker_is_the_one_that_is_woken() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
-    let mut completion = pin!(stream.completion().expect("a completion"));
-    let first = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
-    let poll = |completion: Pin<&mut Completion>, waker: &Waker| completion.poll(&mut TaskContext::from_waker(waker));
-    assert_eq!(poll(completion.as_mut(), &Waker::from(Arc::clone(&first))), Poll::Pending);
+    let mut completion = stream.completion().expect("a completion");
+    let (first, latest) = (Unpark::new(), Unpark::new());
+    pend(&mut completion, &Waker::from(Arc::clone(&first)));
+    pend(&mut completion, &Waker::from(Arc::clone(&latest)));
+    assert_eq!(Arc::strong_count(&first), 1, "nobody keeps the waker that was replaced");
     latch.release();
+    wait_until("nobody is woken", || latest.woken() == 1);
     assert_eq!(block_on(completion), Ok(()));
-    // Either it was done before the second poll, and nobody needed waking, or the second waker was woken.
-    assert!(first.1.load(Ordering::SeqCst) <= 1);
+    assert_eq!((first.woken(), latest.woken()), (0, 1));
 }
 
 #[test]
-fn ten_thousand_are_pending_at_once_and_dropping_half_of_them_costs_nothing() {
+fn ten_thousand_are_pending_at_once_and_half_of_them_are_dropped() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
-    let unpark = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
-    let waker = Waker::from(unpark);
+    let waker = Waker::from(Unpark::new());
     let mut completions: Vec<_> = (0..10_000).map(|_| Box::pin(stream.completion().expect("a completion"))).collect();
     for completion in &mut completions {
         assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
     }
     if cfg!(target_os = "linux") {
         // A thread gives itself its name, a moment after it was started.
-        while pollers().is_empty() {
-            std::thread::yield_now();
-        }
+        wait_until("the poller has started", || !pollers().is_empty());
         assert_eq!(pollers().len(), 1, "one thread for all");
     }
     let kept = completions.split_off(5_000);
@@ -137,6 +178,20 @@ fn pollers() -> Vec<PathBuf> {
         .collect()
 }
 
+/// How often the poller has gone to sleep or was put to it, on Linux: a thread that sleeps for good
+/// adds nothing.
+fn switches() -> Vec<String> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let pollers = pollers();
+    assert_eq!(pollers.len(), 1, "the poller has started, and never ends");
+    let status = std::fs::read_to_string(pollers[0].join("status")).expect("the poller never ends");
+    let counts: Vec<_> = status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect();
+    assert_eq!(counts.len(), 2, "Linux tells both kinds: {status}");
+    counts
+}
+
 #[test]
 fn the_poller_makes_no_driver_call_when_nothing_is_pending() {
     const NAME: &str = "the_poller_makes_no_driver_call_when_nothing_is_pending";
@@ -158,8 +213,7 @@ fn the_poller_makes_no_driver_call_when_nothing_is_pending() {
     let asked = || queries.load(Ordering::SeqCst);
     // Once what is under way has ended, it stays quiet.
     let quiet = |what: &str| {
-        let state = || pollers().iter().map(|folder| std::fs::read_to_string(folder.join("schedstat")).ok()).collect();
-        let state = || -> (usize, Vec<_>) { (asked(), if cfg!(target_os = "linux") { state() } else { Vec::new() }) };
+        let state = || (asked(), switches());
         let started = Instant::now();
         let mut before = state();
         loop {
@@ -183,9 +237,7 @@ fn the_poller_makes_no_driver_call_when_nothing_is_pending() {
         assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
     }
     let before = asked();
-    while asked() < before + 10 {
-        std::thread::yield_now();
-    }
+    wait_until("the poller asks", || asked() >= before + 10);
     drop((pending, dropped));
     quiet("all were dropped");
     let resolved = held.completion().expect("a completion");
@@ -233,7 +285,7 @@ fn pending_completions_do_not_disturb_a_capture_of_another_thread() {
     let gpu = Gpu::new();
     let (held, captured) = (gpu.stream(), gpu.stream());
     let latch = Latch::hold(&held);
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0))));
+    let waker = Waker::from(Unpark::new());
     let poll = |completion: &mut Pin<Box<Completion>>| completion.as_mut().poll(&mut TaskContext::from_waker(&waker));
     // One that the poller asks for already, and one that is asked for the first time during the capture.
     let mut early = Box::pin(held.completion().expect("a completion"));
@@ -254,8 +306,14 @@ fn pending_completions_do_not_disturb_a_capture_of_another_thread() {
 fn a_failed_context_resolves_with_its_error() {
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
-        // Only the software driver fails on command; a real one would take all tests of this process with it.
-        println!("NOT RUN: a context of this driver is not failed on purpose");
+        // Only the software driver fails on command; a real one would take all tests of this
+        // process with it. What the poller does with an error is seen on any driver by
+        // `tests/poller.rs`. Not through what the harness keeps to itself.
+        writeln!(
+            std::io::stderr(),
+            "NOT RUN: a_failed_context_resolves_with_its_error: this driver's contexts do not fail"
+        )
+        .expect("stderr is open");
         return;
     };
     let stream = gpu.stream();
@@ -298,9 +356,7 @@ fn a_new_completion_is_asked_for_before_thousands_of_old_ones() {
     }
     let asked = || queries.lock().expect("no panic").len();
     // After so many rounds they are old.
-    while asked() < 4 * OLD {
-        std::thread::yield_now();
-    }
+    wait_until("the poller asks", || asked() >= 4 * OLD);
     // How many others are asked between two queries for a new one. It is new for some milliseconds only, in which a busy
     // machine may not come to it; one that it comes to is enough.
     let mut new = Vec::new();
@@ -310,7 +366,9 @@ fn a_new_completion_is_asked_for_before_thousands_of_old_ones() {
         let before = asked();
         let mut completion = Box::pin(Completion::new(Arc::clone(&event)));
         assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
+        let started = Instant::now();
         others = loop {
+            assert!(started.elapsed() < PATIENCE, "the poller does not ask for the new one");
             let queries = queries.lock().expect("no panic");
             let its = |(at, handle): (usize, &u64)| (*handle == event.as_raw() as u64).then_some(at);
             let mut its = queries[before..].iter().enumerate().filter_map(its);
@@ -332,16 +390,14 @@ fn a_new_completion_is_asked_for_before_thousands_of_old_ones() {
     }
 }
 
+/// The poller asks by the handle: it has nothing of the caller's, whose type could panic, block, or
+/// name another event.
 #[test]
-fn a_type_that_panics_does_not_stop_the_others() {
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
-    /// Panics in the thread that asks.
-    struct Panics(Event);
-
-    impl AsRef<EventRef> for Panics {
+fn as_ref_is_called_once_and_by_whoever_makes_the_completion() {
+    struct Once(Event, Arc<AtomicUsize>);
+    impl AsRef<EventRef> for Once {
         fn as_ref(&self) -> &EventRef {
-            if std::thread::current().name() == Some("cuda-events") {
-                ASKED.fetch_add(1, Ordering::SeqCst);
+            if self.1.fetch_add(1, Ordering::SeqCst) > 0 {
                 std::panic::resume_unwind(Box::new("the type's own fault"));
             }
             &self.0
@@ -350,39 +406,87 @@ fn a_type_that_panics_does_not_stop_the_others() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
-    let mut task = TaskContext::from_waker(Waker::noop());
-    let mut bad = pin!(Completion::new(Panics(stream.record_event(EventFlags::empty()).expect("an event"))));
-    assert_eq!(bad.as_mut().poll(&mut task), Poll::Pending);
-    while ASKED.load(Ordering::SeqCst) == 0 {
-        std::thread::yield_now();
-    }
-    let mut good = pin!(stream.completion().expect("a completion"));
-    assert_eq!(good.as_mut().poll(&mut task), Poll::Pending);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let event = stream.record_event(EventFlags::empty()).expect("an event");
+    let mut completion = Completion::new(Once(event, Arc::clone(&asked)));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let unpark = Unpark::new();
+    pend(&mut completion, &Waker::from(Arc::clone(&unpark)));
     latch.release();
-    let started = Instant::now();
-    while good.as_mut().poll(&mut task) == Poll::Pending {
-        assert!(started.elapsed() < Duration::from_secs(60), "nobody asks any more");
-        std::thread::yield_now();
+    wait_until("nobody is woken", || unpark.woken() == 1);
+    assert_eq!(block_on(completion), Ok(()));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+/// Only the handle goes to another thread.
+#[test]
+fn what_holds_the_event_may_stay_on_its_thread() {
+    struct Local(Rc<Event>);
+    impl AsRef<EventRef> for Local {
+        fn as_ref(&self) -> &EventRef {
+            &self.0
+        }
     }
-    assert_eq!(ASKED.load(Ordering::SeqCst), 1, "what panicked is not asked again");
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let event = Rc::new(stream.record_event(EventFlags::empty()).expect("an event"));
+    let mut completion = Completion::new(Local(Rc::clone(&event)));
+    pend(&mut completion, Waker::noop());
+    latch.release();
+    assert_eq!(block_on(completion), Ok(()));
+    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 #[test]
 fn a_waker_that_panics_does_not_stop_the_others() {
+    static WOKEN: AtomicBool = AtomicBool::new(false);
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
+            WOKEN.store(true, Ordering::SeqCst);
             std::panic::resume_unwind(Box::new("the waker's own fault"));
         }
     }
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
-    let mut bad = pin!(stream.completion().expect("a completion"));
-    let waker = Waker::from(Arc::new(Panics));
-    assert_eq!(bad.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
-    let good = stream.completion().expect("a completion");
+    let mut bad = stream.completion().expect("a completion");
+    pend(&mut bad, &Waker::from(Arc::new(Panics)));
     latch.release();
+    wait_until("nobody is woken", || WOKEN.load(Ordering::SeqCst));
+    // One that the poller is given after the panic.
+    let latch = Latch::hold(&stream);
+    let mut good = stream.completion().expect("a completion");
+    let unpark = Unpark::new();
+    pend(&mut good, &Waker::from(Arc::clone(&unpark)));
+    latch.release();
+    wait_until("the poller is gone", || unpark.woken() == 1);
     assert_eq!(block_on(good), Ok(()));
     assert_eq!(block_on(bad), Ok(()));
+}
+
+/// Without anything that would make it likely: `tests/poller.rs` does. Of an older poller, which
+/// could ask once more after the drop, one capture in some thousands was spoiled.
+#[test]
+fn captures_beside_dropped_futures_are_not_spoiled() {
+    let gpu = Gpu::new();
+    let (held, captured) = (gpu.stream(), gpu.stream());
+    let latch = Latch::hold(&held);
+    let event = Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
+    for round in 0..3_000 {
+        event.record(&held).expect("a record outside of captures");
+        let mut completion = Completion::new(Arc::clone(&event));
+        pend(&mut completion, Waker::noop());
+        // Long enough, in some of the rounds, for the poller to be at it.
+        for _ in 0..round % 64 {
+            std::thread::yield_now();
+        }
+        drop(completion);
+        let capture = common::begin_capture(&captured, CaptureMode::ThreadLocal).expect("a capture");
+        event.record(&captured).expect("a record in the capture");
+        let ended = capture.end();
+        assert!(ended.is_ok(), "round {round}: the capture was spoiled: {ended:?}");
+    }
+    latch.release();
 }
