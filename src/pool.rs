@@ -28,11 +28,14 @@ const SLOTS: usize = 8;
 /// Taking an event from it and giving it back makes no driver call, where creating and destroying one makes two or more,
 /// under the context's lock. Dropping a [`PooledEvent`] gives it back; it may outlive the pool, and is destroyed then.
 ///
-/// [`record_event`](Self::record_event) gives an event that is recorded. One from [`take`](Self::take) still carries the
-/// record of whoever had it before. An event that answered an error is not given back but destroyed, and so is one that is
-/// dropped while a [`Capture`](crate::Capture) is under way anywhere in the process: it may be part of it, and the driver crashes
-/// when another thread uses it. Of captures that other code begins the pool knows nothing: [discard](PooledEvent::discard) an
-/// event that was recorded in one.
+/// [`record_event`](Self::record_event) gives an event that is recorded. One from
+/// [`take`](Self::take) still carries the record of whoever had it before.
+///
+/// Two kinds of events are destroyed and not given back. One is an event that returned an error, as
+/// [`PooledEvent`] says. The other is an event that is dropped while a [`Capture`](crate::Capture)
+/// is under way anywhere in the process: it may be part of the capture, and the driver crashes when
+/// another thread uses it. The pool knows nothing of captures that other code begins:
+/// [discard](PooledEvent::discard) an event that was recorded in one.
 ///
 /// All clones are one pool. It may be used from many threads.
 ///
@@ -292,8 +295,15 @@ fn own_shelf() -> usize {
 
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
-/// It is used like any event. The methods that it has of its own do what those of [`EventRef`] do, and remember an
-/// error, after which the event is destroyed and not given back. So does awaiting it.
+/// It is used like any event. Its methods [`record`](Self::record), [`query`](Self::query),
+/// [`synchronize`](Self::synchronize) and [`synchronize_timeout`](Self::synchronize_timeout) do
+/// what those of [`EventRef`] do. After an error of one of them the event is destroyed, and not
+/// given back. The same goes for an error when it is awaited, alone or in an `Arc`
+/// ([`Completion::new`](crate::Completion::new)).
+///
+/// It does not learn of errors that other calls return for it, such as
+/// [`wait_event`](StreamRef::wait_event) of a stream: [`discard`](Self::discard) it if such an
+/// error is about the event.
 ///
 /// ```
 /// use cuda_events::{EventFlags, EventPool};

@@ -1,16 +1,21 @@
 //! The event pool.
 
 mod common;
+#[path = "common/table.rs"]
+mod table;
 
 use std::collections::HashSet;
+use std::ffi::c_void;
 use std::future::IntoFuture;
 use std::pin::pin;
+use std::sync::Mutex;
 use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch};
-use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, EventFlags, EventPool, Progress, Stream, StreamOptions};
+use cuda_events::sys::{CUevent, CUresult, Function};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, EventPool, Progress, Stream, StreamOptions};
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
@@ -153,34 +158,68 @@ fn an_event_that_answered_an_error_is_destroyed() {
         assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
         assert_eq!(pool.available(), 0);
     }
+    for timeout in [Duration::ZERO, Duration::MAX] {
+        let event = pool.take().expect("an event");
+        fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        assert!(event.synchronize_timeout(timeout).is_err());
+        assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "a wait with a limit of {timeout:?}");
+        assert_eq!(pool.available(), 0);
+    }
     let event = pool.take().expect("an event");
     assert_eq!(calls(|| event.discard()).1, [Function::cuEventDestroy_v2]);
     fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     assert_eq!(pool.take().err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
 }
 
+/// What is pending is no error.
+#[test]
+fn an_event_that_is_not_done_in_time_is_given_back() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let pool = pool(&gpu);
+    let latch = Latch::hold(&stream);
+    let event = pool.record_event(&stream).expect("an event");
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(1)), Ok(Progress::Pending));
+    drop(event);
+    assert_eq!(pool.available(), 1);
+    latch.release();
+}
+
 #[test]
 fn many_threads_share_a_pool_and_no_event() {
     let gpu = Gpu::new();
     let pool = pool(&gpu);
+    // The events that are out now.
+    let out = Mutex::new(HashSet::new());
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| {
+            let (gpu, pool, out) = (&gpu, &pool, &out);
+            scope.spawn(move || {
                 let stream = gpu.stream();
                 for round in 0..300 {
                     let events: Vec<_> = (0..round % 20).map(|_| pool.take().expect("an event")).collect();
                     for event in &events {
+                        assert!(out.lock().expect("no panic").insert(event.as_raw() as usize), "two have it at once");
                         event.record(&stream).expect("a record");
                     }
-                    // Given back by another thread than took them, now and then.
+                    let give_back = move || {
+                        for event in events {
+                            assert!(out.lock().expect("no panic").remove(&(event.as_raw() as usize)));
+                        }
+                    };
+                    // By another thread than took them, now and then.
                     if round % 7 == 0 {
-                        scope.spawn(move || drop(events));
+                        scope.spawn(give_back);
+                    } else {
+                        give_back();
                     }
                 }
                 stream.synchronize().expect("the work ends");
             });
         }
     });
+    assert_eq!(out.lock().expect("no panic").len(), 0);
     let free = pool.available();
     assert!(free > 0);
     let events: Vec<_> = (0..free).map(|_| pool.take().expect("an event")).collect();
@@ -188,16 +227,35 @@ fn many_threads_share_a_pool_and_no_event() {
     assert_eq!(handles.len(), free, "an event was given to two");
 }
 
+/// Counted in front of the driver, whichever thread destroys what comes back.
 #[test]
 fn a_pool_that_closes_while_events_come_back_loses_none() {
+    static REAL: Mutex<Option<Driver>> = Mutex::new(None);
+    static DESTROYED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    unsafe extern "C" fn destroy(event: CUevent) -> CUresult {
+        DESTROYED.lock().expect("no panic").push(event as usize);
+        let real = REAL.lock().expect("no panic").expect("the driver behind");
+        // SAFETY: the caller's argument, passed on.
+        unsafe { (real.symbols().cuEventDestroy_v2)(event) }
+    }
     for _ in 0..50 {
         let gpu = Gpu::new();
-        let pool = pool(&gpu);
+        *REAL.lock().expect("no panic") = Some(gpu.driver);
+        let driver = table::replaced(gpu.driver, |function| {
+            (function == Function::cuEventDestroy_v2)
+                .then_some(destroy as unsafe extern "C" fn(CUevent) -> CUresult as *mut c_void)
+        });
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+        let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
         let events: Vec<_> = (0..40).map(|_| pool.take().expect("an event")).collect();
+        let mut made: Vec<_> = events.iter().map(|event| event.as_raw() as usize).collect();
         std::thread::scope(|scope| {
             scope.spawn(move || drop(events));
             scope.spawn(move || drop(pool));
         });
-        drop(gpu);
+        let mut destroyed = std::mem::take(&mut *DESTROYED.lock().expect("no panic"));
+        made.sort_unstable();
+        destroyed.sort_unstable();
+        assert_eq!(destroyed, made, "each is destroyed, and once");
     }
 }
