@@ -51,13 +51,16 @@ loops! {
     safe_create_drop: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
     safe_record_event: |rig| let stream = &rig.stream; stream.record_event(EventFlags::empty());
     safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other; stream.wait_stream(other);
-    safe_pool: |rig| let pool = &rig.pool; pool.take();
+    safe_pool: |rig| let pool = &rig.pools.ours; pool.take();
     safe_export: |rig| let event = &rig.shared; seen(&event.ipc_descriptor());
     safe_create_drop_leaked: |rig| let context = &rig.leaked; Event::new(context, EventFlags::empty());
     safe_import_close_leaked: |rig| let context = &rig.leaked; let descriptor = &rig.imported; import(context, descriptor);
     safe_create_drop_elsewhere: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
     safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
     safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported; import(context, descriptor);
+
+    crossbeam_array_queue: |rig| let pool = &rig.pools.array; pool.take();
+    crossbeam_seg_queue: |rig| let pool = &rig.pools.segments; pool.take();
 
     raw_record: |rig| let handles = Raw::of(rig); handles.record();
     raw_query: |rig| let handles = Raw::of(rig); handles.query();
@@ -267,7 +270,7 @@ macro_rules! operation {
     (@run $rig:ident, $n:ident, $function:ident ($place:ident)) => { $place($rig, $n, $function) };
 }
 
-pub const OPERATIONS: &[Operation] = &[
+const OPERATIONS: &[Operation] = &[
     operation!("record": c_record safe_record raw_record cudarc_record),
     operation!("query, done": c_query safe_query raw_query cudarc_query),
     operation!("synchronize, done": c_synchronize safe_synchronize raw_synchronize cudarc_synchronize),
@@ -283,6 +286,8 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
     operation!("pool take + return": c_create_drop safe_pool),
+    operation!("pool take + return, crossbeam ArrayQueue": c_create_drop crossbeam_array_queue),
+    operation!("pool take + return, crossbeam SegQueue": c_create_drop crossbeam_seg_queue),
     operation!("record, default stream": c_record_default safe_record_default),
     operation!("IPC export, again": c_export safe_export raw_export),
     operation!("IPC import + close": c_import_close safe_import_close),
@@ -294,6 +299,15 @@ pub const OPERATIONS: &[Operation] = &[
     // What creation and default streams cannot do without.
     operation!("ask for the current context": c_get_current),
 ];
+
+/// The variable with a word that the names of the wanted operations have; the processes that measure inherit it.
+pub const MATCHING: &str = "EVENTS_BENCH_MATCHING";
+
+/// The operations that are wanted.
+pub fn operations() -> Vec<&'static Operation> {
+    let word = std::env::var(MATCHING).unwrap_or_default();
+    OPERATIONS.iter().filter(|operation| operation.name.contains(&word)).collect()
+}
 
 /// Makes every loop once, for callgrind to count, and says which they are.
 pub fn count(rig: &Rig, n: u64) {

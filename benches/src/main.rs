@@ -6,6 +6,8 @@
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
 //!
+//! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only the operations that have it in their names.
+//!
 //! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what was measured. The
 //! libraries of the null and the software driver lie beside the program.
 
@@ -13,6 +15,7 @@ mod completions;
 mod loops;
 mod plot;
 mod processes;
+mod queues;
 mod report;
 mod rig;
 mod rounds;
@@ -202,6 +205,9 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     let only: Vec<&str> = options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
     if let Some(unknown) = only.iter().find(|part| !PARTS.contains(part)) {
         fail(&format!("there is no part {unknown:?}; --only takes some of {}", PARTS.join(",")));
+    }
+    if loops::operations().is_empty() {
+        fail(&format!("no operation has the word of {} in its name", loops::MATCHING));
     }
     let driver = load();
     if name != "native" {

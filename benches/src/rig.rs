@@ -10,6 +10,8 @@ use cuda_events::{
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
+use crate::queues::{Array, QueuePool, Segments};
+
 /// The function pointers for C, in the order of `struct calls` in loops.c.
 #[repr(C)]
 pub struct Calls([*mut c_void; 12]);
@@ -82,6 +84,26 @@ impl Peer {
     }
 }
 
+/// Our pool of events, and the same over other queues.
+#[derive(Clone)]
+pub struct Pools {
+    pub ours: EventPool,
+    pub array: QueuePool<Array>,
+    pub segments: QueuePool<Segments>,
+}
+
+impl Pools {
+    /// With an event in each.
+    pub fn new(context: &Context) -> Self {
+        let ours = EventPool::new(context, EventFlags::empty()).expect("a pool");
+        let pools = Self { ours, array: QueuePool::new(context), segments: QueuePool::new(context) };
+        pools.ours.reserve(1).expect("an event for the pool");
+        drop(pools.array.take().expect("an event for the pool"));
+        drop(pools.segments.take().expect("an event for the pool"));
+        pools
+    }
+}
+
 pub struct Rig {
     pub handles: Handles,
     pub symbols: &'static Symbols,
@@ -94,7 +116,7 @@ pub struct Rig {
     pub end: Event,
     pub shared: Event,
     pub legacy: StreamRef,
-    pub pool: EventPool,
+    pub pools: Pools,
     /// What another process exports.
     pub imported: IpcEventDescriptor,
     pub context: Context,
@@ -144,8 +166,6 @@ impl Rig {
             shared: shared.as_raw().cast(),
             imported: imported.to_raw(),
         };
-        let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
-        pool.reserve(1).expect("an event for the pool");
         Self {
             handles,
             symbols,
@@ -160,7 +180,7 @@ impl Rig {
             start,
             end,
             shared,
-            pool,
+            pools: Pools::new(context),
             imported,
             _calls: calls,
         }

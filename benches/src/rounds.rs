@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::loops::{OPERATIONS, Operation};
+use crate::loops::{Operation, operations};
 use crate::processes::numbers;
 use crate::rig::Rig;
 
@@ -44,14 +44,15 @@ pub struct Samples {
 
 /// Times every operation of every implementation, in turns.
 pub fn measure(rig: &Rig, rounds: usize) -> Samples {
-    let batches: Vec<Vec<u64>> = OPERATIONS
+    let operations = operations();
+    let batches: Vec<Vec<u64>> = operations
         .iter()
         .map(|operation| (0..operation.loops.len()).map(|index| batch(rig, operation, index)).collect())
         .collect();
     let mut nanoseconds: Vec<Vec<Vec<f64>>> =
-        OPERATIONS.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
+        operations.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
     for round in 0..rounds {
-        for (operation, (batches, samples)) in OPERATIONS.iter().zip(batches.iter().zip(&mut nanoseconds)) {
+        for (operation, (batches, samples)) in operations.iter().zip(batches.iter().zip(&mut nanoseconds)) {
             let count = operation.loops.len();
             for turn in 0..count {
                 // Another one is first in each round.
@@ -75,19 +76,20 @@ impl Samples {
             processes.iter().flat_map(|process| numbers(&process["nanoseconds"][operation][index])).collect()
         };
         let batch = |operation: usize, index: usize| processes[0]["batches"][operation][index].as_u64().unwrap_or(0);
-        let each = |operation: usize| 0..OPERATIONS[operation].loops.len();
+        let operations = operations();
+        let each = |operation: usize| 0..operations[operation].loops.len();
         Self {
-            nanoseconds: (0..OPERATIONS.len())
+            nanoseconds: (0..operations.len())
                 .map(|operation| each(operation).map(|index| of(operation, index)).collect())
                 .collect(),
-            batches: (0..OPERATIONS.len())
+            batches: (0..operations.len())
                 .map(|operation| each(operation).map(|index| batch(operation, index)).collect())
                 .collect(),
         }
     }
 
     pub fn report(&self, processes: usize, mut report: impl FnMut(Value)) {
-        for (operation, (batches, samples)) in OPERATIONS.iter().zip(self.batches.iter().zip(&self.nanoseconds)) {
+        for (operation, (batches, samples)) in operations().iter().zip(self.batches.iter().zip(&self.nanoseconds)) {
             let c = &samples[0];
             let safe = operation.loops.iter().position(|timed| timed.implementation() == "safe");
             for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {

@@ -6,19 +6,26 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use cuda_events::{Context, EventFlags, EventPool, IpcEventDescriptor};
+use cuda_events::{Context, IpcEventDescriptor};
 use cudarc::driver::CudaContext;
 use serde_json::{Value, json};
 
-use crate::loops::{OPERATIONS, Operation, Timed};
+use crate::loops::{Operation, Timed, operations};
 use crate::processes::numbers;
-use crate::rig::{Rig, leaked_context};
+use crate::rig::{Pools, Rig, leaked_context};
 use crate::rounds::spread;
 
 /// How many threads, and the operations.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
-const MEASURED: [&str; 5] =
-    ["record", "query, done", "create + drop", "create + drop, context leaked", "pool take + return"];
+const MEASURED: [&str; 7] = [
+    "record",
+    "query, done",
+    "create + drop",
+    "create + drop, context leaked",
+    "pool take + return",
+    "pool take + return, crossbeam ArrayQueue",
+    "pool take + return, crossbeam SegQueue",
+];
 /// For how long all threads make the same calls.
 const WINDOW: Duration = Duration::from_micros(500);
 /// What calls between two looks at the clock take at the least.
@@ -34,11 +41,12 @@ struct Measured {
 }
 
 fn measured() -> Vec<Vec<Measured>> {
-    let find = |name| OPERATIONS.iter().find(|operation| operation.name == name);
+    let wanted = operations();
+    let find = |name: &&str| wanted.iter().copied().find(|operation| operation.name == *name);
     MEASURED
         .iter()
-        .map(|name| {
-            let Operation { name: operation, loops } = find(*name).expect("the operation has that name");
+        .filter_map(find)
+        .map(|Operation { name: operation, loops }| {
             // The raw table is what C is.
             let wanted = loops.iter().filter(|timed| timed.implementation() != "raw");
             let again = Measured { operation, name: AGAIN, timed: &loops[0] };
@@ -72,7 +80,7 @@ struct Sum {
 pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Value {
     // One of each for all threads.
     let leaked = leaked_context(context);
-    let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
+    let pools = Pools::new(context);
     let operations = measured();
     let cores = cores();
     let mut rows = Vec::new();
@@ -91,11 +99,11 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Val
         std::thread::scope(|scope| {
             for &core in &cores[..threads] {
                 let (meeting, samples, operations) = (&meeting, &samples, &operations);
-                let (leaked, pool) = (&leaked, &pool);
+                let (leaked, pools) = (&leaked, &pools);
                 scope.spawn(move || {
                     stay_on(core);
                     let mut rig = Rig::new(context, leaked, peer, IpcEventDescriptor::from_raw([0; 64], false));
-                    rig.pool = pool.clone();
+                    rig.pools = pools.clone();
                     let batches: Vec<Vec<u64>> = operations
                         .iter()
                         .map(|each| each.iter().map(|measured| batch(&rig, measured.timed, meeting)).collect())
