@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use common::child::{Child, role};
 use common::counting::{calls, counting};
 use common::{Gpu, check, load};
-use cuda_events::sys::Function;
+use cuda_events::sys::{CUdevice_attribute, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor, LoadOptions, Stream,
     StreamOptions, StreamRef,
@@ -84,6 +84,14 @@ fn a_forked_child() {
         wrong += &refused(Device::count(gpu.driver).map(drop), Function::cuInit);
         wrong += &refused(Context::primary(gpu.device).map(drop), Function::cuInit);
         wrong += &refused(gpu.device.name().map(drop), Function::cuDeviceGetName);
+        wrong += &refused(gpu.device.total_memory().map(drop), Function::cuDeviceTotalMem_v2);
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+        wrong += &refused(gpu.device.attribute(attribute).map(drop), Function::cuDeviceGetAttribute);
+        let uuid = match gpu.driver.symbols().cuDeviceGetUuid_v2 {
+            Some(_) => Function::cuDeviceGetUuid_v2,
+            None => Function::cuDeviceGetUuid,
+        };
+        wrong += &refused(gpu.device.uuid().map(drop), uuid);
         let pool = pool.take().expect("the child has its copy");
         wrong += &refused(pool.take().map(drop), Function::cuEventCreate);
         drop(pool);
