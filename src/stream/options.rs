@@ -22,7 +22,18 @@ use crate::sys::Function;
 /// assert_eq!(stream.priority()?, context.stream_priority_range()?.greatest);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// A method gives changed options and leaves its own as they were. Not to use the result is a mistake, of which the
+/// compiler warns:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use cuda_events::StreamOptions;
+/// let options = StreamOptions::new();
+/// options.blocking(true);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use = "options change nothing until Stream::new takes them"]
 pub struct StreamOptions {
     pub(super) blocking: bool,
     pub(super) priority: Priority,
