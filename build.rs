@@ -38,6 +38,8 @@ mod generate {
             .prepend_enum_name(false)
             .translate_enum_integer_types(true)
             .derive_debug(true)
+            // Its Debug has the code's name: src/sys/result.rs.
+            .no_debug("CUresult")
             .derive_copy(true)
             .derive_default(true)
             .derive_eq(true)

@@ -2,9 +2,10 @@
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use core::iter::successors;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
@@ -32,59 +33,119 @@ pub struct Driver(&'static Instance);
 struct Instance {
     loaded: Loaded,
     initialised: AtomicBool,
+    /// The process that loaded it. A forked child has another number.
+    process: u32,
+}
+
+impl Instance {
+    fn new(loaded: Loaded) -> Self {
+        process::note_library(loaded.library);
+        Self { loaded, initialised: AtomicBool::new(false), process: std::process::id() }
+    }
+}
+
+/// A driver that was loaded, by what it was looked for as: an element of a list that only grows, at its front.
+struct Known {
+    candidates: Candidates,
+    instance: Instance,
+    earlier: Option<&'static Known>,
+}
+
+/// The front of that list. It is no lock, as a lock may be held by another thread when a process forks.
+static NEWEST: AtomicPtr<Known> = AtomicPtr::new(null_mut());
+
+#[allow(unsafe_code)]
+impl Known {
+    fn newest() -> Option<&'static Self> {
+        // SAFETY: NULL, or an element that `keep` put there, complete before it was visible (release and acquire), and
+        // that is neither changed nor freed from then on.
+        unsafe { NEWEST.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn find(newest: Option<&'static Self>, candidates: &Candidates) -> Option<Driver> {
+        let mut list = successors(newest, |known| known.earlier);
+        list.find(|known| known.candidates == *candidates).map(|known| Driver(&known.instance))
+    }
+
+    /// Puts a driver into the list, unless another thread was faster: then that thread's is given, and this table,
+    /// which nobody has seen, is freed. The library stays open, as one that was opened twice.
+    fn keep(candidates: Candidates, loaded: Loaded) -> Driver {
+        let mut mine = Box::new(Self { candidates, instance: Instance::new(loaded), earlier: None });
+        loop {
+            let newest = Self::newest();
+            if let Some(driver) = Self::find(newest, &mine.candidates) {
+                return driver;
+            }
+            mine.earlier = newest;
+            let expected = newest.map_or(null_mut(), |newest| core::ptr::from_ref(newest).cast_mut());
+            let raw = Box::into_raw(mine);
+            match NEWEST.compare_exchange(expected, raw, Ordering::Release, Ordering::Relaxed) {
+                // SAFETY: it is in the list now, so never changed or freed again.
+                Ok(_) => return Driver(unsafe { &(*raw).instance }),
+                // SAFETY: the box that was taken apart above; it did not get into the list.
+                Err(_) => mine = unsafe { Box::from_raw(raw) },
+            }
+        }
+    }
 }
 
 impl Driver {
     /// Loads the driver of this machine.
     ///
-    /// The places, in order: the library that the environment variable
-    /// [`CUDA_EVENTS_DRIVER`](crate::DRIVER_VARIABLE) names, and no other, when it is set; else on Linux `libcuda.so.1`
-    /// through the system's search, then `/usr/lib/wsl/lib/libcuda.so.1`; on Windows `nvcuda.dll` of the system folder.
+    /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::DRIVER_VARIABLE) is set, it names the only library that
+    /// is tried. Otherwise these are tried in order: on Linux `libcuda.so.1` through the system's search, then
+    /// `/usr/lib/wsl/lib/libcuda.so.1`; on Windows `nvcuda.dll` of the system folder. There is no driver for 32-bit
+    /// programs, and none is tried there.
     ///
-    /// A driver that was loaded once is given again at no cost worth naming; a failure is not remembered.
+    /// A driver that was loaded before is found without opening anything. A failure is not remembered.
+    ///
+    /// It may be called from any thread, from the initialisation code of a library that is being opened, and in a child
+    /// that was forked while another thread was loading. No lock of this crate is held while the library is opened: two
+    /// threads may open it at once, and both get the same `Driver`.
     ///
     /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` for each entry point where the driver has it (CUDA 11.3).
     /// Neither initialises the driver.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] with every place that was tried and what was wrong with each: nothing there, not a library, not a
-    /// CUDA driver, the toolkit's stub, entry points missing.
+    /// [`Error::Load`] lists every place that was tried with its own reason, such as a missing file, a library that is no
+    /// CUDA driver, the toolkit's stub, or missing entry points.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
 
-    /// Loads this library and no other: an absolute path, or a file name for the system's search.
+    /// Loads this library and no other. `path` is an absolute path, or a file name without a folder, for which the system
+    /// searches.
     ///
-    /// The library's own initialisation code runs, as for every library that a program opens: name only what you would
-    /// also run. Driver calls as [`load`](Self::load).
+    /// The library's own initialisation code runs, and its functions are taken for the driver's, as for every library that
+    /// a program is linked with: name only a library that you would link with. A library whose driver functions are data
+    /// is refused on Linux. Driver calls and threads as for [`load`](Self::load).
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load).
+    /// As [`load`](Self::load), and [`LoadFailure::RelativePath`](crate::LoadFailure::RelativePath) for any other path.
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
 
     /// Loads as the options say. [`load`](Self::load) and [`load_from`](Self::load_from) are short for this.
     ///
-    /// Driver calls as [`load`](Self::load).
+    /// The same options give the same `Driver` as long as the environment is the same. Driver calls and threads as for
+    /// [`load`](Self::load).
     ///
     /// # Errors
     ///
     /// As [`load`](Self::load).
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
-        static LOADED: Mutex<Vec<(Candidates, Driver)>> = Mutex::new(Vec::new());
-        // Nothing under the lock leaves the list half changed, so a poisoned one is as good as another.
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         // By candidates and not by options: the environment may have changed since.
-        let key = options.candidates();
-        if let Some((_, driver)) = loaded.iter().find(|(known, _)| *known == key) {
-            return Ok(*driver);
+        let candidates = options.candidates();
+        if let Some(driver) = Known::find(Known::newest(), &candidates) {
+            return Ok(driver);
         }
-        let driver = Self::leak(loader::open(&key)?);
-        loaded.push((key, driver));
-        Ok(driver)
+        // Without any lock of this crate: opening runs the library's own code, which may load as well, and another
+        // thread may fork meanwhile, whose child would inherit a lock that nobody gives back.
+        let loaded = loader::open(&candidates)?;
+        Ok(Known::keep(candidates, loaded))
     }
 
     /// A driver whose exported functions are found by `resolve`: one that is linked into the program, such as a software
@@ -99,7 +160,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), without the places.
+    /// As [`load`](Self::load), without the places. In a 32-bit program `resolve` is not called.
     ///
     /// # Safety
     ///
@@ -118,8 +179,7 @@ impl Driver {
     }
 
     fn leak(loaded: Loaded) -> Self {
-        process::note_library(loaded.library);
-        Self(Box::leak(Box::new(Instance { loaded, initialised: AtomicBool::new(false) })))
+        Self(Box::leak(Box::new(Instance::new(loaded))))
     }
 
     /// The same library with another table.
@@ -133,11 +193,15 @@ impl Driver {
         self.0.loaded.version
     }
 
-    /// The library's file: resolved by the platform where it can tell (Linux can), else the name it was opened by. None
-    /// for a driver from a [resolver function](Self::from_resolver).
+    /// The library's file: resolved by the platform where it can tell (Linux can), otherwise the name it was opened by.
+    /// None for a driver from a [resolver function](Self::from_resolver).
     pub fn library(self) -> Option<&'static Path> {
+        self.file().map(PathBuf::as_path)
+    }
+
+    fn file(self) -> Option<&'static PathBuf> {
         let loaded = &self.0.loaded;
-        loaded.file.as_deref().filter(|_| loaded.candidate.is_some()).or(loaded.candidate.as_deref())
+        loaded.file.as_ref().filter(|_| loaded.candidate.is_some()).or(loaded.candidate.as_ref())
     }
 
     /// Whether the NULL stream is the calling thread's own default stream; see
@@ -162,14 +226,22 @@ impl Driver {
         }
         // SAFETY: the only flags there are is 0; repeating the call does no harm, so two threads may race here.
         let code = unsafe { (self.symbols().cuInit)(0) };
-        if code == CUresult::CUDA_ERROR_NOT_INITIALIZED {
-            // The one cause there is: somebody else in this process initialised the driver before it was forked.
-            return Err(Error::ForkedChild { function: FUNCTION });
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(self.init_error(code));
         }
-        Error::check(FUNCTION, code)?;
         process::note_initialised();
         self.0.initialised.store(true, Ordering::Release);
         Ok(())
+    }
+
+    #[cold]
+    fn init_error(self, code: CUresult) -> Error {
+        // A driver gives this code for one cause: somebody initialised it in this process before it was forked. That it
+        // was forked is known only where the driver was loaded before.
+        if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && self.0.process != std::process::id() {
+            return Error::ForkedChild { function: Function::cuInit };
+        }
+        Error::Init { code, library: self.file() }
     }
 
     /// An error if an object of `other` is to be used with one of this driver, and the two are different libraries; or in a

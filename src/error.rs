@@ -1,6 +1,7 @@
 //! What can go wrong, and what to do about it.
 
 use core::fmt;
+use std::path::PathBuf;
 
 use crate::Version;
 use crate::loader::LoadError;
@@ -9,12 +10,13 @@ use crate::sys::{CUresult, Function};
 /// A `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Everything that a call of this crate can answer but success.
+/// Everything that a call of this crate can return except success.
 ///
-/// Where the driver made the refusal, its own code stands beside the cause that was found ([`code`](Self::code)), and
-/// the call that it came from ([`function`](Self::function)). A cause is looked for only after a call failed.
+/// Where the driver refused a call, the error has the driver's code ([`code`](Self::code)) and the call
+/// ([`function`](Self::function)) beside the cause. This crate looks for a cause only after a call has failed.
 ///
-/// It is at most 16 bytes.
+/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from `main`. It is at most 16
+/// bytes.
 ///
 /// ```
 /// use cuda_events::{Error, Event, EventFlags};
@@ -33,11 +35,18 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// );
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// No driver library could be loaded.
     Load(LoadError),
+    /// The driver could not be initialised: `cuInit` failed.
+    Init {
+        /// The driver's code.
+        code: CUresult,
+        /// The library's file, as [`Driver::library`](crate::Driver::library) gives it.
+        library: Option<&'static PathBuf>,
+    },
     /// A driver call failed.
     Driver {
         /// The call.
@@ -187,6 +196,7 @@ impl Error {
             | Self::TimingDisabled { function, .. }
             | Self::NotRecorded { function, .. }
             | Self::NotReady { function, .. } => Some(function),
+            Self::Init { .. } => Some(Function::cuInit),
             Self::NoSuchDevice { .. } => Some(Function::cuDeviceGet),
             Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(Function::cuIpcOpenEventHandle),
             _ => None,
@@ -197,6 +207,7 @@ impl Error {
     pub fn code(&self) -> Option<CUresult> {
         match *self {
             Self::Driver { code, .. }
+            | Self::Init { code, .. }
             | Self::ContextMismatch { code, .. }
             | Self::TimingDisabled { code, .. }
             | Self::NotRecorded { code, .. }
@@ -207,7 +218,28 @@ impl Error {
         }
     }
 
-    /// `Ok` for success, else the plain driver error.
+    /// Whether CUDA is lost for this process, so that only a new process can use the device again.
+    ///
+    /// Such an error is not about the call that returned it. Work on the device has failed earlier, or the hardware has,
+    /// and took the context with it: every later call on its events and streams returns the same code in every thread,
+    /// and so does retaining the device's primary context again. The codes are those after which NVIDIA's documentation
+    /// asks for a new process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky too.
+    ///
+    /// It makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::Error;
+    /// use cuda_events::sys::{CUresult, Function};
+    ///
+    /// let error = |code| Error::Driver { function: Function::cuEventQuery, code };
+    /// assert!(error(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS).is_sticky());
+    /// assert!(!error(CUresult::CUDA_ERROR_OUT_OF_MEMORY).is_sticky());
+    /// ```
+    pub fn is_sticky(&self) -> bool {
+        matches!(self, Self::ForkedChild { .. }) || self.code().is_some_and(is_sticky)
+    }
+
+    /// `Ok` for success, otherwise the plain driver error.
     #[inline(always)]
     pub(crate) fn check(function: Function, code: CUresult) -> Result<()> {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::driver(function, code)) }
@@ -225,12 +257,16 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(error) => error.fmt(f),
-            Self::Driver { function, code } => {
-                write!(f, "{function} failed with {code}")?;
-                match advice(*function, *code) {
-                    Some(advice) => write!(f, ": {advice}"),
-                    None => Ok(()),
+            Self::Init { code, library } => {
+                write!(f, "{}", Function::cuInit)?;
+                if let Some(library) = library {
+                    write!(f, " of {}", library.display())?;
                 }
+                failed(f, Function::cuInit, *code)
+            }
+            Self::Driver { function, code } => {
+                write!(f, "{function}")?;
+                failed(f, *function, *code)
             }
             Self::Unsupported { function, since, driver } if driver < since => {
                 write!(f, "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the driver")
@@ -353,6 +389,21 @@ impl fmt::Display for Error {
     }
 }
 
+/// The end of a text: the code, and what to do about it.
+fn failed(f: &mut fmt::Formatter<'_>, function: Function, code: CUresult) -> fmt::Result {
+    write!(f, " failed with {code}")?;
+    match advice(function, code) {
+        Some(advice) => write!(f, ": {advice}"),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 // No `source`: the text of a load or descriptor error is this error's own text already, and a report that prints the
 // chain would say it twice.
 impl std::error::Error for Error {}
@@ -378,7 +429,9 @@ impl From<DescriptorError> for Error {
 /// bytes[40] ^= 1;
 /// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(Error::Descriptor(DescriptorError::Checksum)));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Its `Debug` is its text.
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {
     /// It does not have a descriptor's length.
@@ -461,7 +514,35 @@ impl fmt::Display for DescriptorError {
     }
 }
 
+impl fmt::Debug for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for DescriptorError {}
+
+/// The one list of the codes after which nothing works in this process any more.
+fn is_sticky(code: CUresult) -> bool {
+    matches!(
+        code,
+        CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_TENSOR_MEMORY_LEAK
+            | CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED
+            | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+    )
+}
 
 /// What to do about a code, where the code alone or with the call tells.
 fn advice(function: Function, code: CUresult) -> Option<&'static str> {
@@ -473,9 +554,35 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
         (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
             "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
         }
-        (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH | CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
-            "the driver library does not fit the kernel driver; after a driver update, reboot"
+        (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
+            "if other code of this program used CUDA before this process was forked, that is the cause: CUDA does not \
+             survive a fork"
         }
+        (Function::cuInit, CUresult::CUDA_ERROR_INVALID_DEVICE) => {
+            "a device that this process was given cannot be used; look at nvidia-smi -L and at CUDA_VISIBLE_DEVICES"
+        }
+        (Function::cuInit, CUresult::CUDA_ERROR_UNKNOWN) => {
+            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
+             (/dev/nvidia-uvm among them), or reboot"
+        }
+        (_, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) => "update the NVIDIA display driver",
+        (_, CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => {
+            "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE"
+        }
+        (_, CUresult::CUDA_ERROR_SYSTEM_NOT_READY) => {
+            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of the driver's own version"
+        }
+        (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) => {
+            "the driver library does not fit the kernel module; after a driver update, reboot, and start containers again"
+        }
+        (_, CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
+            "the library is of a forward-compatibility package (cuda-compat), which this device does not support; take \
+             its folder out of the library search path"
+        }
+        (
+            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        ) => "this device or platform has no interprocess events (WSL, for one, has none)",
         (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_MAP_FAILED) => {
             "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids"
         }
@@ -549,18 +656,12 @@ fn advice(function: Function, code: CUresult) -> Option<&'static str> {
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
             "the legacy default stream cannot be used while a blocking stream captures"
         }
-        (
-            _,
-            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
-            | CUresult::CUDA_ERROR_LAUNCH_FAILED
-            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
-            | CUresult::CUDA_ERROR_ASSERT
-            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
-            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
-            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
-            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
-            | CUresult::CUDA_ERROR_INVALID_PC,
-        ) => "work on the device failed and took the context with it; only a new process recovers",
+        (_, CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED) => {
+            "the MPS server has ended this process's connection; only a new process recovers"
+        }
+        (_, code) if is_sticky(code) => {
+            "work on the device failed and took the context with it; only a new process recovers"
+        }
         _ => return None,
     })
 }

@@ -18,6 +18,8 @@
 //! * Nothing in it uses a current device or a current stream. What is created names its context; what is done names its
 //!   stream. ([`StreamScope`] lets programs have a current stream of their own.)
 //! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
+//! * It serves 64-bit programs only. It compiles for 32-bit targets, but finds no driver there and calls none: the
+//!   declarations are those of the 64-bit driver. [`Driver::load`] says so.
 //!
 //! # Where to look
 //!

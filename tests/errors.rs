@@ -2,7 +2,11 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::error::Error as _;
+use std::mem::discriminant;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch, Other};
@@ -20,6 +24,11 @@ fn refused(function: Function, code: CUresult) -> Error {
     Error::Driver { function, code }
 }
 
+fn library() -> &'static PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| PathBuf::from("/opt/libcuda.so.1"))
+}
+
 /// Every kind of error with its whole text.
 fn texts() -> Vec<(Error, &'static str)> {
     vec![
@@ -27,6 +36,16 @@ fn texts() -> Vec<(Error, &'static str)> {
             refused(Function::cuEventQuery, CUresult::CUDA_ERROR_UNKNOWN),
             "cuEventQuery failed with CUDA_ERROR_UNKNOWN (999)",
         ),
+        (
+            Error::Init { code: CUresult::CUDA_ERROR_INVALID_IMAGE, library: Some(library()) },
+            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_INVALID_IMAGE (200)",
+        ),
+        (
+            Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(library()) },
+            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is visible; look at \
+             nvidia-smi and at CUDA_VISIBLE_DEVICES",
+        ),
+        (Error::Init { code: CUresult(4242), library: None }, "cuInit failed with an unknown CUDA error (4242)"),
         (refused(Function::cuEventQuery, CUresult(4242)), "cuEventQuery failed with an unknown CUDA error (4242)"),
         (
             Error::Unsupported {
@@ -214,7 +233,13 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
     let open = Function::cuIpcOpenEventHandle;
     let failed_work = "work on the device failed and took the context with it; only a new process recovers";
     let ipc_memory = "the device's memory, or the context's interprocess events (a few thousand), are used up";
-    let mismatch = "the driver library does not fit the kernel driver; after a driver update, reboot";
+    let no_ipc = "this device or platform has no interprocess events (WSL, for one, has none)";
+    let captured = "an event that was last recorded in a capture stands for nothing once that capture has ended; record \
+                    it again, or capture the record with record_external";
+    let not_capturing = "the stream does not capture";
+    let legacy = "the legacy default stream cannot be captured";
+    let captures_already = "the stream captures already, or another stream into this graph";
+    let in_context = "a stream of the context captures; its capture is invalidated now";
     vec![
         (Function::cuInit, 4, "the driver is shutting down with the process"),
         (
@@ -223,8 +248,53 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver",
         ),
         (Function::cuInit, 100, "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"),
-        (Function::cuInit, 803, mismatch),
-        (Function::cuInit, 804, mismatch),
+        (
+            Function::cuInit,
+            3,
+            "if other code of this program used CUDA before this process was forked, that is the cause: CUDA does not \
+             survive a fork",
+        ),
+        (Function::cuInit, 36, "update the NVIDIA display driver"),
+        (
+            Function::cuInit,
+            46,
+            "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE",
+        ),
+        (
+            Function::cuInit,
+            101,
+            "a device that this process was given cannot be used; look at nvidia-smi -L and at CUDA_VISIBLE_DEVICES",
+        ),
+        (
+            Function::cuInit,
+            802,
+            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of the driver's own version",
+        ),
+        (
+            Function::cuInit,
+            803,
+            "the driver library does not fit the kernel module; after a driver update, reboot, and start containers again",
+        ),
+        (
+            Function::cuInit,
+            804,
+            "the library is of a forward-compatibility package (cuda-compat), which this device does not support; take \
+             its folder out of the library search path",
+        ),
+        (
+            Function::cuInit,
+            999,
+            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
+             (/dev/nvidia-uvm among them), or reboot",
+        ),
+        (Function::cuEventCreate, 801, no_ipc),
+        (Function::cuIpcGetEventHandle, 801, no_ipc),
+        (open, 801, no_ipc),
+        (Function::cuEventQuery, 1, captured),
+        (Function::cuEventSynchronize, 1, captured),
+        (Function::cuEventElapsedTime, 1, captured),
+        (ELAPSED, 1, captured),
+        (Function::cuStreamWaitEvent, 1, captured),
         (
             open,
             205,
@@ -241,16 +311,22 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             907,
             "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside",
         ),
-        (Function::cuStreamBeginCapture_v2, 900, "the legacy default stream cannot be captured"),
-        (Function::cuStreamBeginCapture_v2, 401, "the stream captures already, or another stream into this graph"),
-        (Function::cuStreamEndCapture, 401, "the stream does not capture"),
-        (Function::cuStreamWaitEvent, 401, "the stream does not capture"),
+        (Function::cuStreamBeginCapture_v2, 900, legacy),
+        (Function::cuStreamBeginCaptureToGraph, 900, legacy),
+        (Function::cuStreamBeginCapture_v2, 401, captures_already),
+        (Function::cuStreamBeginCaptureToGraph, 401, captures_already),
+        (Function::cuStreamEndCapture, 401, not_capturing),
+        (Function::cuStreamUpdateCaptureDependencies, 401, not_capturing),
+        (Function::cuStreamUpdateCaptureDependencies_v2, 401, not_capturing),
+        (Function::cuEventRecordWithFlags, 401, not_capturing),
+        (Function::cuStreamWaitEvent, 401, not_capturing),
         (
             Function::cuGraphLaunch,
             900,
             "a graph cannot be launched in a capturing stream; its capture is invalidated now",
         ),
-        (Function::cuCtxRecordEvent, 900, "a stream of the context captures; its capture is invalidated now"),
+        (Function::cuCtxRecordEvent, 900, in_context),
+        (Function::cuCtxWaitEvent, 900, in_context),
         (RECORD, 900, "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"),
         (RECORD, 901, "an earlier call invalidated the stream's capture; once it is ended, capture again"),
         (
@@ -276,17 +352,15 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out",
         ),
         (RECORD, 906, "the legacy default stream cannot be used while a blocking stream captures"),
-        (RECORD, 700, failed_work),
-        (RECORD, 702, failed_work),
-        (RECORD, 710, failed_work),
-        (RECORD, 714, failed_work),
-        (RECORD, 715, failed_work),
-        (RECORD, 716, failed_work),
-        (RECORD, 717, failed_work),
-        (RECORD, 718, failed_work),
-        (RECORD, 719, failed_work),
+        (RECORD, 810, "the MPS server has ended this process's connection; only a new process recovers"),
     ]
+    .into_iter()
+    .chain(STICKY.iter().filter(|code| **code != 810).map(|code| (RECORD, *code, failed_work)))
+    .collect()
 }
+
+/// The codes after which only a new process can use the device.
+const STICKY: &[u32] = &[214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911];
 
 #[test]
 fn errors_fit_in_two_registers() {
@@ -300,12 +374,71 @@ fn errors_fit_in_two_registers() {
 fn every_error_has_its_text() {
     for (error, text) in texts() {
         assert_eq!(error.to_string(), text);
+        // What `unwrap` and `main` print.
+        assert_eq!(format!("{error:?}"), text);
+        if let Error::Descriptor(error) = error {
+            assert_eq!((error.to_string(), format!("{error:?}")), (text.to_owned(), text.to_owned()));
+        }
     }
     for (function, code, advice) in advice() {
         let code = CUresult(code);
         let name = code.name().expect("a known code");
         let text = format!("{function} failed with {name} ({}): {advice}", code.0);
         assert_eq!(refused(function, code).to_string(), text);
+        if function == Function::cuInit {
+            assert_eq!(Error::Init { code, library: None }.to_string(), text);
+        }
+    }
+    // Other calls give some of these codes for other reasons.
+    for (function, code) in [
+        (Function::cuEventQuery, 101),
+        (Function::cuEventQuery, 999),
+        (Function::cuEventQuery, 3),
+        (Function::cuEventQuery, 801),
+        (Function::cuStreamQuery, 1),
+        (RECORD, 1),
+        (Function::cuStreamQuery, 401),
+    ] {
+        let code = CUresult(code);
+        assert_eq!(refused(function, code).to_string(), format!("{function} failed with {code}"));
+    }
+}
+
+#[test]
+fn a_code_shows_its_name() {
+    for (code, text) in [
+        (CUresult::CUDA_SUCCESS, "CUDA_SUCCESS (0)"),
+        (CUresult::CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE (100)"),
+        (CUresult(4242), "an unknown CUDA error (4242)"),
+    ] {
+        assert_eq!((code.to_string(), format!("{code:?}")), (text.to_owned(), text.to_owned()));
+    }
+    let error = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
+    let Error::Load(load) = &error else { panic!("{error}") };
+    let text = error.to_string();
+    assert_eq!([format!("{error:?}"), format!("{load:?}"), load.to_string()], [&*text, &*text, &*text]);
+}
+
+#[test]
+fn after_some_codes_only_a_new_process_recovers() {
+    for code in 0..1100 {
+        for error in [
+            refused(RECORD, CUresult(code)),
+            Error::Init { code: CUresult(code), library: None },
+            Error::NotReady { function: ELAPSED, code: CUresult(code) },
+        ] {
+            assert_eq!(error.is_sticky(), STICKY.contains(&code), "{error}");
+            if !matches!(error, Error::NotReady { .. }) {
+                assert_eq!(
+                    error.to_string().contains("only a new process recovers"),
+                    STICKY.contains(&code),
+                    "{error}"
+                );
+            }
+        }
+    }
+    for (error, text) in texts() {
+        assert_eq!(error.is_sticky(), matches!(error, Error::ForkedChild { .. }), "{text}");
     }
 }
 
@@ -320,27 +453,29 @@ fn no_kind_of_error_is_forgotten_here() {
         let names = names.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
         names.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().expect("a name")).collect::<Vec<_>>()
     };
-    let known: Vec<_> = texts().into_iter().map(|(error, _)| format!("{error:?}")).collect();
-    let has = |name: String| {
-        known.iter().any(|debug| debug.strip_prefix(&name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
-    };
     // A load error cannot be made up here; its parts have a test of their own.
-    for kind in kinds("pub enum Error {").into_iter().filter(|kind| *kind != "Load") {
-        assert!(has(kind.to_owned()), "Error::{kind} has no text in this test");
-    }
-    let refusals = kinds("pub enum DescriptorError {");
-    assert!(refusals.len() > 5, "{refusals:?}");
-    for kind in refusals {
-        assert!(has(format!("Descriptor({kind}")), "DescriptorError::{kind} has no text in this test");
-    }
+    let (errors, refusals) = (kinds("pub enum Error {"), kinds("pub enum DescriptorError {"));
+    assert!(errors.len() > 20 && refusals.len() > 5, "{errors:?}, {refusals:?}");
+    let here: HashSet<_> = texts().iter().map(|(error, _)| discriminant(error)).collect();
+    assert_eq!(here.len(), errors.len() - 1, "one of {errors:?} has no text in this test");
+    let here: HashSet<_> = texts()
+        .iter()
+        .filter_map(|(error, _)| if let Error::Descriptor(error) = error { Some(discriminant(error)) } else { None })
+        .collect();
+    assert_eq!(here.len(), refusals.len(), "one of {refusals:?} has no text in this test");
 }
 
 #[test]
 fn every_load_failure_has_its_text() {
-    let functions = vec![Function::cuInit, Function::cuEventQuery];
+    let functions = vec![Function::cuInit, Function::cuEventQuery, RECORD, Function::cuStreamQuery, ELAPSED];
     for (failure, text) in [
         (LoadFailure::Open("libcuda.so.1: what the system says".to_owned()), "libcuda.so.1: what the system says"),
-        (LoadFailure::RelativePath, "CUDA_EVENTS_DRIVER takes an absolute path only"),
+        (LoadFailure::RelativePath, "the path is relative, and only an absolute path is taken here"),
+        (
+            LoadFailure::NotAFunction("cuGetProcAddress".to_owned()),
+            "not a CUDA driver: its cuGetProcAddress is data and not a function",
+        ),
+        (LoadFailure::Platform, "NVIDIA has no driver for this platform"),
         (LoadFailure::NotADriver, "not a CUDA driver: it exports no cuDriverGetVersion"),
         (
             LoadFailure::Stub,
@@ -349,8 +484,19 @@ fn every_load_failure_has_its_text() {
         ),
         (LoadFailure::Version(CUresult::CUDA_ERROR_UNKNOWN), "cuDriverGetVersion failed with CUDA_ERROR_UNKNOWN (999)"),
         (
-            LoadFailure::MissingSymbols { driver: Version::new(10, 2), functions },
-            "CUDA driver 10.2 lacks cuInit, cuEventQuery; this crate needs the entry points of CUDA 11.0",
+            LoadFailure::MissingSymbols { driver: Version::new(10, 2), functions: functions[..2].to_vec() },
+            "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it lacks cuInit, \
+             cuEventQuery)",
+        ),
+        (
+            LoadFailure::MissingSymbols { driver: Version::new(12, 4), functions: functions[..3].to_vec() },
+            "the driver says that it supports CUDA 12.4, but it is not complete (it lacks cuInit, cuEventQuery, \
+             cuEventRecord)",
+        ),
+        (
+            LoadFailure::MissingSymbols { driver: Version::new(9, 0), functions },
+            "the driver supports CUDA 9.0, and this crate needs 11.0 or newer: update the driver (it lacks cuInit, \
+             cuEventQuery, cuEventRecord and 2 more)",
         ),
     ] {
         assert_eq!(failure.to_string(), text);
@@ -388,6 +534,10 @@ fn every_error_names_the_call_and_the_code() {
     let calls = |error: Error| (error.function(), error.code());
     assert_eq!(calls(refused(RECORD, CUresult(4242))), (Some(RECORD), Some(CUresult(4242))));
     assert_eq!(calls(Error::ForkedChild { function: RECORD }), (Some(RECORD), None));
+    assert_eq!(
+        calls(Error::Init { code: CUresult(4242), library: None }),
+        (Some(Function::cuInit), Some(CUresult(4242)))
+    );
     assert_eq!(
         calls(Error::NoSuchDevice { ordinal: 1, count: 1 }),
         (Some(Function::cuDeviceGet), Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
@@ -495,6 +645,39 @@ fn the_time_to_an_event_that_is_not_done() {
     latch.release();
     end.synchronize().expect("the work ends");
     assert!(start.elapsed_ms(&end).expect("both are done") > 0.0);
+}
+
+/// What is wrong with the events themselves comes before where they are, and that before what was done with them: no
+/// record would mend the first, nor the second.
+#[test]
+fn of_several_causes_the_time_names_the_first() {
+    let gpu = Gpu::new();
+    let driver = counting(gpu.driver);
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let other = Other::new(&gpu);
+    let function = elapsed(&gpu);
+    let device = 0;
+    let plain = |context| Event::new(context, EventFlags::empty()).expect("an event");
+    let disabled = Error::TimingDisabled { function, code: HANDLE };
+    let mismatch = Error::ContextMismatch { function, code: HANDLE, event_device: device, other_device: device };
+    let never = Error::NotRecorded { function, code: HANDLE };
+    for (start, end, error) in [
+        // Without time stamps, of two contexts, never recorded.
+        (plain(&context), timing(&other), &disabled),
+        (timing(&context), plain(&other), &disabled),
+        (plain(&context), plain(&other), &disabled),
+        // Of two contexts, never recorded.
+        (timing(&context), timing(&other), &mismatch),
+        (timing(&context), timing(&context), &never),
+    ] {
+        // The driver gives one code for all of them.
+        fail_next(function, HANDLE);
+        assert_eq!(start.elapsed_ms(&end).as_ref(), Err(error));
+    }
+    // Another code has one meaning, whatever else there is to say.
+    fail_next(function, CUresult::CUDA_ERROR_NOT_READY);
+    let not_ready = Error::NotReady { function, code: CUresult::CUDA_ERROR_NOT_READY };
+    assert_eq!(timing(&context).elapsed_ms(&timing(&context)), Err(not_ready));
 }
 
 #[test]

@@ -10,10 +10,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr::null_mut;
+use std::sync::{Barrier, OnceLock};
 
-use common::child::{Child, role, say};
+use common::child::{Child, end_after, role, say};
 use common::counting::{calls, counting, fail_next};
-use common::{Door, Gpu, load, shared_library};
+use common::{Door, Gpu, fake_library, load, shared_library};
 use cuda_events::sys::*;
 use cuda_events::{
     Context, DRIVER_VARIABLE, Device, Driver, Error, Event, EventFlags, LoadError, LoadFailure, LoadOptions, Stream,
@@ -134,11 +135,167 @@ fn a_folder() {
 
 #[test]
 fn paths_that_no_file_can_have() {
-    for path in ["", "libcuda\0.so.1"] {
+    // The system would take each of them for the program itself, or for a library that is there.
+    for (path, reason) in [
+        ("", "the path is empty"),
+        ("\0", "zero byte"),
+        ("libc.so.6\0", "zero byte"),
+        ("libc.so.6\0.1", "zero byte"),
+        ("/\0", "zero byte"),
+    ] {
         let error = refused(Driver::load_from(path));
         let failure = only_failure(&error, Path::new(path));
-        assert!(!open_text(&failure).is_empty(), "{error}");
+        assert!(open_text(&failure).contains(reason), "{error}");
     }
+}
+
+#[test]
+fn a_relative_path_is_refused() {
+    if role().is_some() {
+        let library = shared_library();
+        let name = library.file_name().expect("a name").to_str().expect("an ASCII name");
+        let folder = library.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("an ASCII name");
+        // All of them would open, but for the last two.
+        for path in [format!("./{name}"), format!("../{folder}/{name}"), format!(".//{name}"), "..".into(), "./".into()]
+        {
+            let error = refused(Driver::load_from(&path));
+            assert_eq!(only_failure(&error, Path::new(&path)), LoadFailure::RelativePath);
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("{path}: the path is relative")) && !text.contains(DRIVER_VARIABLE),
+                "{text}"
+            );
+        }
+        // A name without a folder is no path: the system searches for it.
+        let driver = Driver::load_from(name).expect("the search finds it");
+        assert_eq!(driver.library(), library.canonicalize().ok().as_deref());
+        return say("done");
+    }
+    let library = shared_library();
+    let folder = library.parent().expect("a folder");
+    in_child("a_relative_path_is_refused", |command| {
+        command.env(SEARCH_VARIABLE, folder).current_dir(folder);
+    });
+}
+
+/// A process of its own, because the call would be of data.
+#[test]
+fn a_library_whose_driver_function_is_data() {
+    if role().is_some() {
+        let path = fake_library();
+        let error = refused(Driver::load_from(&path));
+        let failure = only_failure(&error, &path);
+        assert_eq!(failure, LoadFailure::NotAFunction("cuDriverGetVersion".to_owned()));
+        assert_eq!(failure.to_string(), "not a CUDA driver: its cuDriverGetVersion is data and not a function");
+        return say("done");
+    }
+    in_child("a_library_whose_driver_function_is_data", |_| {});
+}
+
+/// The software driver by a path that no other test loads it by, so that it is not known yet. A link would do as well,
+/// but the system goes on to name the library by the first link that it was opened by, also when that is gone.
+fn by_another_path(detours: usize) -> PathBuf {
+    let library = shared_library();
+    let (folder, name) = (library.parent().expect("a folder"), library.file_name().expect("a name"));
+    let detour = Path::new("..").join(folder.file_name().expect("not the root"));
+    let folder = (0..detours).fold(folder.to_owned(), |folder, _| folder.join(&detour));
+    folder.join(name)
+}
+
+/// What this binary's calls of `dlopen` are: they go on to the C library's.
+mod dlopen {
+    use std::cell::RefCell;
+    use std::ffi::{CStr, c_char, c_int, c_void};
+
+    thread_local! {
+        /// The calls of this thread: the path, the flags.
+        pub static CALLS: RefCell<Vec<(Vec<u8>, c_int)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    // SAFETY: it stands in front of the C library's function of the same type, and does what that does.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
+        type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+        unsafe extern "C" {
+            fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+        }
+        const RTLD_NEXT: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
+        if !path.is_null() {
+            // SAFETY: a path is a C string.
+            let path = unsafe { CStr::from_ptr(path) }.to_bytes().to_vec();
+            CALLS.with_borrow_mut(|calls| calls.push((path, flags)));
+        }
+        // SAFETY: the C library has the function, and its type is that of this one.
+        unsafe { std::mem::transmute::<*mut c_void, Open>(dlsym(RTLD_NEXT, c"dlopen".as_ptr()))(path, flags) }
+    }
+}
+
+#[test]
+fn a_library_is_opened_whole_and_for_itself() {
+    dlopen::CALLS.take();
+    let path = by_another_path(2);
+    Driver::load_from(&path).expect("the software driver");
+    // RTLD_NOW: what is missing is an error here and no crash later. RTLD_LOCAL, which is 0: nobody else is bound to it.
+    const RTLD_NOW: c_int = 2;
+    assert_eq!(dlopen::CALLS.take(), [(path.as_os_str().as_encoded_bytes().to_vec(), RTLD_NOW)]);
+    // A driver that is known is not opened again.
+    Driver::load_from(&path).expect("the software driver");
+    assert_eq!(dlopen::CALLS.take(), []);
+}
+
+// What happens while a library is opened. Its initialisation code is the program's here.
+
+/// Has the fake library call `code` when it is opened.
+fn when_it_is_opened(code: extern "C" fn()) {
+    // SAFETY: this process has one test, and no other thread looks at the environment yet.
+    unsafe { std::env::set_var("CUDA_EVENTS_TEST_INITIALISE", format!("{:x}", code as usize)) };
+}
+
+#[test]
+fn a_library_may_load_a_driver_while_it_is_opened() {
+    static INSIDE: OnceLock<Driver> = OnceLock::new();
+    extern "C" fn load_inside() {
+        // Another library, and once more the one that is being opened.
+        let driver = Driver::load_from(shared_library()).expect("the software driver");
+        refused(Driver::load_from(fake_library()));
+        INSIDE.set(driver).expect("it is opened once");
+    }
+    if role().is_some() {
+        end_after(60);
+        when_it_is_opened(load_inside);
+        refused(Driver::load_from(fake_library()));
+        let driver = INSIDE.get().expect("its code has run");
+        // What was loaded inside is remembered as anything.
+        assert_eq!(Driver::load_from(shared_library()), Ok(*driver));
+        return say("done");
+    }
+    in_child("a_library_may_load_a_driver_while_it_is_opened", |_| {});
+}
+
+#[test]
+fn a_child_that_is_forked_while_another_thread_loads_can_load() {
+    static INSIDE: Barrier = Barrier::new(2);
+    static FORKED: Barrier = Barrier::new(2);
+    extern "C" fn stay_inside() {
+        INSIDE.wait();
+        FORKED.wait();
+    }
+    if role().is_some() {
+        end_after(60);
+        when_it_is_opened(stay_inside);
+        let loading = std::thread::spawn(|| drop(refused(Driver::load_from(fake_library()))));
+        INSIDE.wait();
+        // A forked child does not inherit the alarm.
+        let work = || {
+            end_after(60);
+            Driver::load_from(shared_library()).map_or_else(|error| error.to_string(), |_| "loaded".to_owned())
+        };
+        assert_eq!(common::fork::in_child(work), ("loaded".to_owned(), 0));
+        FORKED.wait();
+        loading.join().expect("it was refused");
+        return say("done");
+    }
+    in_child("a_child_that_is_forked_while_another_thread_loads_can_load", |_| {});
 }
 
 #[test]
@@ -207,8 +364,13 @@ fn all_missing_required_entry_points_are_named() {
         }
     );
     let text = failure.to_string();
-    assert!(text.contains("cuEventQuery, cuStreamWaitEvent"), "{text}");
-    assert!(text.contains(&real.version().to_string()) && text.contains("CUDA 11.0"), "{text}");
+    assert_eq!(
+        text,
+        format!(
+            "the driver says that it supports CUDA {}, but it is not complete (it lacks cuEventQuery, cuStreamWaitEvent)",
+            real.version()
+        )
+    );
 }
 
 #[test]
@@ -216,7 +378,10 @@ fn a_driver_with_nothing_but_its_version_lacks_all_that_is_required() {
     let (real, _soft) = load(&LoadOptions::new());
     let failure = resolver_failure(in_front_of(real, |name| (name != c"cuDriverGetVersion").then_some(null_mut())));
     let required = ENTRY_POINTS.iter().filter(|entry| entry.required).map(|entry| entry.function);
-    let functions = required.filter(|function| *function != Function::cuDriverGetVersion).collect();
+    let functions: Vec<_> = required.filter(|function| *function != Function::cuDriverGetVersion).collect();
+    // The reason and a few of them: all would be a page.
+    let more = format!("(it lacks cuInit, cuGetErrorName, cuGetErrorString and {} more)", functions.len() - 3);
+    assert!(failure.to_string().ends_with(&more), "{failure}");
     assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
 }
 
@@ -331,7 +496,11 @@ fn a_driver_of_before_cuda_11_is_refused_with_its_version() {
     let LoadFailure::MissingSymbols { driver, functions } = &failure else { panic!("{failure:?}") };
     assert_eq!(*driver, Version::new(10, 2));
     assert_eq!(*functions, [Function::cuDevicePrimaryCtxRelease_v2]);
-    assert!(failure.to_string().contains("CUDA driver 10.2 lacks cuDevicePrimaryCtxRelease_v2"), "{failure}");
+    assert_eq!(
+        failure.to_string(),
+        "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it lacks \
+         cuDevicePrimaryCtxRelease_v2)"
+    );
 }
 
 #[test]
@@ -340,7 +509,8 @@ fn no_device() {
     let driver = counting(real);
     fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
     let error = Device::new(driver, 0).expect_err("cuInit says that there is none");
-    assert_eq!(error, Error::Driver { function: Function::cuInit, code: CUresult::CUDA_ERROR_NO_DEVICE });
+    // A driver from a resolver function has no file to name.
+    assert_eq!(error, Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: None });
     let text = error.to_string();
     for part in ["cuInit", "CUDA_ERROR_NO_DEVICE (100)", "no CUDA device is visible", "CUDA_VISIBLE_DEVICES"] {
         assert!(text.contains(part), "{text}");
@@ -355,7 +525,11 @@ fn no_device() {
 fn a_library_without_a_device_loads_and_says_so_when_it_is_used() {
     if role().is_some() {
         let driver = Driver::load_from(shared_library()).expect("the software driver");
-        let none = Error::Driver { function: Function::cuInit, code: CUresult::CUDA_ERROR_NO_DEVICE };
+        let file = shared_library().canonicalize().expect("it is there");
+        let file: &'static PathBuf = Box::leak(Box::new(file));
+        let none = Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(file) };
+        let named = format!("cuInit of {} failed with CUDA_ERROR_NO_DEVICE (100): ", file.display());
+        assert!(none.to_string().starts_with(&named), "{none}");
         assert_eq!(Device::count(driver), Err(none.clone()));
         assert_eq!(Device::new(driver, 0), Err(none.clone()));
         assert_eq!(Device::all(driver).map(|devices| devices.len()), Err(none));
@@ -408,7 +582,8 @@ fn assert_default_search_found_nothing(folder: &Path) {
         error.to_string(),
         format!(
             "no usable CUDA driver library: libcuda.so.1: {}: invalid ELF header; /usr/lib/wsl/lib/libcuda.so.1: \
-             cannot open shared object file: No such file or directory",
+             cannot open shared object file: No such file or directory; install the NVIDIA display driver, or start the \
+             container with its GPUs (docker run --gpus all)",
             bad.display()
         )
     );
@@ -486,6 +661,9 @@ fn the_variable_names_the_one_library() {
             let error = refused(Driver::load());
             let failure = only_failure(&error, &named);
             assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("CUDA_EVENTS_DRIVER names {}: ", named.display())), "{text}");
+            assert_eq!(text.matches("missing.so").count(), 1, "{text}");
         }
         return say("done");
     }
@@ -506,9 +684,10 @@ fn the_variable_takes_no_relative_path() {
         assert_eq!(only_failure(&error, &named), LoadFailure::RelativePath);
         let text = error.to_string();
         assert!(
-            text.contains(&format!("{}: CUDA_EVENTS_DRIVER takes an absolute path only", named.display())),
+            text.contains(&format!("CUDA_EVENTS_DRIVER names {}: the path is relative", named.display())),
             "{text}"
         );
+        assert!(text.ends_with("set CUDA_EVENTS_DRIVER to the absolute path of a driver, or unset it"), "{text}");
         return say("done");
     }
     let library = shared_library();
@@ -654,9 +833,7 @@ fn success_is_remembered_and_failure_is_not() {
 
 #[test]
 fn threads_that_load_at_once_get_the_same_driver() {
-    let folder = Folder::new("threads");
-    let path = folder.path("driver.so");
-    symlink(shared_library(), &path).expect("a symbolic link");
+    let path = by_another_path(1);
     let drivers: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Driver::load_from(&path).expect("a driver"))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -690,6 +867,30 @@ fn a_loaded_driver_is_not_initialised_and_survives_a_fork() {
         assert_eq!(common::fork::in_child(said), ("used".to_owned(), 0));
         // The parent may use it too, for it has not yet.
         assert_eq!(said(), "used");
+        return say("done");
+    }
+    in_child(TEST, |_| {});
+}
+
+/// Whether the process was forked is said only where it is known.
+#[test]
+fn a_driver_that_is_not_initialised_by_its_initialisation() {
+    const TEST: &str = "a_driver_that_is_not_initialised_by_its_initialisation";
+    const CODE: CUresult = CUresult::CUDA_ERROR_NOT_INITIALIZED;
+    if role().is_some() {
+        let (real, _soft) = load(&LoadOptions::new());
+        let driver = counting(real);
+        let fails = || {
+            fail_next(Function::cuInit, CODE);
+            Device::count(driver)
+        };
+        // This process was started, not forked.
+        assert_eq!(fails(), Err(Error::Init { code: CODE, library: None }));
+        // Other code of the program initialises the driver, which this crate does not see, and forks.
+        // SAFETY: there are no other flags than 0.
+        assert_eq!(unsafe { (real.symbols().cuInit)(0) }, CUresult::CUDA_SUCCESS);
+        let said = common::fork::in_child(|| Device::count(real).expect_err("CUDA does not survive").to_string());
+        assert_eq!(said, (Error::ForkedChild { function: Function::cuInit }.to_string(), 0));
         return say("done");
     }
     in_child(TEST, |_| {});

@@ -1,14 +1,16 @@
 //! What differs by platform: where the driver library may be, how to open one, and whether the environment is trusted.
 
 #[cfg(any(unix, windows))]
-pub(crate) use supported::open;
+pub(crate) use dynamic::{file_of, open};
 #[cfg(not(any(unix, windows)))]
 pub(crate) use unsupported::open;
+
+use super::LoadFailure;
 
 /// The names to try when the caller names no library, in order.
 ///
 /// Never `libcuda.so`: that is the linker's name, and where a CUDA toolkit is installed it is often the stub library.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub(crate) const CANDIDATES: &[&str] = &[
     // The display driver's own name, through the system's search.
     "libcuda.so.1",
@@ -16,15 +18,29 @@ pub(crate) const CANDIDATES: &[&str] = &[
     "/usr/lib/wsl/lib/libcuda.so.1",
 ];
 /// The name to try when the caller names no library: the one in the Windows system folder.
-#[cfg(windows)]
+#[cfg(all(windows, target_pointer_width = "64"))]
 pub(crate) const CANDIDATES: &[&str] = &["nvcuda.dll"];
 /// NVIDIA has no driver for this platform.
-#[cfg(not(any(target_os = "linux", windows)))]
+#[cfg(not(all(any(target_os = "linux", windows), target_pointer_width = "64")))]
 pub(crate) const CANDIDATES: &[&str] = &[];
+
+/// Why there is nothing to try where [`CANDIDATES`] is empty.
+#[cfg(target_pointer_width = "64")]
+pub(crate) const NO_DRIVER: &str = "NVIDIA has no driver for this platform";
+/// Why there is nothing to try.
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) const NO_DRIVER: &str =
+    "this is a 32-bit program, and CUDA drivers serve only 64-bit ones; build it for a 64-bit target";
+
+/// Whether a driver can be used at all. The declarations are those of 64-bit targets: on others `CUdeviceptr` has 32
+/// bits, and on Windows the calls have another convention, so that even a library that is there must not be called.
+pub(crate) fn supported() -> Result<(), LoadFailure> {
+    if cfg!(target_pointer_width = "64") { Ok(()) } else { Err(LoadFailure::Platform) }
+}
 
 #[cfg(any(unix, windows))]
 #[allow(unsafe_code)]
-mod supported {
+mod dynamic {
     use core::ffi::{CStr, c_void};
     use std::error::Error;
     use std::path::{Path, PathBuf};
@@ -38,10 +54,6 @@ mod supported {
     ///
     /// The library's initialisation code runs.
     pub(crate) unsafe fn open(path: &Path) -> Result<Library, String> {
-        if path.as_os_str().is_empty() {
-            // To dlopen it would name the program itself.
-            return Err("the path is empty".to_owned());
-        }
         #[cfg(unix)]
         // SAFETY: passed on to the caller. RTLD_NOW makes an unresolved symbol an error here and not a crash later.
         let library = unsafe {
@@ -122,9 +134,6 @@ mod supported {
     }
 }
 
-#[cfg(any(unix, windows))]
-pub(crate) use supported::file_of;
-
 #[cfg(not(any(unix, windows)))]
 mod unsupported {
     use core::ffi::{CStr, c_void};
@@ -153,6 +162,71 @@ mod unsupported {
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::PathBuf> {
     None
+}
+
+/// Whether there may be code at the address of an exported symbol: not if it is in a part of a loaded library that is
+/// not executable, as data is. NULL is nobody's address and passes.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[allow(unsafe_code)]
+pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
+    use core::ffi::{c_char, c_int, c_void};
+
+    const PT_LOAD: u32 = 1;
+    const PF_X: u32 = 1;
+
+    /// ELF's `Elf64_Phdr`: one part of a library that is loaded.
+    #[repr(C)]
+    struct Part {
+        kind: u32,
+        flags: u32,
+        offset: u64,
+        address: u64,
+        physical_address: u64,
+        file_size: u64,
+        memory_size: u64,
+        alignment: u64,
+    }
+
+    /// The beginning of the C library's `dl_phdr_info`.
+    #[repr(C)]
+    struct Info {
+        base: u64,
+        name: *const c_char,
+        parts: *const Part,
+        count: u16,
+    }
+
+    type Visit = unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int;
+    unsafe extern "C" {
+        fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
+    }
+
+    /// Gives 0 to go on, 1 when the address was found and is executable, 2 when it was found and is not.
+    unsafe extern "C" fn visit(info: *const Info, _size: usize, address: *mut c_void) -> c_int {
+        // SAFETY: the C library passes a library's description, whose table has that many entries.
+        let parts = unsafe {
+            let info = &*info;
+            let parts =
+                if info.parts.is_null() { &[] } else { core::slice::from_raw_parts(info.parts, info.count.into()) };
+            parts.iter().map(|part| (info.base.wrapping_add(part.address), part))
+        };
+        for (start, part) in parts.filter(|(_, part)| part.kind == PT_LOAD) {
+            if (address.addr() as u64).wrapping_sub(start) < part.memory_size {
+                return if part.flags & PF_X != 0 { 1 } else { 2 };
+            }
+        }
+        0
+    }
+
+    // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and does not unwind. An
+    // address that is in no library (code that was made at run time) passes.
+    unsafe { dl_iterate_phdr(visit, address) != 2 }
+}
+
+/// Elsewhere nothing is asked.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+pub(crate) fn is_code(_address: *mut core::ffi::c_void) -> bool {
+    true
 }
 
 /// Whether the process has more rights than whoever set its environment (set-user-ID, file capabilities, elevation).

@@ -166,7 +166,7 @@ impl CUresult {
     pub const CUDA_ERROR_UNKNOWN: CUresult = CUresult(999);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUresult(pub u32);
 impl CUdevice_attribute {
     pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: CUdevice_attribute = CUdevice_attribute(

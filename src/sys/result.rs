@@ -138,3 +138,10 @@ impl fmt::Display for CUresult {
         write!(f, "{name} ({})", self.0)
     }
 }
+
+/// As `Display`: most people see a code inside of something that `unwrap` or `assert_eq` prints.
+impl fmt::Debug for CUresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

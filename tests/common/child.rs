@@ -95,6 +95,16 @@ impl Drop for Child {
     }
 }
 
+/// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the parent.
+#[cfg(unix)]
+pub fn end_after(seconds: u32) {
+    unsafe extern "C" {
+        fn alarm(seconds: u32) -> u32;
+    }
+    // SAFETY: the declaration is POSIX's; nothing here handles the signal.
+    unsafe { alarm(seconds) };
+}
+
 /// In the child: says a line to the parent.
 pub fn say(line: &str) {
     println!("\n{MARK}{line}");

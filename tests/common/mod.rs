@@ -46,11 +46,21 @@ impl Door {
     }
 }
 
-/// The software driver as a shared library, which cargo and the packed test folder put beside the test binaries.
+/// The software driver as a shared library.
 pub fn shared_library() -> PathBuf {
+    beside("libcuda_soft_driver_shared.so", "cuda-soft-driver-shared")
+}
+
+/// A library that is no driver: see its package.
+pub fn fake_library() -> PathBuf {
+    beside("libcuda_events_fake_library.so", "cuda-events-fake-library")
+}
+
+/// A file that cargo and the packed test folder put beside the test binaries.
+fn beside(name: &str, package: &str) -> PathBuf {
     let binary = std::env::current_exe().expect("the test binary has a path");
-    let library = binary.with_file_name("libcuda_soft_driver_shared.so");
-    assert!(library.is_file(), "{} is not there; build the package cuda-soft-driver-shared", library.display());
+    let library = binary.with_file_name(name);
+    assert!(library.is_file(), "{} is not there; build the package {package}", library.display());
     library
 }
 

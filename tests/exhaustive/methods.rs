@@ -141,6 +141,7 @@ const PURE: &[&str] = &[
     "Driver::load_from",
     "LoadOptions::path",
     "Error::function",
+    "Error::is_sticky",
     "Progress::is_done",
     "Progress::is_pending",
     "Version::from_raw",
