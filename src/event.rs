@@ -338,17 +338,52 @@ impl EventRef {
         clock::poll(timeout, || self.query())
     }
 
-    /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first. The resolution is about
-    /// half a microsecond.
+    /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
+    ///
+    /// NVIDIA names a resolution of about half a microsecond, and the driver gives the time as an `f32` of milliseconds. Such
+    /// a number has 24 significant bits, so that the steps between neighbouring results grow with the time:
+    ///
+    /// | at | a step is |
+    /// | --- | --- |
+    /// | 1 s | 0.061 µs |
+    /// | 8 s | 0.488 µs |
+    /// | 1 min | 3.906 µs |
+    /// | 1 h | 250 µs |
+    /// | 1 day | 8000 µs |
+    ///
+    /// A result is off by half a step at most. For the resolution of short times over a long one, record events in between,
+    /// take the time from each to the next, and add these times as `f64`. Half a second from event to event is a good
+    /// choice: each time is then exact to 16 ns, and the sum of an hour to about a microsecond, as the errors of the
+    /// parts mostly cancel. Where the grid of the device's time stamps is known (32 ns on an H200), rounding each
+    /// such part to it makes the sum exact.
+    ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let mut last = stream.record_event(EventFlags::TIMING)?;
+    /// let mut milliseconds = 0.0_f64;
+    /// for _ in 0..3 {
+    ///     // ... put half a second of work into the stream ...
+    ///     let next = stream.record_event(EventFlags::TIMING)?;
+    ///     next.synchronize()?;
+    ///     milliseconds += f64::from(last.elapsed_ms(&next)?);
+    ///     last = next;
+    /// }
+    /// # assert!(milliseconds >= 0.0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// It does not wait. One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
     ///
     /// # Errors
     ///
-    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`], [`Error::NotRecorded`], [`Error::NotReady`]; else what the
-    /// driver answers, such as `CUDA_ERROR_CAPTURED_EVENT` for an event last [recorded](Self::record) in a capture that is
-    /// under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the launches of a graph, capture
-    /// [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
+    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`] or [`Error::NotRecorded`], of which the first that applies is
+    /// told; [`Error::NotReady`]; otherwise the driver's code, such as `CUDA_ERROR_CAPTURED_EVENT` for an event last
+    /// [recorded](Self::record) in a capture that is under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the
+    /// launches of a graph, capture [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     #[inline]
@@ -374,7 +409,8 @@ impl EventRef {
         unsafe { elapsed(milliseconds, self.raw, end.raw) }
     }
 
-    /// The time from this event's record to `end`'s. The resolution is about half a microsecond. It does not wait.
+    /// The time from this event's record to `end`'s, with the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it
+    /// comes. It does not wait.
     ///
     /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
     ///

@@ -100,8 +100,8 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, whose capture goes on unharmed; what the driver
-    /// answers; [`Error::ForkedChild`]. The closure is dropped then.
+    /// [`Error::ClosureInCapture`] for a capturing stream, whose capture goes on unharmed; the driver's code;
+    /// [`Error::ForkedChild`]. The closure is dropped then.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
