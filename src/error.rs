@@ -162,7 +162,7 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. The driver was not asked.
     ExportOfImport,
-    /// The process has as many [observers](crate::Driver::observe) as it can have.
+    /// The process has no place for another [observer](crate::Driver::observe) of this driver.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
@@ -374,7 +374,8 @@ impl fmt::Display for Error {
                 "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
             ),
             Self::TooManyObservers => f.write_str(
-                "this process has four driver observers already, and they cannot be taken back; let one do the work of two",
+                "this process has no place left for an observer of this driver; take one away with stop_observing, or let \
+                 one do the work of two",
             ),
             Self::InterprocessPool => f.write_str(
                 "a pool cannot hold interprocess events: one that was given back may still be open in another process",

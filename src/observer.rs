@@ -2,12 +2,13 @@
 
 use core::cell::Cell;
 use core::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::sys::trampolines::{TARGETS, Target};
+use crate::sys::trampolines::{Returned, SLOTS, TARGETS, Target};
 use crate::sys::{CUresult, Function};
 
 /// One driver call, as an observer sees it after it returned; see [`Driver::observe`].
@@ -34,15 +35,20 @@ pub struct Call<'a> {
     /// The arguments in order, each as the number that it is: a handle or a pointer is its address, a negative integer
     /// its 32 bits, an interprocess handle its first eight bytes.
     pub arguments: &'a [u64],
-    /// What it answered.
+    /// The code that it returned.
     pub result: CUresult,
+    /// The handle that a call which creates gave, such as `cuEventCreate`, `cuIpcOpenEventHandle`,
+    /// `cuDevicePrimaryCtxRetain` or `cuStreamEndCapture` ([`EntryPoint::creates`](crate::sys::EntryPoint)). None for other
+    /// calls and for those that failed. Among [`arguments`](Self::arguments) is only the address of the place for it.
+    pub created: Option<u64>,
     /// When it was called.
     pub started: Instant,
     /// How long it took.
     pub elapsed: Duration,
 }
 
-/// `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0) in 1.3µs`
+/// `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0) in 1.3µs`, and for a call that creates
+/// `cuEventCreate(0x7ffc30, 2) = CUDA_SUCCESS (0) in 1.3µs, created 0x5581c8`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.function)?;
@@ -51,22 +57,56 @@ impl fmt::Display for Call<'_> {
             // Flags and counts are small, addresses are not.
             if *argument < 4096 { write!(f, "{separator}{argument}")? } else { write!(f, "{separator}{argument:#x}")? }
         }
-        write!(f, ") = {} in {:?}", self.result, self.elapsed)
+        write!(f, ") = {} in {:?}", self.result, self.elapsed)?;
+        self.created.map_or(Ok(()), |handle| write!(f, ", created {handle:#x}"))
     }
 }
+
+type Observer = dyn Fn(&Call<'_>) + Send + Sync;
+
+/// Who is told of the calls through a slot's trampolines.
+struct Place {
+    observer: Option<Arc<Observer>>,
+    /// The driver that was observed through this slot last, and its observed form.
+    made: Option<(Driver, Driver)>,
+}
+
+static PLACES: [RwLock<Place>; SLOTS] = [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
 
 thread_local! {
     /// Whether this thread is in an observer. It has no destructor, as calls are made in those of other thread-locals too.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Tells the observer of a slot, if it has one. It is inside of a C function, which a panic must not leave.
+fn tell(slot: usize, returned: &Returned<'_>) {
+    let elapsed = returned.started.elapsed();
+    // What an observer does itself through the result, it would be told of again, and so on.
+    if OBSERVING.get() {
+        return;
+    }
+    // Its own share: the observer may be taken away meanwhile, by another thread or by itself.
+    let place = PLACES.get(slot).map(|place| place.read().unwrap_or_else(PoisonError::into_inner));
+    let Some(observer) = place.and_then(|place| place.observer.clone()) else { return };
+    let Returned { function, arguments, result, created, started } = *returned;
+    OBSERVING.set(true);
+    process::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
+    // The last share, if it was taken away.
+    process::contain(|| drop(observer));
+    OBSERVING.set(false);
+}
+
 impl Driver {
     /// The same driver with an observer in front of every entry point: each call that is made through the result, and
     /// through what is created with it, is told to `observer` after it returned, on the thread that made it.
     ///
-    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are not told to
-    /// any. A panic in it is contained, and the call goes on. It is kept for the rest of the process, as the driver is; a
-    /// process can have four. This itself makes no driver call.
+    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are told to
+    /// nobody. A panic in it is contained, and the call goes on. [`stop_observing`](Self::stop_observing) takes the observer
+    /// away; otherwise it is kept for the rest of the process, as the driver is.
+    ///
+    /// A process has sixteen places for observers, and each serves one driver for good, as objects with its functions may
+    /// be anywhere. So it can have sixteen observers at a time, of sixteen drivers in all; two loads of one library with
+    /// different default streams are two drivers. This itself makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -89,25 +129,58 @@ impl Driver {
     ///
     /// [`Error::TooManyObservers`].
     pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
-        let mut target = Target {
-            symbols: self.symbols(),
-            tell: Box::new(move |function, arguments, result, started| {
-                let elapsed = started.elapsed();
-                let call = Call { function, arguments, result, started, elapsed };
-                // What it does itself through the result, it would be told of again, and so on.
-                if !OBSERVING.replace(true) {
-                    // It is inside a C function, which a panic must not leave.
-                    process::contain(|| observer(&call));
-                    OBSERVING.set(false);
-                }
-            }),
-        };
-        for (slot, place) in TARGETS.iter().enumerate() {
-            match place.set(target) {
-                Ok(()) => return Ok(self.with_symbols(self.symbols().observed(slot))),
-                Err(mine) => target = mine,
+        // The places are filled from the first on, so one that serves this driver comes before one that serves none.
+        for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
+            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            if place.observer.is_some() {
+                continue;
             }
+            let target = target.get_or_init(|| Target { symbols: self.symbols(), tell });
+            if !target.symbols.is_same(self.symbols()) {
+                continue;
+            }
+            let observed = match place.made {
+                Some((real, observed)) if real == self => observed,
+                _ => self.with_symbols(self.symbols().observed(slot)),
+            };
+            *place = Place { observer: Some(Arc::new(observer)), made: Some((self, observed)) };
+            return Ok(observed);
         }
         Err(Error::TooManyObservers)
+    }
+
+    /// Takes the observer of this driver away, and gives its place back: whether there was one. `self` is what
+    /// [`observe`](Self::observe) gave; for any other driver this does nothing.
+    ///
+    /// This driver and the objects that were created through it go on working. Their calls reach the driver as before, and
+    /// are told to nobody, until [`observe`](Self::observe) gives the place to another observer of the same driver, who is
+    /// told of them too. It makes no driver call.
+    ///
+    /// It may be called from any thread, and by the observer itself. It does not wait: another thread may just be
+    /// telling the observer of a call, and the observer is dropped when the last such thread has returned from it.
+    ///
+    /// ```
+    /// use cuda_events::Device;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let (sender, receiver) = channel();
+    /// let observed = driver.observe(move |call| drop(sender.send(call.function)))?;
+    /// Device::count(observed)?;
+    /// assert!(observed.stop_observing());
+    /// Device::count(observed)?;
+    /// // The sender went with the observer, so that this ends.
+    /// assert_eq!(receiver.iter().count(), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn stop_observing(self) -> bool {
+        let observer = PLACES.iter().find_map(|place| {
+            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            let mine = place.made.is_some_and(|(_, observed)| observed == self);
+            place.observer.take_if(|_| mine)
+        });
+        // Dropped here, not under the lock.
+        observer.is_some()
     }
 }

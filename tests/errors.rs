@@ -161,7 +161,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::TooManyObservers,
-            "this process has four driver observers already, and they cannot be taken back; let one do the work of two",
+            "this process has no place left for an observer of this driver; take one away with stop_observing, or let one \
+             do the work of two",
         ),
         (
             Error::InterprocessPool,

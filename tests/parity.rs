@@ -23,7 +23,7 @@ const TESTS: &[(&str, &str)] = texts!("tests":
     "attributes" "capture" "completions" "context_events" "contexts" "current_stream" "descriptor" "descriptor_text"
     "errors" "events" "foreign_streams" "fork" "graphs" "green" "guards" "host_functions" "hot_path" "interprocess"
     "lazy_events" "lease" "loading" "lookups" "observer" "parity_behaviour" "pool" "pool_and_captures" "raw_table"
-    "shutdown" "stream_flags" "stream_values" "streams" "last_drop" "poller"
+    "shutdown" "stream_flags" "stream_values" "streams" "last_drop" "poller" "observers"
     "timers" "two_drivers"
 );
 

@@ -1,8 +1,8 @@
 //! The symbol table: the one list of the entry points that this crate resolves.
 //!
 //! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and the version to ask
-//! `cuGetProcAddress` for) and, where there is one, the typedef of its per-thread-default-stream twin. The struct of
-//! pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come from that list.
+//! `cuGetProcAddress` for) and, where there is one, the typedef of its per-thread-default-stream twin. A line that ends with
+//! `creates` is that of a call that gives a new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come from that list.
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
@@ -37,6 +37,8 @@ pub struct EntryPoint {
     pub per_thread_version: Option<Version>,
     /// Whether loading fails on a driver without it.
     pub required: bool,
+    /// Whether a success puts the handle of a new object, or a new hold on one, into the place that an argument names.
+    pub creates: bool,
 }
 
 /// Splits `PFN_cuEventRecord_v7000_ptsz` into (`cuEventRecord`, 7000).
@@ -63,6 +65,10 @@ const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
 
 const fn required(need: &str) -> bool {
     matches!(need.as_bytes(), b"required")
+}
+
+const fn creates(word: &[&str]) -> bool {
+    matches!(word, [word] if matches!(word.as_bytes(), b"creates"))
 }
 
 macro_rules! exported {
@@ -117,7 +123,7 @@ macro_rules! field_address {
 }
 
 macro_rules! symbols {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)?;)*) => {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
         /// A driver entry point, by its exported name. Prints as that name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -154,6 +160,7 @@ macro_rules! symbols {
                             }
                         },
                         required: const { required(stringify!($need)) },
+                        creates: const { creates(&[$(stringify!($creates))?]) },
                     },)*
                 }
             }
@@ -207,6 +214,11 @@ macro_rules! symbols {
                 unsafe { Self::resolve(&mut trampoline) }.unwrap_or(*self)
             }
 
+            /// Whether both tables have the same addresses.
+            pub(crate) fn is_same(&self, other: &Self) -> bool {
+                ENTRY_POINTS.iter().all(|entry| self.address(entry.function) == other.address(entry.function))
+            }
+
             /// The address of an entry point, NULL when the driver lacks it.
             ///
             /// For those who build a table of their own out of a loaded one: an observer, a counter, a fault injector
@@ -228,12 +240,32 @@ macro_rules! symbols {
                         1 => Pointer::trampoline::<INDEX, 1>(),
                         2 => Pointer::trampoline::<INDEX, 2>(),
                         3 => Pointer::trampoline::<INDEX, 3>(),
+                        4 => Pointer::trampoline::<INDEX, 4>(),
+                        5 => Pointer::trampoline::<INDEX, 5>(),
+                        6 => Pointer::trampoline::<INDEX, 6>(),
+                        7 => Pointer::trampoline::<INDEX, 7>(),
+                        8 => Pointer::trampoline::<INDEX, 8>(),
+                        9 => Pointer::trampoline::<INDEX, 9>(),
+                        10 => Pointer::trampoline::<INDEX, 10>(),
+                        11 => Pointer::trampoline::<INDEX, 11>(),
+                        12 => Pointer::trampoline::<INDEX, 12>(),
+                        13 => Pointer::trampoline::<INDEX, 13>(),
+                        14 => Pointer::trampoline::<INDEX, 14>(),
+                        15 => Pointer::trampoline::<INDEX, 15>(),
                         _ => null_mut(),
                     }
                 })*
             }
         }
-        const _: () = assert!(SLOTS == 4, "each slot has an arm above");
+        const _: () = assert!(SLOTS == 16, "each slot has an arm above");
+
+        /// Whether an argument points to a place for a handle.
+        #[cfg(test)]
+        pub(super) fn has_place(function: Function) -> bool {
+            match function {
+                $(Function::$function => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
+            }
+        }
 
         // The twin takes the same arguments, or it could not stand in the same field.
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
@@ -255,12 +287,12 @@ symbols! {
     required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
     required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
     optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
-    required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000;
+    required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
     required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
     required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
 
-    required cuCtxCreate_v2 PFN_cuCtxCreate_v3020;
-    optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050;
+    required cuCtxCreate_v2 PFN_cuCtxCreate_v3020, creates;
+    optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
     required cuCtxDestroy_v2 PFN_cuCtxDestroy_v4000;
     required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
     required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
@@ -278,11 +310,11 @@ symbols! {
     optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
     optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
     optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
-    optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040;
+    optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
     optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
-    optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040;
+    optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
 
-    required cuEventCreate PFN_cuEventCreate_v2000;
+    required cuEventCreate PFN_cuEventCreate_v2000, creates;
     required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
     required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
     optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
@@ -291,15 +323,15 @@ symbols! {
     required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
     optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
     required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
-    required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010;
+    required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
     optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
     optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
     optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
     optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
 
-    required cuStreamCreate PFN_cuStreamCreate_v2000;
-    required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050;
-    optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050;
+    required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
+    required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
+    optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
     required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
     required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
     required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
@@ -324,7 +356,7 @@ symbols! {
     optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
     optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
     optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
-    required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz;
+    required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz, creates;
     optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
     required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
     optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
@@ -357,14 +389,14 @@ symbols! {
     required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
     required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
 
-    required cuGraphCreate PFN_cuGraphCreate_v10000;
-    optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000;
-    optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040;
+    required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
+    optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000, creates;
+    optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040, creates;
     required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
     required cuGraphDestroy PFN_cuGraphDestroy_v10000;
     required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
-    optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010;
-    optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010;
+    optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
+    optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
     optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
     optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
     optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;

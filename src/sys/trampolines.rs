@@ -2,22 +2,31 @@
 //!
 //! A C function pointer carries no data, so a trampoline knows its entry point and its slot by its type.
 
+use core::any::TypeId;
 use core::ffi::c_void;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::{CUresult, Function, Symbols};
+use super::{CUcontext, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUgreenCtx, CUresult, CUstream, Function, Symbols};
 
 /// How many tables can be observed in one process.
-pub(crate) const SLOTS: usize = 4;
+pub(crate) const SLOTS: usize = 16;
 
-/// What the trampolines of one slot call, and whom they tell: entry point, arguments, result, start.
+/// What the trampolines of one slot call, and whom they tell. A slot has one table for good: nobody knows which objects
+/// still hold the addresses of its trampolines, and their calls must go on to the driver that they came from.
 pub(crate) struct Target {
     pub(crate) symbols: &'static Symbols,
-    pub(crate) tell: Box<Tell>,
+    pub(crate) tell: fn(usize, &Returned<'_>),
 }
 
-pub(crate) type Tell = dyn Fn(Function, &[u64], CUresult, Instant) + Send + Sync;
+/// A call that has returned.
+pub(crate) struct Returned<'a> {
+    pub(crate) function: Function,
+    pub(crate) arguments: &'a [u64],
+    pub(crate) result: CUresult,
+    pub(crate) created: Option<u64>,
+    pub(crate) started: Instant,
+}
 
 pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() }; SLOTS];
 
@@ -25,23 +34,40 @@ pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() 
 pub(crate) trait Observable {
     /// The address of the trampoline for the entry point of this index in [`Function`]'s list, in this slot.
     fn trampoline<const FUNCTION: usize, const SLOT: usize>() -> *mut c_void;
+
+    /// Whether an argument points to a place for a handle.
+    #[cfg(test)]
+    fn has_place() -> bool;
 }
 
 macro_rules! observable {
     ($($argument:ident: $type:ident),*) => {
-        impl<$($type: Copy),*> Observable for unsafe extern "C" fn($($type),*) -> CUresult {
+        impl<$($type: Copy + 'static),*> Observable for unsafe extern "C" fn($($type),*) -> CUresult {
             fn trampoline<const FUNCTION: usize, const SLOT: usize>() -> *mut c_void {
-                unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize, $($type: Copy),*>(
+                // There are as many of these as entry points times slots, so the work is in `observe`.
+                unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize, $($type: Copy + 'static),*>(
                     $($argument: $type),*
                 ) -> CUresult {
-                    let target = TARGETS.get(SLOT).and_then(OnceLock::get);
-                    let function = super::ENTRY_POINTS.get(FUNCTION).map(|entry| entry.function);
-                    let (Some(target), Some(function)) = (target, function) else {
-                        // Nobody has this address before the slot is filled.
+                    // SAFETY: the caller's arguments, passed on; `Symbols::trampoline` names the entry point and its type
+                    // in one line of the list.
+                    unsafe { observe(FUNCTION, SLOT, $($argument),*) }
+                }
+
+                /// # Safety
+                ///
+                /// As of the entry point of that index, whose type must be this one.
+                #[inline(never)]
+                unsafe fn observe<$($type: Copy + 'static),*>(
+                    index: usize, slot: usize, $($argument: $type),*
+                ) -> CUresult {
+                    let target = TARGETS.get(slot).and_then(OnceLock::get);
+                    let (Some(target), Some(entry)) = (target, super::ENTRY_POINTS.get(index)) else {
+                        // Nobody has a trampoline's address before its slot is filled.
                         return CUresult::CUDA_ERROR_UNKNOWN;
                     };
-                    // SAFETY: the table's address for this entry point, whose type this is: `Symbols::trampoline` names
-                    // both in one line of the list. It is not NULL, or this trampoline would not stand in for it.
+                    let function = entry.function;
+                    // SAFETY: the table's address for this entry point, whose type this is, as the caller says. It is
+                    // not NULL, or a trampoline would not stand in for it.
                     let real = unsafe {
                         core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> CUresult>(
                             target.symbols.address(function),
@@ -50,10 +76,24 @@ macro_rules! observable {
                     let started = Instant::now();
                     // SAFETY: the caller's arguments, passed on.
                     let result = unsafe { real($($argument),*) };
-                    (target.tell)(function, &[$(word(&$argument)),*], result, started);
+                    let mut created = None;
+                    if entry.creates && result == CUresult::CUDA_SUCCESS {
+                        let places: &[Option<*const usize>] = &[$(place(&$argument)),*];
+                        let place = places.iter().flatten().next().filter(|place| !place.is_null());
+                        // SAFETY: a call that creates has succeeded, so that the driver has written a handle there.
+                        created = place.map(|place| unsafe { **place } as u64);
+                    }
+                    let arguments = &[$(word(&$argument)),*];
+                    (target.tell)(slot, &Returned { function, arguments, result, created, started });
                     result
                 }
                 observed::<FUNCTION, SLOT, $($type),*> as unsafe extern "C" fn($($type),*) -> CUresult as *mut c_void
+            }
+
+            #[cfg(test)]
+            fn has_place() -> bool {
+                let places: &[bool] = &[$(is_place::<$type>()),*];
+                places.contains(&true)
             }
         }
     };
@@ -75,4 +115,41 @@ fn word<T: Copy>(argument: &T) -> u64 {
     // SAFETY: `length` bytes are within both; an argument is an integer, a pointer or the handle, which have no padding.
     unsafe { core::ptr::copy_nonoverlapping(core::ptr::from_ref(argument).cast::<u8>(), word.as_mut_ptr(), length) };
     u64::from_le_bytes(word)
+}
+
+/// Whether an argument of this type points to a place for a handle.
+fn is_place<T: 'static>() -> bool {
+    let places = [
+        TypeId::of::<*mut CUcontext>(),
+        TypeId::of::<*mut CUevent>(),
+        TypeId::of::<*mut CUgraph>(),
+        TypeId::of::<*mut CUgraphExec>(),
+        TypeId::of::<*mut CUgraphNode>(),
+        TypeId::of::<*mut CUgreenCtx>(),
+        TypeId::of::<*mut CUstream>(),
+    ];
+    places.contains(&TypeId::of::<T>())
+}
+
+/// The place that an argument points to, if that is one for a handle.
+fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
+    // SAFETY: the argument is a pointer to a handle, which is a pointer.
+    is_place::<T>().then(|| unsafe { core::mem::transmute_copy::<T, *const usize>(argument) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ENTRY_POINTS;
+
+    /// What creates is said by the list of entry points. It is also what the driver's types and names say: a place for a
+    /// handle, in a call that does not merely look one up, take one from the stack, or take a list of them.
+    #[test]
+    fn the_list_says_what_creates() {
+        for entry in ENTRY_POINTS {
+            let looks_up = ["Get", "Pop", "Update"].iter().any(|part| entry.base.contains(part));
+            let expected = super::super::symbols::has_place(entry.function) && !looks_up;
+            assert_eq!(entry.creates, expected, "{}", entry.function);
+        }
+        assert_eq!(ENTRY_POINTS.iter().filter(|entry| entry.creates).count(), 15);
+    }
 }

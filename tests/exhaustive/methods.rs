@@ -139,6 +139,7 @@ const APART: &[(&str, &str)] =
 /// No driver call is made in them, and none can fail.
 const PURE: &[&str] = &[
     "Driver::load_from",
+    "Driver::stop_observing",
     "LoadOptions::path",
     "Error::function",
     "Error::is_sticky",
