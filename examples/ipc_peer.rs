@@ -17,6 +17,7 @@
 
 use std::error::Error;
 use std::io::{BufRead, Write};
+use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -30,9 +31,38 @@ struct Peer {
     latch: Option<Sender<()>>,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let driver = match arguments.next() {
+const USAGE: &str = "\
+usage: ipc_peer [/absolute/path/of/a/driver]
+
+One side of an interprocess event. It reads commands on standard input, a line each, and answers each with a line:
+export, release, import HEX, query, wait, check, finish, quit. The head of examples/ipc_peer.rs says what they do.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let path = match &arguments[..] {
+        [] => None,
+        [help] if help == "--help" || help == "-h" => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        [path] if !path.starts_with('-') => Some(path),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(path) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ipc_peer: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
+    let driver = match path {
         Some(path) => Driver::load_from(path)?,
         None => Driver::load()?,
     };

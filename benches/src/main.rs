@@ -38,6 +38,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (Some(verb), options) = (arguments.first(), Options(&arguments)) else { return usage() };
     match verb.as_str() {
+        "--help" | "-h" | "help" => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
         "measure" | "loops" => match options.value("--driver") {
             Some(driver @ ("null" | "soft" | "native")) => with_driver(driver, verb, &options),
             _ => usage(),
@@ -76,8 +80,16 @@ fn main() -> ExitCode {
     }
 }
 
+const USAGE: &str = "\
+usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick] [--only PART,PART]
+       events-bench loops   --driver null|soft|native --calls N
+       events-bench report  FILE [--markdown]
+       events-bench plot    FILE [--driver NAME] --out FILE.svg
+
+A value may also be given as in --rounds=30. The head of benches/src/main.rs says more.";
+
 fn usage() -> ExitCode {
-    eprintln!("usage: events-bench measure|loops|report|plot ...; see the head of benches/src/main.rs");
+    eprintln!("{USAGE}");
     ExitCode::from(2)
 }
 
@@ -97,9 +109,12 @@ impl Options<'_> {
         self.0.iter().any(|word| word == name)
     }
 
+    /// The value of `--name value` or of `--name=value`.
     fn value(&self, name: &str) -> Option<&str> {
-        let at = self.0.iter().position(|word| word == name)?;
-        self.0.get(at + 1).map(String::as_str)
+        self.0.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(name)? {
+            "" => self.0.get(at + 1).map(String::as_str),
+            rest => rest.strip_prefix('='),
+        })
     }
 
     fn number(&self, name: &str, default: usize) -> usize {
@@ -270,7 +285,10 @@ fn about(context: &cuda_events::Context) -> Value {
     let driver = context.driver();
     // Without the file, whose place says nothing.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let is_file = |index: usize| arguments[index] == "--out" || index > 0 && arguments[index - 1] == "--out";
+    let is_file = |index: usize| {
+        let (word, before) = (&arguments[index], index.checked_sub(1).map(|before| &arguments[before]));
+        word == "--out" || word.starts_with("--out=") || before.is_some_and(|before| before == "--out")
+    };
     let command: Vec<&str> = (0..arguments.len()).filter(|&at| !is_file(at)).map(|at| arguments[at].as_str()).collect();
     let command = format!("events-bench {}", command.join(" "));
     let native = text("/proc/driver/nvidia/version");

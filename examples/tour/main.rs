@@ -5,10 +5,11 @@
 //! cargo run --release --example tour -- --mib 4096 --device 1
 //! ```
 //!
-//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line.
+//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line; not if a driver was named.
 
 mod gpu;
 mod interprocess;
+mod opened;
 mod options;
 mod order;
 mod report;
@@ -18,10 +19,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use cuda_events::sys::CUresult;
-use cuda_events::{Context, Device, Driver, Error};
-use cuda_soft_driver::SoftDriver;
+use cuda_events::{Context, Device, Driver};
 
-use crate::options::{Choice, HELP, Options};
+use crate::opened::Opened;
+use crate::options::{HELP, Options};
 use crate::report::{Failure, Table};
 
 fn main() -> ExitCode {
@@ -47,7 +48,10 @@ fn tour(options: &Options) -> Result<(), Failure> {
         opened.driver = opened.driver.observe(|call| eprintln!("{call}"))?;
     }
     if let Some(error) = &opened.no_native {
-        writeln!(out, "There is no NVIDIA driver ({error}); the tour goes on with the software driver.")?;
+        writeln!(
+            out,
+            "There is no NVIDIA driver that can be used ({error}); the tour goes on with the software driver."
+        )?;
     }
     writeln!(out, "1. The driver and the device")?;
     match opened.driver.library() {
@@ -80,38 +84,6 @@ fn tour(options: &Options) -> Result<(), Failure> {
     writeln!(out, "\n5. What was measured on {name}{}", if software { ": none of it is a GPU's" } else { "" })?;
     write!(out, "{table}")?;
     Ok(())
-}
-
-/// A driver, and what led to it.
-pub(crate) struct Opened {
-    pub(crate) driver: Driver,
-    /// What a child process must be told to open the same.
-    choice: Choice,
-    /// Why there is no native one, where none was chosen and there is none.
-    no_native: Option<Error>,
-    /// The machine in software lives as long as this.
-    _soft: Option<SoftDriver>,
-}
-
-impl Opened {
-    /// Without a choice the native driver, or else the one in software.
-    pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
-        let (driver, choice) = match choice {
-            None => match Driver::load() {
-                Ok(driver) => (driver, Choice::Native),
-                Err(error) => return Ok(Self::soft(Some(error))),
-            },
-            Some(Choice::Soft) => return Ok(Self::soft(None)),
-            Some(Choice::Native) => (Driver::load()?, Choice::Native),
-            Some(Choice::Path(path)) => (Driver::load_from(path)?, Choice::Path(path.clone())),
-        };
-        Ok(Self { driver, choice, no_native: None, _soft: None })
-    }
-
-    fn soft(no_native: Option<Error>) -> Self {
-        let soft = SoftDriver::new();
-        Self { driver: soft.driver(), choice: Choice::Soft, no_native, _soft: Some(soft) }
-    }
 }
 
 fn device(driver: Driver, ordinal: u32) -> Result<Device, Failure> {

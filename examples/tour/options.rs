@@ -18,7 +18,9 @@ usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--trac
   --trace         every driver call of this process on standard error, with its arguments, its answer and its time
   --help          this text
 
-exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or path
+A value may also be given as in --mib=16. The variable CUDA_EVENTS_DRIVER names a driver as for every program with this crate.
+
+exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or driver
 ";
 
 /// Which driver to open.
@@ -57,10 +59,19 @@ impl Options {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, Failure> {
         let mut options = Self { bytes: 256 << 20, driver: None, device: 0, trace: false, child: None };
         while let Some(argument) = arguments.next() {
-            let name = argument.to_string_lossy().into_owned();
+            let text = argument.to_string_lossy().into_owned();
+            // `--mib 16` and `--mib=16`.
+            let (name, attached) = match argument.to_str().and_then(|text| text.split_once('=')) {
+                Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(OsString::from(value))),
+                _ => (text.clone(), None),
+            };
+            if attached.is_some() && matches!(&*name, "--help" | "--trace") {
+                return Err(Failure::Usage(format!("{name} takes no value; see --help")));
+            }
             let mut value = || {
                 let missing = || Failure::Usage(format!("{name} needs a value; see --help"));
-                arguments.next().filter(|value| !value.is_empty()).ok_or_else(missing)
+                let value = attached.clone().or_else(|| arguments.next());
+                value.filter(|value| !value.is_empty()).ok_or_else(missing)
             };
             match &*name {
                 "--help" | "-h" => return Ok(None),
@@ -84,7 +95,7 @@ impl Options {
                         _ => return Err(bad("--driver", &value, "native, soft or an absolute path")),
                     });
                 }
-                _ => return Err(Failure::Usage(format!("{name:?} is not an option; see --help"))),
+                _ => return Err(Failure::Usage(format!("{text:?} is not an option; see --help"))),
             }
         }
         Ok(Some(options))
