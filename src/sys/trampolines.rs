@@ -57,6 +57,7 @@ macro_rules! observable {
                 ///
                 /// As of the entry point of that index, whose type must be this one.
                 #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "they are the entry point's")]
                 unsafe fn observe<$($type: Copy + 'static),*>(
                     index: usize, slot: usize, $($argument: $type),*
                 ) -> CUresult {
