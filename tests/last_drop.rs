@@ -8,12 +8,11 @@ mod common;
 #[path = "common/table.rs"]
 mod table;
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use common::child::{Child, hear, role, say};
+use common::child::{Child, end_after, hear, role, say};
 use common::{Gpu, Latch};
 use cuda_events::sys::{CUdevice, CUresult, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, ExporterProcess, IpcEventDescriptor, Progress};
@@ -47,11 +46,8 @@ fn watched(real: Driver) -> Driver {
 #[test]
 #[ignore = "the other processes, which the tests start: cargo test --test last_drop"]
 fn process() {
-    unsafe extern "C" {
-        fn alarm(seconds: u32) -> c_int;
-    }
-    // SAFETY: only sets this process's timer: a call that hangs ends the process, and the test fails.
-    unsafe { alarm(LONG) };
+    // A call that hangs ends the process, and the test fails.
+    end_after(LONG);
     let mut gpu = Gpu::new();
     let driver = watched(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");

@@ -319,9 +319,6 @@ fn a_forked_child_is_told_and_does_not_hang() {
     use cuda_events::Error;
 
     const NAME: &str = "a_forked_child_is_told_and_does_not_hang";
-    unsafe extern "C" {
-        fn alarm(seconds: u32) -> u32;
-    }
     if child::role().is_none() {
         // Alone in a process, so that no thread of another test holds a lock that the forked child
         // needs.
@@ -341,8 +338,7 @@ fn a_forked_child_is_told_and_does_not_hang() {
     calls.hold(its, PATIENCE);
     let mut completions = Some((completion, fresh));
     let (said, status) = common::fork::in_child(|| {
-        // SAFETY: it ends the child if it hangs.
-        unsafe { alarm(20) };
+        child::end_after(20);
         let before = calls.lock().made.len();
         let (mut pending, mut fresh) = completions.take().expect("the child has its copies");
         let mut task = TaskContext::from_waker(Waker::noop());
