@@ -376,9 +376,11 @@ fn the_poller_works(gpu: &Context, calls: &Calls) {
     woken.lock().expect("no panic").clear();
 }
 
+type Next = Option<(Tricky, Box<dyn FnOnce()>)>;
+
 thread_local! {
     /// What this thread does when it next clones or drops a `tricky` waker.
-    static NEXT: RefCell<Option<(Tricky, Box<dyn FnOnce()>)>> = const { RefCell::new(None) };
+    static NEXT: RefCell<Next> = const { RefCell::new(None) };
 }
 static TRICKY_WOKEN: AtomicUsize = AtomicUsize::new(0);
 
