@@ -52,8 +52,8 @@ fn recording_again_replaces_the_record_but_not_the_waits_that_saw_it() {
 #[test]
 fn synchronize_blocks_until_the_work_is_done() {
     let gpu = Gpu::new();
-    let wait_at_most = |event: &Event| event.synchronize_timeout(Duration::MAX).map(drop);
-    let waits: [&dyn Fn(&Event) -> Result<(), Error>; 2] = [&|event| event.synchronize(), &wait_at_most];
+    type Wait = fn(&Event) -> Result<(), Error>;
+    let waits: [Wait; 2] = [|event| event.synchronize(), |event| event.synchronize_timeout(Duration::MAX).map(drop)];
     for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC, EventFlags::TIMING, EventFlags::INTERPROCESS] {
         for wait in waits {
             let stream = gpu.stream();

@@ -189,8 +189,9 @@ fn each_error_of_the_driver_is_told_and_nothing_is_tried_again(gpu: &Gpu) {
         result.map(|value| format!("{value:?}"))
     }
     let elapsed = elapsed_function(&gpu.context);
-    // SAFETY of both: without flags there is nothing to keep alive.
+    // SAFETY: without flags there is nothing to keep alive.
     let record_with = || said(unsafe { start.record_with(&stream, RecordFlags::empty()) });
+    // SAFETY: as above.
     let wait_with = || said(unsafe { stream.wait_event_with(&start, WaitFlags::empty()) });
     // With how many calls there are until one fails.
     let operations: &[Operation<'_>] = &[

@@ -6,19 +6,17 @@
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
+use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cuda_events::sys::{CUevent, CUresult, CUstream, Function};
-use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::sys::{CUevent, CUresult, CUstream, ENTRY_POINTS, Function};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, LoadOptions, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 use super::child::{Child, role, say};
 use super::{Door, Gpu};
-
-#[path = "table.rs"]
-mod table;
 
 /// How many driver libraries a process has loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,13 +85,7 @@ pub fn run(test: &str, libraries: Libraries, case: fn(&Gpu)) {
 /// No public item tells. But from the second library on the driver is called on another way, with more functions on the
 /// stack. If one more library changes nothing there, it was not the first that came beside another.
 fn noticed(gpu: &Gpu) -> Libraries {
-    let stub = table::replaced(gpu.driver, |function| match function {
-        Function::cuEventRecord => Some(record as unsafe extern "C" fn(CUevent, CUstream) -> CUresult as *mut c_void),
-        Function::cuEventElapsedTime | Function::cuEventElapsedTime_v2 => {
-            Some(elapsed as unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult as *mut c_void)
-        }
-        _ => None,
-    });
+    let stub = stub(gpu.driver);
     let context = Device::new(stub, 0).and_then(Context::primary).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Event::new(&context, EventFlags::TIMING).expect("an event");
@@ -107,6 +99,26 @@ fn noticed(gpu: &Gpu) -> Libraries {
         [false, false] if before == after => Libraries::Two,
         _ => panic!("{before:?} functions on the stack, and {after:?} with one more library"),
     }
+}
+
+/// `real`, but for the two calls, which note how deep they are.
+fn stub(real: Driver) -> Driver {
+    let mut resolve = |name: &CStr| {
+        let entry = ENTRY_POINTS.iter().find(|entry| entry.name == name);
+        match entry.map(|entry| entry.function) {
+            // Without these, all others are asked for by their exported names.
+            None | Some(Function::cuGetProcAddress | Function::cuGetProcAddress_v2) => null_mut(),
+            Some(Function::cuEventRecord) => {
+                record as unsafe extern "C" fn(CUevent, CUstream) -> CUresult as *mut c_void
+            }
+            Some(Function::cuEventElapsedTime | Function::cuEventElapsedTime_v2) => {
+                elapsed as unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult as *mut c_void
+            }
+            Some(function) => real.symbols().address(function),
+        }
+    };
+    // SAFETY: each address is one of `real`'s table or a function below of the same type.
+    unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }.expect("the same table")
 }
 
 thread_local! {
