@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, GraphNode, Kept};
-use crate::process;
 use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraph, CUgraphEdgeData, CUresult,
@@ -71,7 +70,7 @@ pub enum CaptureStatus {
     /// It does: what is put into it becomes a part of a graph.
     Active,
     /// It takes part in a capture that an earlier call has invalidated. What is put into it fails, until the capture is
-    /// ended.
+    /// ended. A status of a newer driver that this crate does not know counts as this one.
     Invalidated,
 }
 
@@ -397,11 +396,32 @@ impl<'a> Capture<'a> {
             code
         });
         let code = called?;
-        let capture = begun.ok_or_else(|| Error::driver(function, code))?;
+        let Some(capture) = begun else {
+            if let Some(graph) = graph {
+                Self::take_back(stream, graph);
+            }
+            return Err(Error::driver(function, code));
+        };
         if let Some(id) = stream.capture_info()?.id {
             external::register(stream.driver(), id, &capture.kept);
         }
         Ok(capture)
+    }
+
+    /// Destroys the graph that a capture was to add to, which the driver refused. The refusal may be the error of earlier
+    /// work, and the capture under way all the same: then it is ended, and if that cannot be told, the graph is left alone,
+    /// as the driver crashes over a graph that is destroyed while it is captured into.
+    fn take_back(stream: &'a StreamRef, graph: Graph) {
+        match stream.capture_info() {
+            Ok(info) if info.status == CaptureStatus::Active && info.graph == graph.as_raw() => {
+                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+                let kept = graph.kept().clone();
+                graph.disarm();
+                drop(Self { stream, kept, ended: false, _not_send: PhantomData });
+            }
+            Ok(info) if info.status != CaptureStatus::Invalidated => drop(graph),
+            _ => core::mem::forget(graph),
+        }
     }
 
     /// Ends the capture and gives the graph.
@@ -554,8 +574,8 @@ impl<'a> Capture<'a> {
 
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
-        if !self.ended && !process::forked() {
-            // The graph is destroyed. What is answered cannot be acted on here.
+        if !self.ended {
+            // The graph is destroyed. What is answered cannot be acted on here. A forked child makes no call.
             drop(self.end_now());
         }
     }

@@ -72,7 +72,8 @@ impl GraphNode {
 /// A graph: what a [capture](crate::Capture) made, or what was put together of nodes. Dropping it destroys it.
 ///
 /// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep them too, so that the
-/// program may drop its own references whenever it likes. That is why such events are given as `Arc<Event>`.
+/// program may drop its own references whenever it likes. That is why such events are given as `Arc<Event>`. A call that
+/// the driver fails may have done its work all the same: the event of such a call is kept too, as long as the graph.
 ///
 /// The driver does not allow two threads in one graph: it may be sent to another thread, but not shared.
 ///
@@ -211,10 +212,9 @@ impl Graph {
         let after = self.kept.handles(function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the dependencies are nodes of
-        // it; the event is alive, and kept for as long as the graph from the next statement on.
+        // it; the event is alive, and kept for as long as the graph from the next statement on, whatever is answered.
         let code = unsafe { add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw()) };
-        Error::check(function, code)?;
-        self.kept.replace(node, event);
+        self.kept.settle(node, event, Error::check(function, code))?;
         Ok(self.kept.node(node))
     }
 
@@ -295,10 +295,9 @@ impl Graph {
         self.driver().check_same(event.driver(), function)?;
         let raw = self.kept.handle(function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is alive, and kept for as
-        // long as the graph from the next statement on.
-        Error::check(function, unsafe { set(raw, event.as_raw()) })?;
-        self.kept.replace(raw, event);
-        Ok(())
+        // long as the graph from the next statement on, whatever is answered.
+        let code = unsafe { set(raw, event.as_raw()) };
+        self.kept.settle(raw, event, Error::check(function, code))
     }
 
     /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and used again.
@@ -320,7 +319,7 @@ impl Graph {
         // Before the lock of what is kept, which a thread of the parent may hold for ever.
         self.driver().check_fork(function)?;
         let kept = self.kept.all();
-        for (_, event) in &kept {
+        for event in kept.iter() {
             event.check_wait(function, &self.context)?;
         }
         self.context.with_current(|| {

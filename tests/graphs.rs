@@ -9,10 +9,10 @@ use common::child::Child;
 use common::{Gpu, Latch, Other, check, current};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
-    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphNode, Progress,
-    RecordFlags, Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
+    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphExec, GraphNode,
+    Progress, RecordFlags, Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
 };
-use cuda_soft_driver::SoftDriver;
+use cuda_soft_driver::{Fault, SoftDriver};
 
 fn event(gpu: &Gpu) -> Arc<Event> {
     Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
@@ -314,9 +314,11 @@ fn nodes_give_and_take_events() {
     for wrong in [graph.record_node_event(wait).err(), graph.wait_node_event(record).err()] {
         assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     }
-    let wrong = graph.set_record_node_event(wait, &first).err();
+    let unused = event(&gpu);
+    let wrong = graph.set_record_node_event(wait, &unused).err();
     assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-    assert_eq!(Arc::strong_count(&first), 1);
+    assert!(Arc::strong_count(&unused) > 1, "an error does not say that the node was left alone");
+    assert!(is(graph.wait_node_event(wait), &third));
 
     // An executable graph has events of its own, and changes for itself.
     let mut exec = graph.instantiate().expect("an executable graph");
@@ -649,4 +651,123 @@ fn a_forked_child_can_drop_all_that_there_is() {
     capture.end().expect("nothing happened to the parent's capture");
     exec.launch(&stream).expect("nor to its graph");
     stream.synchronize().expect("the work ends");
+}
+
+/// A driver answers with the errors of earlier work, too: such an answer does not say that the call did nothing.
+#[test]
+fn an_event_is_kept_although_the_driver_answered_an_error() {
+    let soft = SoftDriver::new();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = || Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    let fail = |function: Function| {
+        soft.clear_faults();
+        soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    };
+    let failed = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::Driver { function, code }));
+
+    type Work = fn(&mut Graph, &mut GraphExec, [GraphNode; 2], &Arc<Event>) -> Result<(), Error>;
+    let works: [(Function, Work); 6] = [
+        (Function::cuGraphAddEventRecordNode, |graph, _, _, event| graph.add_event_record_node(&[], event).map(drop)),
+        (Function::cuGraphAddEventWaitNode, |graph, _, _, event| graph.add_event_wait_node(&[], event).map(drop)),
+        (Function::cuGraphEventRecordNodeSetEvent, |graph, _, [node, _], event| {
+            graph.set_record_node_event(node, event)
+        }),
+        (Function::cuGraphEventWaitNodeSetEvent, |graph, _, [_, node], event| graph.set_wait_node_event(node, event)),
+        (Function::cuGraphExecEventRecordNodeSetEvent, |graph, exec, [node, _], event| {
+            exec.set_record_node_event(graph, node, event)
+        }),
+        (Function::cuGraphExecEventWaitNodeSetEvent, |graph, exec, [_, node], event| {
+            exec.set_wait_node_event(graph, node, event)
+        }),
+    ];
+    for (function, work) in works {
+        let (first, second) = (event(), event());
+        let weak = [&first, &second].map(Arc::downgrade);
+        let mut graph = Graph::new(&context).expect("a graph");
+        let record = graph.add_event_record_node(&[], &first).expect("a node");
+        let wait = graph.add_event_wait_node(&[], &first).expect("a node");
+        let mut exec = graph.instantiate().expect("an executable graph");
+        fail(function);
+        failed(work(&mut graph, &mut exec, [record, wait], &second), function);
+        drop((first, second));
+        assert!(weak.iter().all(alive), "{function}: a node refers to it");
+        exec.launch(&stream).expect("a launch");
+        graph.instantiate().expect("an executable graph").launch(&stream).expect("a launch");
+        stream.synchronize().expect("the work ends");
+        drop((graph, exec));
+        assert!(!weak.iter().any(alive), "{function}: nothing refers to it any more");
+    }
+
+    // In a capture of ours, and in one that others began.
+    type External = fn(&Stream, &Arc<Event>) -> Result<(), Error>;
+    let works: [(Function, External); 2] = [
+        (Function::cuEventRecordWithFlags, |stream, event| stream.record_external(event)),
+        (Function::cuStreamWaitEvent, |stream, event| stream.wait_external(event)),
+    ];
+    for (function, work) in works {
+        let event = event();
+        let weak = Arc::downgrade(&event);
+        let capture = begin(&stream);
+        fail(function);
+        failed(work(&stream, &event), function);
+        drop(event);
+        assert!(alive(&weak), "{function}: a node refers to it");
+        let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+        exec.launch(&stream).expect("a launch");
+        stream.synchronize().expect("the work ends");
+        drop(exec);
+        assert!(!alive(&weak), "{function}: nothing refers to it any more");
+    }
+    let theirs = event();
+    let weak = Arc::downgrade(&theirs);
+    let mut graph = null_mut();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    let symbols = soft.driver().symbols();
+    // SAFETY: the stream is alive.
+    check(Function::cuStreamBeginCapture_v2, unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) });
+    fail(Function::cuEventRecordWithFlags);
+    failed(stream.record_external(&theirs), Function::cuEventRecordWithFlags);
+    drop(theirs);
+    assert!(alive(&weak), "nobody can tell how long it is needed");
+    // SAFETY: the stream is alive; a place for the handle.
+    check(Function::cuStreamEndCapture, unsafe { (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph) });
+    // SAFETY: the graph is nobody else's, and its event is never destroyed.
+    drop(unsafe { Graph::from_raw(&context, graph) });
+
+    // What the driver was not asked for, it did not do.
+    soft.clear_faults();
+    let capture = begin(&stream);
+    let other = SoftDriver::new();
+    let elsewhere = Device::new(other.driver(), 0).and_then(Context::primary).expect("the other context");
+    let elsewhere = Arc::new(Event::new(&elsewhere, EventFlags::empty()).expect("an event"));
+    assert!(matches!(stream.record_external(&elsewhere), Err(Error::OtherDriver { .. })));
+    drop(capture);
+    assert_eq!(Arc::strong_count(&elsewhere), 1);
+}
+
+/// The driver crashes over a graph that is destroyed while a capture adds to it.
+#[test]
+fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
+    let soft = SoftDriver::new();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let function = Function::cuStreamBeginCaptureToGraph;
+    let begin = |stream| common::begin_capture_to_graph(stream, Graph::new(&context)?, &[], CaptureMode::ThreadLocal);
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+
+    // A refusal is one, and the graph is destroyed: also where the stream captures something else.
+    soft.inject(Fault::on(function.name()).once().answer(code));
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(soft.live().graphs, 0);
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let refused = begin(&stream).err().and_then(|error| error.code());
+    assert_eq!(refused, Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+    drop(capture.end().expect("the capture goes on"));
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
 }

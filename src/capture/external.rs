@@ -34,9 +34,9 @@ impl StreamRef {
     /// Records an event for those outside of the graph: in a capturing stream the record becomes a node, so that each
     /// launch of the graph records the event; in any other it is a plain [`record`](crate::EventRef::record).
     ///
-    /// Which of the two is decided by this very stream. The graph and its executable graphs keep the event alive. If
-    /// other code than this crate's [`Capture`](crate::Capture) began the capture, nobody would: then the event is never
-    /// destroyed.
+    /// Which of the two is decided by this very stream. The graph and its executable graphs keep the event alive, also
+    /// when the driver fails the record, as it may have made the node all the same. If other code than this crate's
+    /// [`Capture`](crate::Capture) began the capture, nobody would: then the event is never destroyed.
     ///
     /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
     /// says done.
@@ -85,12 +85,19 @@ impl StreamRef {
             kept.keep(event);
         }
         let made = external();
-        // When the caller's context cannot be restored, the node is made already.
-        let is_node = made.as_ref().err().is_none_or(|error| error.function() == Some(Function::cuCtxPopCurrent_v2));
+        // The driver may have made the node whatever it answered: it answers with errors of earlier work, too. When the
+        // caller's context cannot be restored, the node is made already.
+        let asked = made.as_ref().err().is_none_or(|error| {
+            let function = error.function().filter(|_| error.code().is_some());
+            matches!(
+                function,
+                Some(Function::cuEventRecordWithFlags | Function::cuStreamWaitEvent | Function::cuCtxPopCurrent_v2)
+            )
+        });
         match kept {
-            Some(kept) if !is_node => kept.forget(event),
+            Some(kept) if !asked => kept.forget(event),
             // Others began this capture, and nobody says when its graph is gone.
-            None if is_node => forget(event.clone()),
+            None if asked => forget(event.clone()),
             _ => {}
         }
         made

@@ -7,7 +7,7 @@ use core::mem::replace;
 use core::ptr::null_mut;
 use std::sync::Arc;
 
-use super::kept::{Events, replace_event};
+use super::kept::{Events, settle};
 use super::{Graph, GraphNode};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -63,7 +63,7 @@ unsafe impl Send for GraphExec {}
 #[allow(unsafe_code)]
 impl GraphExec {
     pub(super) fn new(context: &Context, raw: CUgraphExec, kept: Events) -> Self {
-        let interprocess = kept.iter().any(|(_, event)| event.flags().contains(EventFlags::INTERPROCESS));
+        let interprocess = kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
         Self { raw, context: context.clone(), kept, interprocess, _not_sync: PhantomData }
     }
 
@@ -82,7 +82,7 @@ impl GraphExec {
         const FUNCTION: Function = Function::cuGraphLaunch;
         let launch = self.context.driver().symbols().cuGraphLaunch;
         if self.interprocess {
-            for (_, event) in &self.kept {
+            for event in self.kept.iter() {
                 event.check_wait(FUNCTION, stream.context())?;
             }
         }
@@ -135,11 +135,12 @@ impl GraphExec {
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
-        // node; the event is alive, and kept from the next statement on.
-        Error::check(function, unsafe { set(self.raw, node, event.as_raw()) })?;
+        // node, all of one library; the event is of it too, is alive, and is kept from the next statements on, whatever is
+        // answered.
+        let answer = Error::check(function, unsafe { set(self.raw, node, event.as_raw()) });
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
-        drop(replace_event(&mut self.kept, node, event));
-        Ok(())
+        drop(settle(&mut self.kept, node, event, &answer));
+        answer
     }
 
     /// Destroys the executable graph and returns what the driver returns. A launch that is under way runs to its end.

@@ -1,7 +1,7 @@
 //! What keeps the events that graph nodes refer to.
 
-use core::mem::replace;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::GraphNode;
@@ -16,8 +16,8 @@ pub(crate) struct Kept {
     events: Mutex<Events>,
 }
 
-/// Events by the address of the node that refers to them, 0 for a node that a capture made.
-pub(super) type Events = Vec<(usize, Arc<Event>)>;
+/// Events by the addresses of nodes and of events.
+pub(super) type Events = References<usize, Arc<Event>>;
 
 impl Kept {
     pub(crate) fn new() -> Arc<Self> {
@@ -31,24 +31,24 @@ impl Kept {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an event that a node of a capture may refer to.
+    /// Keeps an event that a node may refer to of which nothing else is known: one of a capture, or one whose call the
+    /// driver failed.
     pub(crate) fn keep(&self, event: &Arc<Event>) {
-        self.events().push((0, event.clone()));
+        self.events().keep(event.as_raw().addr(), event);
     }
 
     /// Takes one `keep` of the event back.
     pub(crate) fn forget(&self, event: &Arc<Event>) {
-        let mut events = self.events();
-        let found = events.iter().rposition(|(node, kept)| *node == 0 && Arc::ptr_eq(kept, event));
-        let kept = found.map(|at| events.swap_remove(at));
-        drop(events);
-        drop(kept);
+        let forgotten = self.events().forget(event.as_raw().addr());
+        drop(forgotten);
     }
 
-    /// Keeps the event that a node refers to from now on, in the place of the one before.
-    pub(super) fn replace(&self, node: CUgraphNode, event: &Arc<Event>) {
-        let replaced = replace_event(&mut self.events(), node, event);
+    /// Notes what the driver answered when a node was to refer to the event: from now on the node does, in the place of
+    /// the event before.
+    pub(super) fn settle(&self, node: CUgraphNode, event: &Arc<Event>, answer: Result<()>) -> Result<()> {
+        let replaced = settle(&mut self.events(), node, event, &answer);
         drop(replaced);
+        answer
     }
 
     pub(super) fn all(&self) -> Events {
@@ -56,7 +56,7 @@ impl Kept {
     }
 
     pub(super) fn by_handle(&self, raw: CUevent) -> Option<Arc<Event>> {
-        self.events().iter().find(|(_, event)| event.as_raw() == raw).map(|(_, event)| event.clone())
+        self.events().get(raw.addr()).cloned()
     }
 
     /// The handles of the nodes, all of which must be of this graph.
@@ -78,13 +78,166 @@ impl Kept {
     }
 }
 
-/// Puts the event in the place of what the node referred to, which is returned.
-pub(super) fn replace_event(events: &mut Events, node: CUgraphNode, event: &Arc<Event>) -> Option<Arc<Event>> {
-    match events.iter_mut().find(|(known, _)| *known == node.addr()) {
-        Some((_, kept)) => Some(replace(kept, event.clone())),
-        None => {
-            events.push((node.addr(), event.clone()));
+/// Notes what the driver answered when a node was to refer to the event; what nothing refers to any more is returned.
+///
+/// An error says only that the call failed. The driver may have done the work all the same: it answers with errors of
+/// earlier work, too. Then the node refers to the one event or to the other, and both are kept.
+pub(super) fn settle(
+    events: &mut Events,
+    node: CUgraphNode,
+    event: &Arc<Event>,
+    answer: &Result<()>,
+) -> Option<Arc<Event>> {
+    let handle = event.as_raw().addr();
+    match answer {
+        Ok(()) => events.refer(node.addr(), handle, event),
+        Err(_) => {
+            events.keep(handle, event);
             None
         }
+    }
+}
+
+/// Values that nodes refer to, each of them once, with a count. Everything takes the logarithm of how many there are.
+#[derive(Clone)]
+pub(super) struct References<K, V> {
+    /// The value that each known node refers to.
+    nodes: BTreeMap<K, K>,
+    values: BTreeMap<K, Value<V>>,
+}
+
+#[derive(Clone)]
+struct Value<V> {
+    value: V,
+    /// How many nodes refer to it, known ones or others.
+    references: usize,
+}
+
+impl<K, V> Default for References<K, V> {
+    fn default() -> Self {
+        Self { nodes: BTreeMap::new(), values: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Copy, V: Clone> References<K, V> {
+    /// Counts a reference of a node that is not known.
+    fn keep(&mut self, key: K, value: &V) {
+        self.values.entry(key).or_insert_with(|| Value { value: value.clone(), references: 0 }).references += 1;
+    }
+
+    /// Takes back one reference, and gives the value if it was the last.
+    fn forget(&mut self, key: K) -> Option<V> {
+        let kept = self.values.get_mut(&key)?;
+        kept.references = kept.references.saturating_sub(1);
+        if kept.references == 0 { self.values.remove(&key).map(|kept| kept.value) } else { None }
+    }
+
+    /// Lets a known node refer to a value, and gives the one that it referred to if nothing else does.
+    fn refer(&mut self, node: K, key: K, value: &V) -> Option<V> {
+        self.keep(key, value);
+        let before = self.nodes.insert(node, key)?;
+        self.forget(before)
+    }
+
+    fn get(&self, key: K) -> Option<&V> {
+        self.values.get(&key).map(|kept| &kept.value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &V> {
+        self.values.values().map(|kept| &kept.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+    use core::cmp;
+
+    use super::*;
+
+    thread_local! {
+        static COMPARED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A key that counts how often keys are compared.
+    #[derive(Clone, Copy, Debug)]
+    struct Key(usize);
+
+    impl Ord for Key {
+        fn cmp(&self, other: &Self) -> cmp::Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    impl PartialOrd for Key {
+        fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl PartialEq for Key {
+        fn eq(&self, other: &Self) -> bool {
+            self.cmp(other) == cmp::Ordering::Equal
+        }
+    }
+
+    impl Eq for Key {}
+
+    fn compared<T>(work: impl FnOnce() -> T) -> usize {
+        COMPARED.set(0);
+        let _ = work();
+        COMPARED.get()
+    }
+
+    #[test]
+    fn each_node_takes_as_long_as_the_first_ones() {
+        const NODES: usize = 80_000;
+        let mut references = References::default();
+        // The driver's addresses come in no order.
+        let address = |index: usize| Key(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // A search in a sorted tree of this many: seventeen halvings, some comparisons more within each of its pages.
+        const MOST: usize = 80;
+        for index in 0..NODES {
+            let took = compared(|| references.refer(address(index), address(NODES + index), &index));
+            assert!(took <= 2 * MOST, "{took} comparisons for node {index}");
+        }
+        assert_eq!(references.iter().count(), NODES);
+        for index in (0..NODES).step_by(97) {
+            let took = compared(|| assert_eq!(references.get(address(NODES + index)), Some(&index)));
+            assert!(took <= MOST, "{took} comparisons to find the value of node {index}");
+            // Another value for the node: the one before is found and given back.
+            let took = compared(|| {
+                let before = references.refer(address(index), address(2 * NODES + index), &index);
+                assert_eq!(before, Some(index));
+            });
+            assert!(took <= 4 * MOST, "{took} comparisons for another value of node {index}");
+        }
+        for index in 0..NODES {
+            let took = compared(|| references.keep(address(3 * NODES + index), &index));
+            assert!(took <= MOST, "{took} comparisons for a node that is not known");
+        }
+        for index in 0..NODES {
+            let took = compared(|| assert_eq!(references.forget(address(3 * NODES + index)), Some(index)));
+            assert!(took <= 2 * MOST, "{took} comparisons to forget it");
+        }
+    }
+
+    #[test]
+    fn a_value_stays_as_long_as_anything_refers_to_it() {
+        let mut references = References::default();
+        assert_eq!(references.refer(1, 10, &"a"), None);
+        assert_eq!(references.refer(2, 10, &"a"), None);
+        references.keep(10, &"a");
+        assert_eq!(references.refer(1, 20, &"b"), None, "node 2 and an unknown one");
+        assert_eq!(references.refer(2, 20, &"b"), None, "an unknown one");
+        assert_eq!(references.forget(10), Some("a"));
+        assert_eq!(references.get(10), None);
+        assert_eq!(references.forget(10), None);
+        // The value that it has is no change.
+        assert_eq!(references.refer(1, 20, &"b"), None);
+        assert_eq!(references.refer(1, 30, &"c"), None, "node 2");
+        assert_eq!(references.refer(2, 30, &"c"), Some("b"));
+        assert_eq!(references.iter().collect::<Vec<_>>(), [&"c"]);
     }
 }

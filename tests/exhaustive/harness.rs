@@ -220,6 +220,15 @@ pub fn attempt(
         return Err(format!("without a fault it failed: {error}"));
     }
 
+    let failed = |what: &str| log.iter().any(|record| record.injected && record.function.contains(what));
+    if failed("BeginCaptureToGraph") && failed("GetCaptureInfo") {
+        // Nobody can tell whether the graph is captured into, so that it is left alone for ever, with all that it keeps.
+        surroundings.stack();
+        // SAFETY: as above.
+        let _ = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
+        return Ok(Seen { struck, judged: false, called: Vec::new(), unsupported: Vec::new() });
+    }
+
     let undone = |record: &&CallRecord| {
         record.injected
             && failure.is_some_and(|failure| failure.mode != Mode::AfterTheWork)
