@@ -1,5 +1,6 @@
 //! Contexts: what an event or a stream is created in.
 
+use core::any::Any;
 use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -62,10 +63,11 @@ struct Inner {
 }
 
 /// What is given back with the last user of a context.
-#[derive(Clone, Copy)]
 pub(crate) enum Owned {
     /// Nothing: somebody else owns the context.
     Nothing,
+    /// Nothing either: somebody else owns the context, and this keeps it alive. It is dropped last.
+    KeptBy(Box<dyn Any + Send + Sync>),
     /// A retain of the device's primary context.
     Primary,
     /// The green context that the context stands for.
@@ -189,6 +191,10 @@ impl Context {
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.
     ///
+    /// Where an object of the owner's can be kept, [`from_raw_with_owner`](Self::from_raw_with_owner) makes sure that
+    /// the context lives long enough. For a device's primary context neither is needed: [`primary`](Self::primary)
+    /// retains the same one.
+    ///
     /// One driver call, for the device: `cuCtxGetDevice`, of CUDA 13.0. An older driver tells the device of the current
     /// context only, so that the context is made current for it.
     ///
@@ -202,6 +208,57 @@ impl Context {
     /// made in it are dropped. If it stands for a green context, the rule of [`green`](Self::green) about threads holds.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
+        // SAFETY: as the caller says.
+        unsafe { Self::name(driver, raw, Owned::Nothing) }
+    }
+
+    /// Names a context that somebody else owns, and keeps `owner`, which keeps that context alive, until the last clone
+    /// and the last object made in it are dropped: an `Arc` of another library's context, say.
+    ///
+    /// The owner is dropped on the thread that drops the last of these, after everything else. A context that is
+    /// [leaked](Self::leak) keeps it for ever, and a forked child does not drop it.
+    ///
+    /// Driver calls as [`from_raw`](Self::from_raw).
+    ///
+    /// ```
+    /// use cuda_events::{Context, Event, EventFlags};
+    /// # use cuda_events::Device;
+    /// use std::sync::Arc;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// // Stands for the context of a library that knows nothing of this crate.
+    /// let theirs = Arc::new(Context::primary(Device::new(driver, 0)?)?);
+    ///
+    /// // SAFETY: the `Arc` keeps the context alive, and no stream of it is captured.
+    /// let ours = unsafe { Context::from_raw_with_owner(driver, theirs.as_raw(), theirs.clone()) }?;
+    /// drop(theirs);
+    /// let event = Event::new(&ours, EventFlags::empty())?;
+    /// drop(ours);
+    /// event.synchronize()?; // the event keeps the context, and the context its owner
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`from_raw`](Self::from_raw); then the owner is dropped.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped. Captures as for
+    /// [`from_raw`](Self::from_raw).
+    pub unsafe fn from_raw_with_owner<O>(driver: Driver, raw: CUcontext, owner: O) -> Result<Self>
+    where
+        O: Any + Send + Sync,
+    {
+        // SAFETY: as the caller says.
+        unsafe { Self::name(driver, raw, Owned::KeptBy(Box::new(owner))) }
+    }
+
+    /// # Safety
+    ///
+    /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
+    unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
         // Whoever made the context has initialised the driver.
         process::note_initialised();
         let symbols = driver.symbols();
@@ -218,7 +275,7 @@ impl Context {
             })?,
         }
         let device = Device::from_raw(driver, device);
-        Ok(Self::new(raw, device, Owned::Nothing))
+        Ok(Self::new(raw, device, owned))
     }
 
     /// The context that is current on the calling thread, if one is; it is named, not owned.
@@ -309,8 +366,8 @@ impl Context {
         self.0.raw
     }
 
-    pub(crate) fn owned(&self) -> Owned {
-        self.0.owned
+    pub(crate) fn owned(&self) -> &Owned {
+        &self.0.owned
     }
 
     /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
@@ -418,13 +475,16 @@ impl Drop for Inner {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if process::forked() {
+            // Its destructor would call the driver, which does not survive a fork.
+            core::mem::forget(core::mem::replace(&mut self.owned, Owned::Nothing));
             return;
         }
         let (device, symbols) = (self.device, self.device.driver().symbols());
         // What the driver returns cannot be acted on here: it may be shutting down with the process, or the context gone
         // with its device.
         match self.owned {
-            Owned::Nothing => {}
+            // An owner is dropped after this, as a field.
+            Owned::Nothing | Owned::KeptBy(_) => {}
             Owned::Primary => {
                 // SAFETY: one release for the one retain.
                 unsafe { (symbols.cuDevicePrimaryCtxRelease_v2)(device.as_raw()) };

@@ -74,8 +74,8 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// Two streams that must belong to one context do not. The driver was not asked: to it, default streams of two contexts
-    /// have one handle.
+    /// Two streams that must belong to one context do not, or a stream does not belong to the context that it was named
+    /// with. The driver was not asked: to it, default streams of two contexts have one handle.
     OtherContext {
         /// The call that was not made.
         function: Function,
@@ -285,6 +285,18 @@ impl fmt::Display for Error {
                 f,
                 "{function} was not called: its objects belong to two different driver libraries of this process; use \
                  objects of one"
+            ),
+            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } if device == other_device => {
+                write!(
+                    f,
+                    "the stream belongs to another context of device {device} than the one that it was named with; name \
+                     that one with Context::from_raw_with_owner"
+                )
+            }
+            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } => write!(
+                f,
+                "the stream belongs to a context of device {other_device}, and was named with one of device {device}; \
+                 name it with one of its own device"
             ),
             Self::OtherContext { function, device, other_device } => {
                 write!(f, "{function} was not called: the streams belong to ")?;

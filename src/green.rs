@@ -258,8 +258,8 @@ impl Context {
         const FUNCTION: Function = Function::cuStreamGetGreenCtx;
         match (self.owned(), self.driver().symbols().cuStreamGetGreenCtx) {
             (Owned::Green(_), _) => Ok(true),
-            (Owned::Primary, _) | (Owned::Nothing, None) => Ok(false),
-            (Owned::Nothing, Some(get)) => {
+            (Owned::Primary, _) | (Owned::Nothing | Owned::KeptBy(_), None) => Ok(false),
+            (Owned::Nothing | Owned::KeptBy(_), Some(get)) => {
                 let stream = StreamRef::legacy_default(self);
                 let mut green = null_mut();
                 // SAFETY: the handle is a constant, and a place for the handle of the green context.

@@ -160,7 +160,7 @@ fn every_kind_of_stream_can_be_current() {
     let owner = gpu.stream();
     let raw = owner.as_raw();
     // SAFETY: the owner is the stream itself.
-    let foreign = Arc::new(unsafe { ForeignStream::new(gpu.driver, raw, owner) }.expect("a stream"));
+    let foreign = Arc::new(unsafe { ForeignStream::new(&gpu.context, raw, owner) }.expect("a stream"));
     let default = Arc::new(StreamRef::per_thread_default(&gpu.context));
     let _foreign = StreamScope::enter(foreign.clone());
     is(&foreign);
@@ -235,7 +235,7 @@ fn an_owner_may_enter_scopes_while_it_is_dropped() {
     let gpu = Gpu::new();
     let stream = shared(&gpu);
     // SAFETY: the owner keeps the stream.
-    let foreign = unsafe { ForeignStream::new(gpu.driver, stream.as_raw(), Owner(stream.clone())) };
+    let foreign = unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Owner(stream.clone())) };
     drop(StreamScope::enter(Arc::new(foreign.expect("a stream"))));
     is_default(&gpu.context);
     assert_eq!(Arc::strong_count(&stream), 1);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::counting::{calls, counting};
-use common::{Door, Gpu, check, current};
+use common::{Door, Gpu, Other, check, current};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
 use cuda_events::{Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef};
 use cuda_soft_driver::SoftDriver;
@@ -151,7 +151,7 @@ fn what_is_borrowed_is_not_destroyed() {
     // SAFETY: `stream` outlives them.
     unsafe {
         drop(StreamRef::from_foreign(gpu.driver, stream.as_raw()).expect("a stream"));
-        drop(ForeignStream::new(gpu.driver, stream.as_raw(), ()).expect("a stream"));
+        drop(ForeignStream::new(&gpu.context, stream.as_raw(), ()).expect("a stream"));
     }
     assert_eq!(stream.synchronize(), Ok(()));
 }
@@ -164,7 +164,7 @@ fn an_owner_is_kept_and_dropped_after_everything_else() {
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let raw = owner.as_raw();
     // SAFETY: the owner is the stream itself.
-    let foreign = unsafe { ForeignStream::new(context.driver(), raw, owner) }.expect("a stream");
+    let foreign = unsafe { ForeignStream::new(&context, raw, owner) }.expect("a stream");
     assert_eq!(foreign.owner().as_raw(), foreign.as_raw());
     // Leaves an event in `foreign`.
     other.wait_stream(&foreign).expect("a join");
@@ -177,7 +177,7 @@ fn an_owner_can_be_shared_and_given_back() {
     let gpu = Gpu::new();
     let owner = Arc::new(gpu.stream());
     // SAFETY: the owner keeps the stream.
-    let new = || unsafe { ForeignStream::new(gpu.driver, owner.as_raw(), owner.clone()) }.expect("a stream");
+    let new = || unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) }.expect("a stream");
     let (first, second) = (new(), new());
     assert_eq!(*first, *second);
     assert_eq!(Arc::strong_count(&owner), 3);
@@ -200,14 +200,15 @@ fn any_type_can_be_the_owner_and_decides_where_the_stream_may_go() {
     let gpu = Gpu::new();
     let (stream, dropped) = (gpu.stream(), AtomicUsize::new(0));
     // SAFETY: `stream` outlives it.
-    let foreign = unsafe { ForeignStream::new(gpu.driver, stream.as_raw(), Box::new(Theirs(&dropped))) };
+    let foreign = unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Box::new(Theirs(&dropped))) };
     let foreign = foreign.expect("a stream");
     let synchronized = std::thread::scope(|scope| scope.spawn(move || foreign.synchronize()).join());
     assert_eq!(synchronized.expect("no panic"), Ok(()));
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
-    // SAFETY: a default stream's handle; nothing is current, so that it is refused.
-    let refused = unsafe { ForeignStream::new(gpu.driver, null_mut(), Theirs(&dropped)) };
-    assert!(matches!(refused, Err(Error::Driver { function: Function::cuStreamGetCtx, .. })));
+    let other = Other::new(&gpu);
+    // SAFETY: a live stream, of another context, so that it is refused.
+    let refused = unsafe { ForeignStream::new(&other, stream.as_raw(), Theirs(&dropped)) };
+    assert!(matches!(refused, Err(Error::OtherContext { .. })));
     assert_eq!(dropped.load(Ordering::Relaxed), 2, "without a stream there is nothing to keep it for");
 }
 
@@ -238,4 +239,115 @@ fn the_default_stream_is_the_one_that_the_driver_was_loaded_for() {
         }
         assert_eq!(stream.device().ordinal(), 0);
     }
+}
+
+/// The page shows cudarc's part of the foreign programs, which is compiled and run; it must be the same text.
+#[test]
+fn the_page_shows_the_program_that_is_run() {
+    let page = include_str!("../src/stream/foreign.rs");
+    let program = include_str!("foreign/cudarc/src/adopt.rs");
+    let shown = page.split_once("/// ```text\n").and_then(|(_, rest)| rest.split_once("/// ```\n"));
+    let shown: Vec<_> = shown.expect("the page has one").0.lines().map(|line| line[3..].trim()).collect();
+    let run =
+        program.split_once("Result<(), Box<dyn Error>> {\n").and_then(|(_, rest)| rest.split_once("    Ok(())\n"));
+    let run: Vec<_> = run.expect("the program has it").0.lines().map(str::trim).collect();
+    assert!(shown.len() > 10);
+    assert_eq!(shown, run);
+}
+
+#[test]
+fn what_is_made_through_a_stream_outlives_its_owner() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    // Of the device's primary context, as most libraries' streams are: retained once more.
+    let ours = Context::primary(context.device()).expect("the same context");
+    let raw = owner.as_raw();
+    // SAFETY: the owner is the stream itself.
+    let new = || unsafe { ForeignStream::new(&ours, raw, (owner, context)) };
+    let (foreign, made) = calls(new);
+    assert_eq!(made, [Function::cuStreamGetCtx]);
+    let event = foreign.as_ref().expect("a stream").record_event(EventFlags::empty()).expect("an event");
+    drop((foreign, ours));
+    event.synchronize().expect("the event keeps the context");
+    let ((), made) = calls(|| drop(event));
+    assert_eq!(made, [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2]);
+}
+
+#[test]
+fn a_stream_is_named_with_its_own_context_only() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let library = Library::new(gpu.device);
+    // SAFETY: the library outlives it.
+    let refused = unsafe { ForeignStream::new(&context, library.stream, ()) }.expect_err("it is of another context");
+    let expected = Error::OtherContext { function: Function::cuStreamGetCtx, device: 0, other_device: 0 };
+    assert_eq!(refused, expected);
+    assert!(refused.to_string().contains("another context of device 0"), "{refused}");
+    // SAFETY: the library outlives it.
+    let theirs = unsafe { Context::from_raw(gpu.driver, library.context) }.expect("a context");
+    // SAFETY: as above.
+    let stream = unsafe { ForeignStream::new(&theirs, library.stream, ()) }.expect("a stream");
+    assert_eq!(stream.context().as_raw(), library.context);
+    // A default stream's handle is that of the context that is named, whatever is current, and nothing is asked.
+    for raw in [0, 1, 2].map(std::ptr::without_provenance_mut) {
+        // SAFETY: a default stream's handle.
+        let (stream, made) = calls(|| unsafe { ForeignStream::new(&context, raw, ()) }.expect("a stream"));
+        assert_eq!(made, []);
+        assert_eq!(stream.context(), &context);
+        stream.record_event(EventFlags::empty()).and_then(|event| event.synchronize()).expect("an event");
+    }
+}
+
+#[test]
+fn a_context_keeps_its_owner_until_the_last_object_is_gone() {
+    struct Owner {
+        _library: Library,
+        dropped: Arc<AtomicUsize>,
+    }
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    // SAFETY: the handles are addresses that this test never dereferences.
+    unsafe impl Send for Owner {}
+    // SAFETY: as above.
+    unsafe impl Sync for Owner {}
+    let gpu = Gpu::new();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let count = || dropped.load(Ordering::Relaxed);
+    let library = Library::new(gpu.device);
+    let (raw, stream) = (library.context, library.stream);
+    let owner = Owner { _library: library, dropped: dropped.clone() };
+    // SAFETY: the owner is the library that has the context.
+    let context = unsafe { Context::from_raw_with_owner(gpu.driver, raw, owner) }.expect("a context");
+    // SAFETY: the context keeps the library, and so the stream.
+    let stream = unsafe { ForeignStream::new(&context, stream, context.clone()) }.expect("a stream");
+    // Leaves an event with the context, which goes before the context does.
+    stream.wait_stream(&StreamRef::legacy_default(&context)).expect("a join");
+    let event = stream.record_event(EventFlags::empty()).expect("an event");
+    let clone = context.clone();
+    drop((stream, context));
+    event.synchronize().expect("no work");
+    drop(clone);
+    assert_eq!(count(), 0, "the event keeps it");
+    drop(event);
+    assert_eq!(count(), 1, "and nothing else");
+
+    // A context that cannot be named is not kept.
+    let library = Library::new(gpu.device);
+    let raw = library.context;
+    let failing = table::replaced(gpu.driver, |function| match function {
+        Function::cuCtxGetDevice_v2 => Some(null_mut()),
+        Function::cuCtxGetDevice => Some(fail as *mut std::ffi::c_void),
+        _ => None,
+    });
+    extern "C" fn fail(_: *mut i32) -> CUresult {
+        CUresult(4242)
+    }
+    let owner = Owner { _library: library, dropped: dropped.clone() };
+    // SAFETY: as above.
+    let refused = unsafe { Context::from_raw_with_owner(failing, raw, owner) }.expect_err("no device");
+    assert_eq!((refused.code(), count()), (Some(CUresult(4242)), 2));
 }

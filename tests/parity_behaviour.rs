@@ -159,7 +159,7 @@ fn a_stream_waits_for_one_of_another_library() {
     let gpu = Gpu::new();
     let (owner, waiting) = (Arc::new(gpu.stream()), gpu.stream());
     // SAFETY: the owner keeps the stream.
-    let theirs = unsafe { ForeignStream::new(gpu.driver, owner.as_raw(), owner.clone()) }.expect("a stream");
+    let theirs = unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) }.expect("a stream");
     let latch = Latch::hold(&owner);
     waiting.wait_stream(&theirs).expect("a join");
     assert_eq!(waiting.query(), Ok(Progress::Pending));

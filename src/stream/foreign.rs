@@ -9,14 +9,16 @@ use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::sys::{CUstream, Function};
+use crate::sys::{CUcontext, CUstream, Function};
 
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Names a stream that other code owns, and asks the driver for its context. Dropping the result does nothing to it.
     ///
     /// It is for a handle that comes without its context, such as `torch.cuda.Stream.cuda_stream`. Where the context is
-    /// known, [`from_raw`](Self::from_raw) makes no driver call. [`ForeignStream`] keeps the stream's owner too.
+    /// known, [`from_raw`](Self::from_raw) makes no driver call, and where it is the device's primary context, as for
+    /// PyTorch, a [`Context::primary`] with [`from_raw`](Self::from_raw) or [`ForeignStream`] keeps it alive, which
+    /// this does not.
     ///
     /// NULL and the driver's special handles are valid. They mean a stream of the context that is current on the calling
     /// thread now, and go on meaning that one, whatever is current later.
@@ -40,23 +42,40 @@ impl StreamRef {
     #[doc(alias = "ExternalStream")]
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
-        const FUNCTION: Function = Function::cuStreamGetCtx;
         // Whoever made the stream has initialised the driver.
         process::note_initialised();
-        driver.check_fork(FUNCTION)?;
-        let mut context = null_mut();
-        // SAFETY: a place for the handle, and a stream that the caller vouches for.
-        Error::check(FUNCTION, unsafe { (driver.symbols().cuStreamGetCtx)(raw, &mut context) })?;
+        driver.check_fork(Function::cuStreamGetCtx)?;
+        // SAFETY: a stream that the caller vouches for.
+        let context = unsafe { context_of(driver, raw) }?;
         // SAFETY: the driver has just named it; the caller vouches for the rest.
         let context = unsafe { Context::from_raw(driver, context) }?;
         Ok(Self::new(&context, raw))
     }
 }
 
+/// The context that the driver names for the stream.
+///
+/// # Safety
+///
+/// `raw` must be a live stream of the driver, or a default stream's handle.
+#[allow(unsafe_code)]
+unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
+    let mut context = null_mut();
+    // SAFETY: a place for the handle, and a stream that the caller vouches for.
+    let code = unsafe { (driver.symbols().cuStreamGetCtx)(raw, &mut context) };
+    Error::check(Function::cuStreamGetCtx, code)?;
+    Ok(context)
+}
+
 /// A stream that another library owns, together with what keeps it alive: an `Arc` of that library's stream, a Python
 /// object, a box of anything.
 ///
 /// What can be done with it is on [`StreamRef`], which this type dereferences to. The owner is dropped last.
+///
+/// It takes a [`Context`] of this crate, which keeps the stream's context alive for everything that is made through the
+/// stream, also after the owner is gone. [`Context::primary`] of the same device is the right one for cudarc's
+/// `CudaContext::new`, for PyTorch and for the CUDA runtime: they all use the device's primary context, and it is retained
+/// once more. A context of another kind is named by [`Context::from_raw_with_owner`].
 ///
 /// ```
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
@@ -68,34 +87,80 @@ impl StreamRef {
 /// // Stands for the stream of a library that knows nothing of this crate.
 /// let theirs = Arc::new(Stream::new(&context, StreamOptions::new())?);
 ///
-/// // SAFETY: the handle is that of the stream in the `Arc`, and `context` outlives all of this.
-/// let ours = unsafe { ForeignStream::new(driver, theirs.as_raw(), theirs.clone()) }?;
-/// assert_eq!(ours.context(), &context);
-/// ours.record_event(EventFlags::empty())?.synchronize()?;
+/// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
+/// let ours = unsafe { ForeignStream::new(&context, theirs.as_raw(), theirs.clone()) }?;
+/// let event = ours.record_event(EventFlags::empty())?;
+/// drop((ours, theirs));
+/// event.synchronize()?; // the event keeps the context
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// With cudarc 0.19, as `tests/foreign/cudarc` in the repository runs it:
+///
+/// ```text
+/// // cudarc's own.
+/// let theirs = CudaContext::new(0)?;
+/// let their_stream = theirs.new_stream()?;
+///
+/// // Retains the same primary context once more, so that what is made here may outlive cudarc's objects.
+/// let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
+/// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
+/// let stream = unsafe { ForeignStream::new(&context, their_stream.cu_stream().cast(), their_stream.clone()) }?;
+/// let done = stream.record_event(EventFlags::empty())?;
+///
+/// let their_event = their_stream.record_event(None)?;
+/// // SAFETY: `their_event` is dropped after it, has no flags but no timing, and is recorded in no capture.
+/// let event = unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
+/// Stream::new(&context, StreamOptions::new())?.wait_event(&event)?;
+///
+/// drop((event, their_event, stream, their_stream, theirs));
+/// done.synchronize()?; // keeps the primary context
+/// ```
 pub struct ForeignStream<O> {
-    // Before the owner, and so dropped before it: an event that `wait_stream` has left here needs the stream's context.
+    // Before the owner, and so dropped before it: whatever the owner keeps alive is alive as long as the stream is named.
     stream: StreamRef,
     owner: O,
 }
 
 #[allow(unsafe_code)]
 impl<O> ForeignStream<O> {
-    /// As [`StreamRef::from_foreign`], with the stream's owner. If that fails, the owner is dropped.
+    /// Names a stream of `context` that other code owns, and keeps `owner`, which keeps the stream alive.
     ///
-    /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
+    /// NULL and the driver's special handles are valid: they mean a default stream of `context`.
+    ///
+    /// One driver call, `cuStreamGetCtx`, which makes sure of the context; none for a default stream's handle.
     ///
     /// # Errors
     ///
-    /// As [`StreamRef::from_foreign`].
+    /// [`Error::OtherContext`] for a stream of another context, such as one of a green context; what the driver
+    /// answers; [`Error::ForkedChild`]. The owner is dropped then.
     ///
     /// # Safety
     ///
-    /// As for [`StreamRef::from_foreign`], but `raw` need stay a live stream only until `owner` is dropped.
-    pub unsafe fn new(driver: Driver, raw: CUstream, owner: O) -> Result<Self> {
-        // SAFETY: as the caller says; `owner` is dropped after the stream.
-        let stream = unsafe { StreamRef::from_foreign(driver, raw) }?;
+    /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must stay one until
+    /// `owner` is dropped.
+    ///
+    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
+    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
+    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
+    #[doc(alias = "cuStreamGetCtx")]
+    #[doc(alias = "ExternalStream")]
+    pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
+        const FUNCTION: Function = Function::cuStreamGetCtx;
+        process::note_initialised();
+        let stream = StreamRef::new(context, raw);
+        stream.driver().check_fork(FUNCTION)?;
+        if !stream.is_default() {
+            // SAFETY: a stream that the caller vouches for.
+            let theirs = unsafe { context_of(stream.driver(), raw) }?;
+            if theirs != context.as_raw() {
+                let device = context.device().ordinal();
+                // SAFETY: the driver has just named it, and its stream is alive.
+                let theirs = unsafe { Context::from_raw(stream.driver(), theirs) }?;
+                let other_device = theirs.device().ordinal();
+                return Err(Error::OtherContext { function: FUNCTION, device, other_device });
+            }
+        }
         Ok(Self { stream, owner })
     }
 

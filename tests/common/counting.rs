@@ -125,5 +125,14 @@ counted! {
     cuStreamGetPriority(stream: CUstream, priority: *mut i32);
     cuStreamGetFlags(stream: CUstream, flags: *mut u32);
     cuStreamGetId(stream: CUstream, id: *mut u64) [unwrap];
+    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
+    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
+    cuGraphCreate(graph: *mut CUgraph, flags: u32);
+    cuGraphDestroy(graph: CUgraph);
+    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64) [unwrap];
     cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+    cuGraphExecDestroy(exec: CUgraphExec);
 }

@@ -86,7 +86,7 @@ methods! {
         SynchronizationPolicy::from_raw, SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw,
         MemorySyncDomain::as_raw;
     foreign_streams: StreamRef::from_foreign, ForeignStream::<()>::new, ForeignStream::<()>::owner,
-        ForeignStream::<()>::into_owner;
+        ForeignStream::<()>::into_owner, Context::from_raw_with_owner::<()>;
     current_streams: StreamScope::enter::<Stream>, current_stream;
     events: EventRef::record, EventRef::record_with, EventRef::query, EventRef::synchronize,
         EventRef::synchronize_timeout, EventRef::flags, EventRef::is_imported, EventRef::context,

@@ -366,10 +366,15 @@ fn foreign_streams(run: &Run) -> Result<()> {
     let named = unsafe { StreamRef::from_foreign(run.driver, stream.as_raw()) }?;
     assert_eq!(named.context(), &context);
     // SAFETY: as above.
-    let foreign = unsafe { ForeignStream::new(run.driver, stream.as_raw(), stream.clone()) }?;
+    let foreign = unsafe { ForeignStream::new(&context, stream.as_raw(), stream.clone()) }?;
     named.wait_stream(&foreign)?;
     foreign.synchronize()?;
     assert_eq!(foreign.owner().as_raw(), stream.as_raw());
+    // SAFETY: the harness keeps the context.
+    let elsewhere = unsafe { Context::from_raw_with_owner(run.driver, run.foreign, ()) }?;
+    // SAFETY: a live stream.
+    let refused = unsafe { ForeignStream::new(&elsewhere, stream.as_raw(), ()) };
+    run.refused(refused.map(drop), |error| matches!(error, Error::OtherContext { .. }))?;
     drop((named, stream));
     drop(foreign.into_owner());
     Ok(())
