@@ -67,7 +67,7 @@ pub(crate) enum Owned {
     /// Nothing: somebody else owns the context.
     Nothing,
     /// Nothing either: somebody else owns the context, and this keeps it alive. It is dropped last.
-    KeptBy(Box<dyn Any + Send + Sync>),
+    KeptBy(#[expect(dead_code, reason = "kept for its destructor")] Box<dyn Any + Send + Sync>),
     /// A retain of the device's primary context.
     Primary,
     /// The green context that the context stands for.

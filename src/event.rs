@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
+use crate::forms::form_of;
 use crate::process;
 use crate::progress::Progress;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
@@ -86,8 +87,9 @@ impl EventFlags {
 /// assert!(start.elapsed_ms(&end)? >= 0.0);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Event(EventRef);
+
+form_of!(EventRef: Event);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
@@ -255,12 +257,6 @@ impl Deref for Event {
     #[inline(always)]
     fn deref(&self) -> &EventRef {
         &self.0
-    }
-}
-
-impl AsRef<EventRef> for Event {
-    fn as_ref(&self) -> &EventRef {
-        self
     }
 }
 

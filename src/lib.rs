@@ -88,6 +88,7 @@
 mod clock;
 mod driver;
 mod error;
+mod forms;
 mod loader;
 mod observer;
 mod process;

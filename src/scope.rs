@@ -8,6 +8,7 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 use crate::context::Context;
+use crate::forms::form_of;
 use crate::stream::StreamRef;
 
 type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;
@@ -165,17 +166,7 @@ impl Deref for CurrentStream {
     }
 }
 
-impl AsRef<StreamRef> for CurrentStream {
-    fn as_ref(&self) -> &StreamRef {
-        self
-    }
-}
-
-impl fmt::Debug for CurrentStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+form_of!(StreamRef: CurrentStream);
 
 static_assertions::assert_impl_all!(CurrentStream: Send, Sync);
 static_assertions::assert_not_impl_any!(StreamScope: Send, Sync);

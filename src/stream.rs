@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
+use crate::forms::form_of;
 use crate::process;
 use crate::progress::Progress;
 use crate::sys::{
@@ -55,8 +56,9 @@ pub use order::{RecordFlags, WaitFlags};
 /// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Stream(StreamRef);
+
+form_of!(StreamRef: Stream);
 
 /// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
 ///
@@ -203,12 +205,6 @@ impl Deref for Stream {
     #[inline(always)]
     fn deref(&self) -> &StreamRef {
         &self.0
-    }
-}
-
-impl AsRef<StreamRef> for Stream {
-    fn as_ref(&self) -> &StreamRef {
-        self
     }
 }
 

@@ -15,7 +15,7 @@ macro_rules! texts {
 const SOURCES: &[(&str, &str)] = texts!("src":
     "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "graph"
     "graph/exec" "graph/kept" "green" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve"
-    "observer" "pool" "clock"
+    "observer" "pool" "clock" "forms"
     "process" "progress" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
 );
 
@@ -23,7 +23,7 @@ const TESTS: &[(&str, &str)] = texts!("tests":
     "attributes" "capture" "completions" "context_events" "contexts" "current_stream" "descriptor" "descriptor_text"
     "errors" "events" "foreign_streams" "fork" "graphs" "green" "guards" "host_functions" "hot_path" "interprocess"
     "lazy_events" "lease" "loading" "lookups" "observer" "parity_behaviour" "pool" "pool_and_captures" "raw_table"
-    "shutdown" "stream_flags" "stream_values" "streams" "last_drop" "poller" "observers"
+    "shutdown" "stream_flags" "stream_values" "streams" "last_drop" "poller" "observers" "handles"
     "timers" "two_drivers"
 );
 

@@ -1,6 +1,5 @@
 //! Streams of other libraries.
 
-use core::fmt;
 use core::ops::Deref;
 use core::ptr::null_mut;
 
@@ -8,6 +7,7 @@ use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result};
+use crate::forms::form_of;
 use crate::process;
 use crate::sys::{CUcontext, CUstream, Function};
 
@@ -184,17 +184,7 @@ impl<O> Deref for ForeignStream<O> {
     }
 }
 
-impl<O> AsRef<StreamRef> for ForeignStream<O> {
-    fn as_ref(&self) -> &StreamRef {
-        self
-    }
-}
-
-impl<O> fmt::Debug for ForeignStream<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.stream.fmt(f)
-    }
-}
+form_of!(StreamRef: ForeignStream<O>, O);
 
 static_assertions::assert_impl_all!(ForeignStream<()>: Send, Sync);
 static_assertions::assert_not_impl_any!(ForeignStream<*mut ()>: Send, Sync);

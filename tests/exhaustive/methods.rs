@@ -17,6 +17,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("driver", include_str!("../../src/driver.rs")),
     ("error", include_str!("../../src/error.rs")),
     ("event", include_str!("../../src/event.rs")),
+    ("forms", include_str!("../../src/forms.rs")),
     ("process", include_str!("../../src/process.rs")),
     ("progress", include_str!("../../src/progress.rs")),
     ("graph", include_str!("../../src/graph.rs")),
