@@ -313,8 +313,10 @@ impl StreamRef {
             return Err(Error::OtherContext { function: FUNCTION, device, other_device });
         }
         let default = if self.is_default() { self } else { source };
+        // The call goes through this stream's table, where a NULL of another table may mean another stream.
+        let theirs = if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
         // SAFETY: both streams are alive as long as their references are.
-        let code = default.call(FUNCTION, || unsafe { copy(self.as_raw(), source.as_raw()) })?;
+        let code = default.call(FUNCTION, || unsafe { copy(self.as_raw(), theirs) })?;
         Error::check(FUNCTION, code)
     }
 }

@@ -604,10 +604,10 @@ impl Context {
     }
 }
 
-/// By handle. A handle may be used again once its event is destroyed.
+/// By handle and driver library. A handle may be used again once its event is destroyed.
 impl PartialEq for EventRef {
     fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw
+        self.raw == other.raw && self.driver.is_same_library(other.driver)
     }
 }
 

@@ -230,8 +230,8 @@ impl StreamRef {
 
     /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling thread's
     /// [own](Self::per_thread_default), as the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL, so it does not compare equal to the
-    /// one that it is.
+    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL. It compares equal to the
+    /// stream that it means.
     pub fn default_stream(context: &Context) -> Self {
         Self::new(context, null_mut())
     }
@@ -271,10 +271,19 @@ impl StreamRef {
         self.raw.addr() <= CU_STREAM_PER_THREAD
     }
 
+    /// The handle that means this stream in every table of its library. NULL is one of two streams, and which one
+    /// depends on the table that a call is made through.
+    pub(crate) fn meaning(&self) -> CUstream {
+        match (self.raw.is_null(), self.driver.is_per_thread_default_stream()) {
+            (false, _) => self.raw,
+            (true, false) => without_provenance_mut(CU_STREAM_LEGACY),
+            (true, true) => without_provenance_mut(CU_STREAM_PER_THREAD),
+        }
+    }
+
     /// Whether the handle means another stream in each thread.
     pub(crate) fn is_per_thread(&self) -> bool {
-        let raw = self.raw.addr();
-        raw == CU_STREAM_PER_THREAD || (raw == 0 && self.driver.is_per_thread_default_stream())
+        self.meaning().addr() == CU_STREAM_PER_THREAD
     }
 
     /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
@@ -452,9 +461,12 @@ impl StreamRef {
 
     /// What the method `__cuda_stream__` of a Python object for this stream has to return: the protocol's version, which
     /// is 0, and the handle. PyTorch, cuda.core and CuPy take such an object as a stream.
+    ///
+    /// Those libraries take 0 for the legacy default stream. A NULL stream that means the calling thread's own
+    /// default stream is given as 2, its explicit handle.
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
-        (0, self.raw.addr())
+        (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
     }
 }
 
@@ -464,11 +476,13 @@ impl AsRef<StreamRef> for StreamRef {
     }
 }
 
-/// By handle, and for default streams, whose handles all contexts share, by context too. A handle may be used again once
-/// its stream is destroyed.
+/// By handle and driver library. Default streams, whose handles all contexts share, also compare by context, and NULL
+/// compares as the stream that it means in the table of its driver. A handle may be used again once its stream is
+/// destroyed.
 impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw && (!self.is_default() || self.context == other.context)
+        self.meaning() == other.meaning()
+            && if self.is_default() { self.context == other.context } else { self.driver.is_same_library(other.driver) }
     }
 }
 
@@ -476,7 +490,7 @@ impl Eq for StreamRef {}
 
 impl Hash for StreamRef {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.raw.hash(state);
+        self.meaning().hash(state);
     }
 }
 

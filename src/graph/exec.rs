@@ -80,7 +80,8 @@ impl GraphExec {
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
         const FUNCTION: Function = Function::cuGraphLaunch;
-        let launch = self.context.driver().symbols().cuGraphLaunch;
+        // Of the stream's table, which says what NULL means.
+        let launch = stream.driver().symbols().cuGraphLaunch;
         if self.interprocess {
             for event in self.kept.iter() {
                 event.check_wait(FUNCTION, stream.context())?;
@@ -130,8 +131,11 @@ impl GraphExec {
         node: GraphNode,
         event: &Arc<Event>,
     ) -> Result<()> {
-        let set = graph.entry(function, entry)?;
-        self.context.driver().check_same(event.driver(), function)?;
+        let driver = self.context.driver();
+        driver.check_fork(function)?;
+        let set = driver.require(function, entry(driver.symbols()))?;
+        driver.check_same(graph.driver(), function)?;
+        driver.check_same(event.driver(), function)?;
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the

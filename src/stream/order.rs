@@ -181,9 +181,10 @@ impl EventRef {
     #[inline]
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
         const FUNCTION: Function = Function::cuEventRecord;
+        // Through the stream's table, which says what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
         let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
-            (self.driver().symbols().cuEventRecord)(self.as_raw(), stream.raw)
+            (stream.driver.symbols().cuEventRecord)(self.as_raw(), stream.raw)
         })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
@@ -234,7 +235,7 @@ impl EventRef {
         if flags.is_empty() {
             return self.record(stream);
         }
-        let record = self.driver().require(FUNCTION, self.driver().symbols().cuEventRecordWithFlags)?;
+        let record = stream.driver.require(FUNCTION, stream.driver.symbols().cuEventRecordWithFlags)?;
         // SAFETY: event and stream are alive as long as their references are.
         let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
             record(self.as_raw(), stream.as_raw(), flags.bits())

@@ -240,3 +240,59 @@ pub fn assert_all_reached(called: &BTreeSet<Function>) {
     assert!(missed.is_empty(), "no scenario has called {missed:?}");
     println!("{:6} entry points that the safe layer can call, and all were", used.len());
 }
+
+/// The types whose values stand for objects of the driver.
+const OBJECTS: &[&str] = &[
+    "Capture",
+    "CaptureDependency",
+    "Completion",
+    "Context",
+    "Event",
+    "EventPool",
+    "EventRef",
+    "Graph",
+    "GraphExec",
+    "GraphNode",
+    "LazyEvent",
+    "PooledEvent",
+    "Stream",
+    "StreamRef",
+    "Timer",
+    "Timing",
+];
+
+/// The public methods of a file that take two objects or more, by type and name.
+fn methods_of_two(text: &'static str) -> Vec<String> {
+    let words = |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut found = Vec::new();
+    let (mut of, mut rest) = ("", text);
+    while let Some((line, after)) = rest.split_once('\n') {
+        if let Some(header) = line.strip_prefix("impl") {
+            // `impl<'a> Capture<'a> {`, `impl<E: Bound> Trait for Type<E> {`
+            let header = header.rsplit_once(" for ").map_or(header, |(_, of)| of);
+            let named = words(header).find(|word| OBJECTS.contains(word));
+            of = named.unwrap_or("");
+        }
+        let name = public_functions(line).next();
+        let end = [") ->", ") {"].into_iter().filter_map(|end| rest.find(end)).min();
+        if let (Some(name), Some(arguments)) = (name, end.map(|end| &rest[..end])) {
+            let arguments = arguments.split_once('(').map_or("", |(_, arguments)| arguments);
+            let objects = words(arguments)
+                .filter(|word| OBJECTS.contains(word) || (OBJECTS.contains(&of) && ["self", "Self"].contains(word)));
+            if objects.count() > 1 {
+                found.push(format!("{of}::{name}"));
+            }
+        }
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn every_method_of_two_objects_is_tried_with_two_libraries() {
+    let tried = include_str!("../two_drivers.rs");
+    let methods: Vec<_> = SOURCES.iter().flat_map(|(_, text)| methods_of_two(text)).collect();
+    assert!(methods.len() > 30, "{methods:?}");
+    let missed: Vec<_> = methods.iter().filter(|method| !tried.contains(&format!("\"{method}\""))).collect();
+    assert!(missed.is_empty(), "no line of tests/two_drivers.rs is about {missed:?}");
+}
