@@ -14,7 +14,7 @@ use crate::device::{Device, Uuid};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::sys::{CUcontext, CUgreenCtx, Function};
+use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
 ///
@@ -60,6 +60,8 @@ struct Inner {
     /// Set once, after which one share of the count is never given back, and no others need be.
     leaked: AtomicBool,
     origin: OnceLock<Origin>,
+    /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed with this.
+    join: OnceLock<CUevent>,
 }
 
 /// What is given back with the last user of a context.
@@ -118,6 +120,7 @@ impl Context {
             owned,
             leaked: AtomicBool::new(false),
             origin: OnceLock::new(),
+            join: OnceLock::new(),
         })))
     }
 
@@ -370,6 +373,11 @@ impl Context {
         &self.0.owned
     }
 
+    /// The place for the event that `wait_stream` records in the legacy default stream.
+    pub(crate) fn join(&self) -> &OnceLock<CUevent> {
+        &self.0.join
+    }
+
     /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
     /// forked child, where the process would be wrong, nothing of the context works.
     #[inline]
@@ -482,6 +490,10 @@ impl Drop for Inner {
         let (device, symbols) = (self.device, self.device.driver().symbols());
         // What the driver returns cannot be acted on here: it may be shutting down with the process, or the context gone
         // with its device.
+        if let Some(event) = self.join.take() {
+            // SAFETY: the event is owned and not used afterwards, and its context lives until this ends.
+            unsafe { (symbols.cuEventDestroy_v2)(event) };
+        }
         match self.owned {
             // An owner is dropped after this, as a field.
             Owned::Nothing | Owned::KeptBy(_) => {}

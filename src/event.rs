@@ -581,6 +581,24 @@ pub(crate) unsafe fn query(driver: Driver, raw: CUevent) -> Result<Progress> {
 
 #[allow(unsafe_code)]
 impl Context {
+    /// The event that a wait for the context's legacy default stream records there, made when first needed.
+    pub(crate) fn join_event(&self) -> Result<EventRef> {
+        let flags = EventFlags::empty();
+        let raw = match self.join().get() {
+            Some(raw) => *raw,
+            None => {
+                let event = Event::new(self, flags)?;
+                let raw = *self.join().get_or_init(|| event.as_raw());
+                // If another thread was faster, its event is the one, and this one is dropped.
+                if raw == event.as_raw() {
+                    event.into_raw();
+                }
+                raw
+            }
+        };
+        Ok(EventRef::new(self, raw, flags, false))
+    }
+
     /// Makes all work that is put into any stream of the context from now on wait for the event's last record; the
     /// calling thread does not wait. The event may belong to another context, unless it is an interprocess event. CUDA
     /// 12.5.

@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::alone::in_processes;
@@ -17,8 +18,8 @@ use cuda_events::sys::{
     CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUresult,
 };
 use cuda_events::{
-    CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Progress, RecordFlags, Stream, StreamOptions,
-    StreamRef, WaitFlags,
+    CaptureMode, Context, Device, Error, Event, EventFlags, ForeignStream, Graph, Progress, RecordFlags, Stream,
+    StreamOptions, StreamRef, StreamScope, WaitFlags, current_stream,
 };
 
 in_processes! {
@@ -30,6 +31,9 @@ in_processes! {
     not_done_is_an_answer,
     it_is_one_call_too_while_another_context_is_current,
     wait_stream_is_two_driver_calls_once_the_event_is_there,
+    wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait,
+    the_event_of_the_legacy_default_stream_goes_with_its_context,
+    a_handle_that_is_named_for_one_wait_costs_an_event,
     creation_asks_for_the_current_context_and_changes_it_only_where_it_must,
     a_default_stream_costs_one_more_call_with_its_context_current_and_three_without,
     what_is_created_has_the_flags_that_it_was_asked_with,
@@ -340,6 +344,68 @@ fn wait_stream_is_two_driver_calls_once_the_event_is_there(gpu: &Gpu) {
     makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
     let third = gpu.stream();
     makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
+}
+
+fn wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let stream = gpu.stream();
+    let other = Arc::new(gpu.stream());
+    let current = || current_stream(&gpu.context);
+    {
+        let _scope = StreamScope::enter(other.clone());
+        stream.wait_stream(&current()).expect("the first join");
+        makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&current()));
+        makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
+    }
+    // The legacy default stream is one, whoever names it and how.
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let default = [cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent];
+    makes(&[&[cuCtxGetCurrent, cuEventCreate], &default[..]].concat(), || stream.wait_stream(&current()));
+    makes(&default, || stream.wait_stream(&current()));
+    makes(&default, || stream.wait_stream(&StreamRef::legacy_default(&gpu.context)));
+    let clone = gpu.context.clone();
+    makes(&default, || stream.wait_stream(&StreamRef::default_stream(&clone)));
+    // SAFETY: a default stream's handle.
+    makes(&default, || stream.wait_stream(&unsafe { StreamRef::from_raw(&clone, std::ptr::null_mut()) }));
+}
+
+fn the_event_of_the_legacy_default_stream_goes_with_its_context(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let context = Context::primary(gpu.context.device()).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    stream.wait_stream(&StreamRef::legacy_default(&context)).expect("a join");
+    stream.synchronize().expect("no work");
+    let ((), made) = calls(|| drop(stream));
+    assert_eq!(made, [cuStreamDestroy_v2]);
+    let ((), made) = calls(|| drop(context));
+    assert_eq!(made, [cuEventDestroy_v2, cuDevicePrimaryCtxRelease_v2], "the event first");
+}
+
+fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let event = [cuCtxGetCurrent, cuEventCreate, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    for _ in 0..2 {
+        // SAFETY: `other` outlives it.
+        makes(&event, || stream.wait_stream(&unsafe { StreamRef::from_raw(&gpu.context, other.as_raw()) }));
+        let device = match gpu.context.driver().symbols().cuCtxGetDevice_v2 {
+            Some(_) => &[cuCtxGetDevice_v2][..],
+            None => &[cuCtxGetCurrent, cuCtxGetDevice],
+        };
+        makes(&[&[cuStreamGetCtx], device, &event].concat(), || {
+            // SAFETY: as above.
+            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), other.as_raw()) }?)
+        });
+    }
+    // A per-thread default stream is another one in each thread; its record wants the context current.
+    let own = [cuCtxGetCurrent, cuEventCreate, cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    makes(&own, || stream.wait_stream(&StreamRef::per_thread_default(&gpu.context)));
+    // Kept, it is two calls.
+    // SAFETY: as above.
+    let foreign = unsafe { ForeignStream::new(&gpu.context, other.as_raw(), ()) }.expect("a stream");
+    stream.wait_stream(&foreign).expect("the first join");
+    makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&foreign));
 }
 
 fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must(gpu: &Gpu) {

@@ -92,10 +92,22 @@ impl StreamRef {
     /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
     /// thread does not wait.
     ///
-    /// It records an event that `other` keeps for this purpose, and waits for it: two driver calls, `cuEventRecord` and
-    /// `cuStreamWaitEvent`, after a `cuEventCreate` when `other` is waited for for the first time. Called from several
-    /// threads for one `other`, it may wait for what another thread has put into `other` in the meantime. A per-thread
-    /// default stream as `other` is another stream in each thread, and has a new event made each time.
+    /// It records an event that is kept for this purpose, and waits for it: two driver calls, `cuEventRecord` and
+    /// `cuStreamWaitEvent`. The first wait for a stream also creates the event, by `cuEventCreate` with the context
+    /// current. Called from several threads for one `other`, it may wait for what another thread has put into
+    /// `other` in the meantime.
+    ///
+    /// | `other` | the event is kept by | calls |
+    /// | --- | --- | --- |
+    /// | a [`Stream`](crate::Stream), a [`ForeignStream`](crate::ForeignStream) | `other` | two, from the second wait on |
+    /// | the [current stream](crate::current_stream) of a scope | the stream of the scope | two, from the second wait on |
+    /// | the legacy default stream, also by NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
+    /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
+    /// | a per-thread default stream | nobody: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
+    ///
+    /// So a [`from_foreign`](Self::from_foreign) or a [`from_raw`](Self::from_raw) for each wait costs four calls
+    /// on top of its own, of which the first needs the context current: create, record, wait, destroy. Keep the
+    /// [`StreamRef`] or the [`ForeignStream`](crate::ForeignStream) instead.
     ///
     /// If `other` captures, this stream joins its capture. A stream that captures cannot wait like this for one outside of
     /// its capture: [`wait_external`](Self::wait_external) can, for an event that is recorded there.
@@ -122,6 +134,10 @@ impl StreamRef {
     #[cold]
     #[inline(never)]
     fn wait_stream_first(&self, other: &Self) -> Result<()> {
+        if other.is_default() && !other.is_per_thread() {
+            // One stream, however often it is named.
+            return self.wait_for_record(&other.context.join_event()?, other);
+        }
         let event = Event::new(&other.context, EventFlags::empty())?;
         if other.is_per_thread() {
             return self.wait_for_record(&event, other);

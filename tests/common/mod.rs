@@ -14,6 +14,7 @@ pub mod fork;
 
 use std::ffi::c_void;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -111,7 +112,7 @@ impl Gpu {
 }
 
 /// Another context of the same device, current nowhere. What is made in it goes before it: dropping it destroys it.
-pub struct Other(Context);
+pub struct Other(ManuallyDrop<Context>);
 
 impl Other {
     pub fn new(gpu: &Gpu) -> Self {
@@ -124,7 +125,7 @@ impl Other {
         }
         assert_eq!(popped, raw);
         // SAFETY: it lives as long as this does.
-        Self(unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known"))
+        Self(ManuallyDrop::new(unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known")))
     }
 }
 
@@ -138,9 +139,11 @@ impl std::ops::Deref for Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        let destroy = self.0.driver().symbols().cuCtxDestroy_v2;
+        let (destroy, raw) = (self.0.driver().symbols().cuCtxDestroy_v2, self.0.as_raw());
+        // SAFETY: this is the destructor. What the context has made for itself goes before it.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
         // SAFETY: it was created above, and nothing uses it any more.
-        check(Function::cuCtxDestroy_v2, unsafe { destroy(self.0.as_raw()) });
+        check(Function::cuCtxDestroy_v2, unsafe { destroy(raw) });
     }
 }
 
