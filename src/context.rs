@@ -209,6 +209,10 @@ impl Context {
     ///
     /// `raw` must be a live context of this driver, and must stay one until the result, its clones, and every object
     /// made in it are dropped. If it stands for a green context, the rule of [`green`](Self::green) about threads holds.
+    ///
+    /// While the owner captures a stream of the context, what [`Capture::begin`](crate::Capture::begin) forbids to other
+    /// threads holds for the threads of the owner and of this crate together: no thread may use a stream or an event of
+    /// that capture while another thread uses one of them.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // SAFETY: as the caller says.

@@ -150,6 +150,11 @@ impl Event {
     ///
     /// `raw` must be a live event of `context`, and nobody else may destroy it. `flags` must have
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from another process.
+    ///
+    /// From a record of `raw` in a capture until that capture has ended, no other thread may use the
+    /// event or end the capture while a thread uses the event: the driver does not guard it, and crashes.
+    /// This holds between this crate and whoever else has the handle. See
+    /// [`Capture::begin`](crate::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         process::note_initialised();
         Self(EventRef::new(context, raw, flags, false))
@@ -274,6 +279,10 @@ impl EventRef {
     ///
     /// `raw` must be a live event of `context`, and must stay one until the result is dropped. `flags` as for
     /// [`Event::from_raw`].
+    ///
+    /// The owner may not record the event in a capture, nor end such a capture, in one thread while another
+    /// thread uses the result: the driver does not guard it, and crashes. See
+    /// [`Capture::begin`](crate::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         process::note_initialised();
         Self::new(context, raw, flags, false)

@@ -59,6 +59,7 @@ impl GraphNode {
     /// # Safety
     ///
     /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable graph made of it is used.
+    /// No other code may use the node or the graph in another thread while it is used here.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
         graph.kept.node(raw)
     }
@@ -144,7 +145,9 @@ impl Graph {
     /// # Safety
     ///
     /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from now on, and the events
-    /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it.
+    /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it. No capture may
+    /// be adding to it, and their owner may not record those events in a capture, nor end such a capture, in one thread
+    /// while another thread launches an executable graph made of it: see [`Capture::begin`](crate::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         process::note_initialised();
         Self::with(context, raw, Kept::new())

@@ -149,6 +149,11 @@ impl Stream {
     ///
     /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a default stream, and nobody
     /// else may destroy it.
+    ///
+    /// While the stream takes part in a capture that other code began, no other thread than the capturing one
+    /// may use it: the driver does not guard what it builds, and crashes. Whoever else has the handle may not
+    /// capture the stream in one thread while another thread uses the result. See
+    /// [`Capture::begin`](crate::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         process::note_initialised();
         Self(StreamRef::new(context, raw))
@@ -223,6 +228,10 @@ impl StreamRef {
     ///
     /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one until the result is
     /// dropped.
+    ///
+    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
+    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
+    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         process::note_initialised();
         Self::new(context, raw)

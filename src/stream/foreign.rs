@@ -37,6 +37,10 @@ impl StreamRef {
     /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one until the result is
     /// dropped. Its context must live until all that is made through the result, such as a recorded event, is dropped.
     /// For the stream of a green context the rule of [`Context::green`] about threads holds.
+    ///
+    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
+    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
+    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
