@@ -4,6 +4,7 @@ mod common;
 #[path = "common/table.rs"]
 mod table;
 
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use common::{Gpu, current};
 use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
 use cuda_events::{
-    Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Error, Event,
+    Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Driver, Error, Event,
     EventFlags, Graph, Progress, Stream, StreamOptions, StreamRef, ThreadCaptureMode, Version,
 };
 use cuda_soft_driver::SoftDriver;
@@ -597,4 +598,129 @@ fn a_capture_whose_info_fails_is_ended() {
     assert_eq!(code(common::begin_capture(&stream, CaptureMode::Global)), CUresult(4242));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
     assert_eq!(stream.query(), Ok(Progress::Done));
+}
+
+thread_local! {
+    static REAL: Cell<Option<Driver>> = const { Cell::new(None) };
+    /// The edges that the driver was given last.
+    static GIVEN: RefCell<Vec<CUgraphEdgeData>> = const { RefCell::new(Vec::new()) };
+}
+
+fn edge(from_port: u8) -> CUgraphEdgeData {
+    CUgraphEdgeData { from_port, to_port: 2, type_: 1, reserved: [0; 5] }
+}
+
+/// The edge data reaches the driver with its node, and comes back with it. The software driver has none of its own.
+#[test]
+fn dependencies_have_their_edge_data() {
+    extern "C" fn update(
+        stream: CUstream,
+        nodes: *mut CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        flags: u32,
+    ) -> CUresult {
+        // SAFETY: the caller says that there are as many.
+        GIVEN.set(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
+        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamUpdateCaptureDependencies_v2);
+        let plain = vec![CUgraphEdgeData::default(); count];
+        // SAFETY: the caller's arguments, passed on with edges that each driver takes.
+        unsafe { real.expect("CUDA 12.3")(stream, nodes, plain.as_ptr(), count, flags) }
+    }
+    extern "C" fn info(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut u64,
+        graph: *mut CUgraph,
+        nodes: *mut *const CUgraphNode,
+        edges: *mut *const CUgraphEdgeData,
+        count: *mut usize,
+    ) -> CUresult {
+        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v3).expect("CUDA 12.3");
+        // SAFETY: the caller's arguments, passed on.
+        let code = unsafe { real(stream, status, id, graph, nodes, edges, count) };
+        if !edges.is_null() {
+            // SAFETY: the caller's place for the address, which stays until the next update of this thread.
+            unsafe { *edges = GIVEN.with_borrow(|given| given.as_ptr()) };
+        }
+        code
+    }
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, Function::cuStreamUpdateCaptureDependencies_v2) {
+        return;
+    }
+    REAL.set(Some(gpu.driver));
+    let driver = table::replaced(gpu.driver, |function| match function {
+        Function::cuStreamUpdateCaptureDependencies_v2 => Some(update as *mut c_void),
+        Function::cuStreamGetCaptureInfo_v3 => Some(info as *mut c_void),
+        _ => None,
+    });
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let mut graph = Graph::new(&context).expect("a graph");
+    let nodes = [(); 3].map(|()| graph.add_event_record_node(&[], &shared(&gpu)).expect("a node"));
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let given = [
+        CaptureDependency { node: nodes[2], edge: edge(7) },
+        nodes[0].into(),
+        CaptureDependency { node: nodes[1], edge: edge(9) },
+    ];
+    capture.update_dependencies(&stream, &given, DependencyUpdate::Set).expect("an update");
+    assert_eq!(GIVEN.with_borrow(Vec::clone), [edge(7), CUgraphEdgeData::default(), edge(9)]);
+    // SAFETY: this thread is the only one that uses the stream.
+    let known = unsafe { capture.dependencies(&stream) }.expect("dependencies");
+    assert_eq!(known.iter().map(|known| known.edge).collect::<Vec<_>>(), GIVEN.with_borrow(Vec::clone));
+    assert_eq!(known.len(), 3);
+    drop(capture);
+
+    // A driver without edge data is not given any, and is not asked to leave it out.
+    let older = table::hiding(gpu.driver, &[Function::cuStreamUpdateCaptureDependencies_v2]);
+    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let mut graph = Graph::new(&context).expect("a graph");
+    let node = graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let dependency = CaptureDependency { node, edge: edge(1) };
+    let refused = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
+    assert!(matches!(
+        refused,
+        Err(Error::Unsupported { function: Function::cuStreamUpdateCaptureDependencies_v2, .. })
+    ));
+    capture.update_dependencies(&stream, &[node.into()], DependencyUpdate::Set).expect("a plain edge");
+}
+
+#[test]
+fn a_status_that_is_not_known_is_no_status_to_work_with() {
+    extern "C" fn is_capturing(_: CUstream, status: *mut CUstreamCaptureStatus) -> CUresult {
+        // SAFETY: the caller's place for the status.
+        unsafe { *status = CUstreamCaptureStatus(77) };
+        CUresult::CUDA_SUCCESS
+    }
+    extern "C" fn info(
+        _: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut u64,
+        graph: *mut CUgraph,
+        _: *mut *const CUgraphNode,
+        _: *mut *const CUgraphEdgeData,
+        _: *mut usize,
+    ) -> CUresult {
+        // SAFETY: the caller's places.
+        unsafe { (*status, *id, *graph) = (CUstreamCaptureStatus(77), 5, std::ptr::without_provenance_mut(64)) };
+        CUresult::CUDA_SUCCESS
+    }
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
+    let newer = table::replaced(gpu.driver, |function| match function {
+        Function::cuStreamIsCapturing => Some(is_capturing as *mut c_void),
+        Function::cuStreamGetCaptureInfo_v3 => Some(info as *mut c_void),
+        _ => None,
+    });
+    let context = Device::new(newer, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
+    let info = stream.capture_info().expect("an answer");
+    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -222,6 +224,69 @@ fn a_forgotten_scope_is_left_alone_when_its_thread_ends() {
     is_default(&gpu.context);
     // SAFETY: this is the reference of the forgotten scope.
     unsafe { Arc::decrement_strong_count(Arc::as_ptr(&stream)) };
+}
+
+/// The system's allocator, with the bytes that each thread has of it.
+struct Counted;
+
+thread_local! {
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.set(BYTES.get() + layout.size() as isize);
+        // SAFETY: as the caller says.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get() - layout.size() as isize);
+        // SAFETY: as the caller says.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+#[test]
+fn a_thread_that_has_left_its_scopes_keeps_no_memory_for_them() {
+    let gpu = Gpu::new();
+    let stream = shared(&gpu);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let before = BYTES.get();
+            let scopes = [(); 20].map(|()| StreamScope::enter(stream.clone()));
+            assert!(BYTES.get() > before, "it is counted");
+            is(&stream);
+            drop(scopes);
+            assert_eq!(BYTES.get(), before);
+        });
+    });
+    assert_eq!(Arc::strong_count(&stream), 1);
+}
+
+#[test]
+fn scopes_around_a_forgotten_one_end_as_ever() {
+    let gpu = Gpu::new();
+    let [outer, forgotten, inner] = [0, 1, 2].map(|_| shared(&gpu));
+    let outer_scope = StreamScope::enter(outer.clone());
+    std::mem::forget(StreamScope::enter(forgotten.clone()));
+    let inner_scope = StreamScope::enter(inner.clone());
+    is(&inner);
+    drop(outer_scope);
+    is(&inner);
+    drop(inner_scope);
+    is(&forgotten);
+    let again = StreamScope::enter(inner.clone());
+    is(&inner);
+    drop(again);
+    is(&forgotten);
+    assert_eq!([&outer, &forgotten, &inner].map(Arc::strong_count), [1, 2, 1]);
+    // SAFETY: this is the reference of the forgotten scope, which this thread does not look at any more.
+    unsafe { Arc::decrement_strong_count(Arc::as_ptr(&forgotten)) };
 }
 
 #[test]

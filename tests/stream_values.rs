@@ -273,6 +273,17 @@ fn a_batch_has_at_most_255_operations() {
     is_done(&stream);
 }
 
+/// The driver's numbers: the whole system is 0, one device is 1.
+#[test]
+fn a_barrier_reaches_as_far_as_it_says() {
+    for (scope, flags) in [(BarrierScope::System, 0), (BarrierScope::Device, 1)] {
+        // SAFETY: the constructor has written this part.
+        let barrier = unsafe { MemOp::barrier(scope).as_raw().memoryBarrier };
+        assert_eq!(barrier.operation, CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER);
+        assert_eq!(barrier.flags, flags, "{scope:?}");
+    }
+}
+
 #[test]
 fn operations_print_as_their_kind() {
     let operation = MemOp::flush_remote_writes();
