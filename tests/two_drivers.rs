@@ -42,10 +42,12 @@ fn objects_of_two_libraries_are_kept_apart() {
     let theirs = Arc::new(Event::new(&other, EventFlags::TIMING).expect("an event"));
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let captured = Stream::new(&gpu.context, StreamOptions::new()).expect("a stream");
-    let elapsed = match gpu.driver.symbols().cuEventElapsedTime_v2 {
+    // What the first event's driver has.
+    let elapsed = |driver: Driver| match driver.symbols().cuEventElapsedTime_v2 {
         Some(_) => Function::cuEventElapsedTime_v2,
         None => Function::cuEventElapsedTime,
     };
+    let (elapsed, their_elapsed) = (elapsed(gpu.driver), elapsed(soft.driver()));
     let lazy = |context: &Context| {
         let lazy = LazyEvent::new(EventFlags::TIMING).expect("flags");
         lazy.create(context).expect("an event");
@@ -97,7 +99,7 @@ fn objects_of_two_libraries_are_kept_apart() {
         "EventRef::record_with": Function::cuEventRecord => record_with(&event, &elsewhere, RecordFlags::empty());
         "EventRef::record_with": Function::cuEventRecordWithFlags => record_with(&theirs, &captured, RecordFlags::EXTERNAL);
         "EventRef::elapsed_ms": elapsed => event.elapsed_ms(&theirs);
-        "EventRef::elapsed_ms": elapsed => theirs.elapsed_ms(&event);
+        "EventRef::elapsed_ms": their_elapsed => theirs.elapsed_ms(&event);
         "EventRef::elapsed": elapsed => event.elapsed(&theirs);
         "EventRef::record_context": Function::cuCtxRecordEvent => theirs.record_context(&gpu.context);
         "EventRef::record_context": Function::cuCtxRecordEvent => event.record_context(&other);
@@ -122,7 +124,7 @@ fn objects_of_two_libraries_are_kept_apart() {
         "LazyEvent::wait_recorded": Function::cuStreamWaitEvent => recorded.wait_recorded(&elsewhere);
         "LazyEvent::wait_external": Function::cuStreamWaitEvent => lazy.wait_external(&elsewhere);
         "LazyEvent::elapsed_ms": elapsed => lazy.elapsed_ms(&their_lazy);
-        "LazyEvent::elapsed": elapsed => their_lazy.elapsed(&lazy);
+        "LazyEvent::elapsed": their_elapsed => their_lazy.elapsed(&lazy);
         "EventPool::record_event": Function::cuEventRecord => pool.record_event(&elsewhere);
         "PooledEvent::record": Function::cuEventRecord => pooled.record(&elsewhere);
         "Graph::add_event_record_node": adds_record => graph.borrow_mut().add_event_record_node(&[], &theirs);
