@@ -13,6 +13,7 @@ use crate::capture;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
+use crate::forms::form_of;
 use crate::process;
 use crate::progress::Progress;
 use crate::stream::StreamRef;
@@ -409,17 +410,7 @@ impl Deref for PooledEvent {
     }
 }
 
-impl AsRef<EventRef> for PooledEvent {
-    fn as_ref(&self) -> &EventRef {
-        self
-    }
-}
-
-impl fmt::Debug for PooledEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PooledEvent").field(&**self).finish()
-    }
-}
+form_of!(EventRef: PooledEvent);
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -242,6 +242,10 @@ impl State {
     /// tried to destroy.
     pub(crate) fn may_destroy(&mut self, context: u32, handle: u64) -> Result<Answer, CUresult> {
         let answer = self.usable(context);
+        if answer == Err(STREAM_DETACHED) {
+            // Documented: a stream outlives its green context, and can do no more than be destroyed.
+            return Ok(Ok(()));
+        }
         if let Err(code) = answer {
             self.given_up.insert(handle);
             if self.config.destroyed_in_failed == DestroyedInFailed::Kept {

@@ -10,7 +10,6 @@ use crate::capture::CaptureKey;
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::{HostCall, Point, Task, UserData};
 use crate::entry::Call;
-use crate::exports::Id;
 use crate::handles::{Bad, Kind};
 use crate::machine::{Locked, State};
 use crate::thread;
@@ -124,12 +123,7 @@ impl State {
             }
             Named::Handle => self.stream_by_handle(call, stream)?,
         };
-        let context = self.streams[index].context;
-        // Documented: a stream outlives its green context, and can do no more than be destroyed.
-        let detached = self.contexts[context].green && !self.contexts[context].alive;
-        if !(detached && matches!(call.id, Id::cuStreamDestroy | Id::cuStreamDestroy_v2)) {
-            self.usable(context)?;
-        }
+        self.usable(self.streams[index].context)?;
         Ok(index)
     }
 
