@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
-use crate::process;
 use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
@@ -39,7 +39,7 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 /// no drop blocks:
 ///
 /// * Let a stream wait for an imported event only after the host has seen it done: see
-///   [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for).
+///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
 /// * If work is in a stream that may never end, give the context up with [`abandon`](Self::abandon), before the last share
 ///   is dropped. A drop that blocks already cannot be ended, except with the process.
@@ -210,7 +210,7 @@ impl Context {
     /// `raw` must be a live context of this driver, and must stay one until the result, its clones, and every object
     /// made in it are dropped. If it stands for a green context, the rule of [`green`](Self::green) about threads holds.
     ///
-    /// While the owner captures a stream of the context, what [`Capture::begin`](crate::Capture::begin) forbids to other
+    /// While the owner captures a stream of the context, what [`Capture::begin`](crate::capture::Capture::begin) forbids to other
     /// threads holds for the threads of the owner and of this crate together: no thread may use a stream or an event of
     /// that capture while another thread uses one of them.
     #[doc(alias = "cuCtxGetDevice")]
@@ -267,7 +267,7 @@ impl Context {
     /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
     unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
         // Whoever made the context has initialised the driver.
-        process::note_initialised();
+        fork::note_initialised();
         let symbols = driver.symbols();
         let mut device: c_int = 0;
         match symbols.cuCtxGetDevice_v2 {
@@ -486,7 +486,7 @@ impl Drop for Context {
 impl Drop for Inner {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if process::forked() {
+        if fork::forked() {
             // Its destructor would call the driver, which does not survive a fork.
             core::mem::forget(core::mem::replace(&mut self.owned, Owned::Nothing));
             return;
@@ -547,7 +547,7 @@ pub struct CurrentContext<'a> {
 
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
-        if !process::forked() {
+        if !fork::forked() {
             let (driver, raw) = (self.context.driver(), self.context.as_raw());
             // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
             let _ = if self.nested { pop(driver) } else { restore(driver, raw) };

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use bitflags::bitflags;
 
-use crate::clock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::forms::form_of;
-use crate::process;
 use crate::progress::Progress;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
+use crate::timeout;
 
 bitflags! {
     /// How an event is created. None by default: no timing, waiting spins, this process only; the cheapest there is.
@@ -132,7 +132,7 @@ impl Event {
     ///
     /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is dropped. Both wait for one lock
     /// of the driver: 0.1 µs together from one thread, almost 20 µs from 16 threads at once on an H200. An
-    /// [`EventPool`](crate::EventPool) takes 0.02 µs from any.
+    /// [`EventPool`](crate::ext::EventPool) takes 0.02 µs from any.
     ///
     /// # Errors
     ///
@@ -154,9 +154,9 @@ impl Event {
     /// From a record of `raw` in a capture until that capture has ended, no other thread may use the
     /// event or end the capture while a thread uses the event: the driver does not guard it, and crashes.
     /// This holds between this crate and whoever else has the handle. See
-    /// [`Capture::begin`](crate::Capture::begin).
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        process::note_initialised();
+        fork::note_initialised();
         Self(EventRef::new(context, raw, flags, false))
     }
 
@@ -203,7 +203,7 @@ impl Drop for Event {
     #[allow(unsafe_code)]
     #[inline]
     fn drop(&mut self) {
-        if !process::forked() {
+        if !fork::forked() {
             // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
             // may be shutting down with the process, or the context broken by failed work.
             unsafe { (self.0.driver.symbols().cuEventDestroy_v2)(self.0.raw) };
@@ -282,9 +282,9 @@ impl EventRef {
     ///
     /// The owner may not record the event in a capture, nor end such a capture, in one thread while another
     /// thread uses the result: the driver does not guard it, and crashes. See
-    /// [`Capture::begin`](crate::Capture::begin).
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        process::note_initialised();
+        fork::note_initialised();
         Self::new(context, raw, flags, false)
     }
 
@@ -293,7 +293,7 @@ impl EventRef {
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
     /// One driver call: `cuEventQuery`. It waits for one lock of the driver: 0.1 µs from one thread, some 8 µs from 16 threads
-    /// at once on an H200. Where many wait, one thread that asks for all is better: see [`Completion`](crate::Completion).
+    /// at once on an H200. Where many wait, one thread that asks for all is better: see [`Completion`](crate::ext::Completion).
     ///
     /// # Errors
     ///
@@ -332,7 +332,7 @@ impl EventRef {
     /// The driver has no such call. This one queries, first in quick succession, then at most every millisecond with the
     /// thread asleep in between; it returns up to a millisecond late. An imported event needs it above all: nobody
     /// completes what a killed exporter had recorded. For such an event
-    /// [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for) also looks at the exporter.
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also looks at the exporter.
     ///
     /// Driver calls: `cuEventQuery`, as often as it asks.
     ///
@@ -340,7 +340,7 @@ impl EventRef {
     ///
     /// As [`query`](Self::query).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        clock::poll(timeout, || self.query())
+        timeout::poll(timeout, || self.query())
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
@@ -394,7 +394,7 @@ impl EventRef {
     #[inline]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
         let mut code = CUresult::CUDA_SUCCESS;
-        if !process::unusual() {
+        if !fork::unusual() {
             let mut milliseconds = MaybeUninit::uninit();
             code = self.ask_elapsed(end, milliseconds.as_mut_ptr());
             if code == CUresult::CUDA_SUCCESS {

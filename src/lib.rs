@@ -2,28 +2,30 @@
 //!
 //! # What this crate does
 //!
-//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no GPU, and a program built
-//!   with it starts on a machine that has no driver: [`Driver::load`] says so in an error.
-//! * It resolves each entry point at the version that introduced its ABI, so that it works with whatever driver there is
-//!   from CUDA 11.0 on. A call that the driver is too old for is [`Error::Unsupported`], and only when it is made.
-//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess events](IpcEventDescriptor) in
-//!   types that own what they created and borrow what they did not.
-//! * Record, query, synchronize, wait and elapsed time on a stream of one's own are one driver call each: no context call, no
+//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no GPU. A program built with
+//!   this crate starts on a machine without a driver: there [`Driver::load`] returns an error.
+//! * It resolves each entry point at the version that introduced its ABI, so that it works with every driver from CUDA 11.0
+//!   on. A call that the driver is too old for returns [`Error::Unsupported`] when it is made, and not before.
+//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess events](IpcEventDescriptor) in types
+//!   that own objects they created and borrow all others.
+//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call each: no context call, no
 //!   lock, no allocation.
-//! * It says which call failed, with the driver's code by name, and what to do where the cause is known.
+//! * An error names the call that failed and the driver's code, and says what to do where the cause is known.
 //!
 //! # What this crate does not do
 //!
-//! * It launches no kernels, allocates no memory, and tracks nothing behind your back: what is not asked for is not done.
-//! * Nothing in it uses a current device or a current stream. What is created names its context; what is done names its
-//!   stream. ([`StreamScope`] lets programs have a current stream of their own.)
+//! * It launches no kernels and allocates no memory.
+//! * The items of the root and of all modules except [`ext`] start no thread and track nothing behind your back, with one
+//!   exception: a [capture](capture::Capture) that this crate began is in a list until its graph is gone, so that the graph can
+//!   keep the events its nodes refer to. The page of [`ext`] says what its items keep.
+//! * It does not use a current device or a current stream. Constructors take a context; operations take a stream.
 //! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
 //! * It serves 64-bit programs only. It compiles for 32-bit targets, but finds no driver there and calls none: the
 //!   declarations are those of the 64-bit driver. [`Driver::load`] says so.
 //!
 //! # Where to look
 //!
-//! In all examples `driver` is what [`Driver::load`] gives.
+//! In all examples `driver` is the result of [`Driver::load`].
 //!
 //! ```
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -31,119 +33,92 @@
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
-//! let (producer, consumer) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+//! let producer = Stream::new(&context, StreamOptions::new())?;
+//! let consumer = Stream::new(&context, StreamOptions::new())?;
 //! let done = Event::new(&context, EventFlags::empty())?;
 //! // ... work is put into `producer` ...
 //! done.record(&producer)?;
 //! consumer.wait_event(&done)?;
-//! // What is put into `consumer` from here on comes after that work.
+//! // Work that is put into `consumer` from here on runs after that work.
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 //!
+//! The root has the types that every program uses. The rest is in modules by subject.
+//!
 //! | for | there is |
 //! | --- | --- |
-//! | events and streams of one's own | [`Event`], [`Stream`]: their methods are those of [`EventRef`] and [`StreamRef`] |
-//! | another library's | [`EventRef::from_raw`], [`StreamRef::from_foreign`], [`ForeignStream`] |
-//! | a part of the GPU | [`SmResource`], [`Context::green`] |
+//! | events and streams you create | [`Event`], [`Stream`]; their methods are those of [`EventRef`] and [`StreamRef`] |
+//! | events and streams of another library | [`EventRef::from_raw`], [`StreamRef::from_foreign`], [`ForeignStream`] |
 //! | order between streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
-//! | times | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`Timer`] |
+//! | times | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`ext::Timer`] |
 //! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
-//! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`Completion`] |
-//! | other processes | [`IpcEventDescriptor`], [`IpcLease`], [`ExporterProcess`] |
-//! | captures and graphs | [`Capture`], [`Graph`], [`record_external`](StreamRef::record_external) |
-//! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`wait_value32`](StreamRef::wait_value32) |
-//! | many short-lived events | [`EventPool`] |
-//! | habits of PyTorch | [`LazyEvent`], [`StreamScope`], [`current_stream`] |
-//! | seeing every driver call | [`Driver::observe`] |
+//! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`ext::Completion`] |
+//! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
+//! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |
+//! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`mem_ops`] |
+//! | stream attributes | [`attributes`] |
+//! | a part of the GPU | [`green`] |
+//! | many short-lived events | [`ext::EventPool`] |
+//! | habits of PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
+//! | every driver call | [`Driver::observe`], [`observer`] |
 //!
 //! # Two layers
 //!
-//! The modules above [`sys`] are safe wrappers. [`sys`] is the raw layer: declarations, and the table of function
-//! pointers that [`Driver::symbols`] gives. Handles convert both ways (`as_raw`, `into_raw`, `from_raw`), so the two mix,
-//! also with other bindings.
+//! [`sys`] is the raw layer: declarations, and the table of function pointers that [`Driver::symbols`] returns. All other
+//! modules are safe wrappers around it. Handles convert both ways (`as_raw`, `into_raw`, `from_raw`), so that the two layers
+//! mix, also with other bindings.
 //!
 //! # Contexts and threads
 //!
-//! Objects are `Send` and `Sync`, as the driver is, but for guards, which stay on their thread, and graphs, which one thread
-//! may use at a time. Only creation, interprocess export and import, and default streams
-//! depend on the current context; those calls make theirs current and restore what was before.
+//! Objects are `Send` and `Sync`, as the driver is. Guards are neither: they stay on their thread. Graphs are `Send` only:
+//! one thread at a time may use one. Creation, interprocess export and import, and default streams depend on the current
+//! context; those calls make theirs current and restore the previous one. Nothing else depends on it.
 //!
-//! Each method names the driver calls that it makes, or the method whose calls they are; one that names none makes none.
-//! "With the context current" means one more, `cuCtxGetCurrent`, where the context is current already, and three more where
-//! it is not. What is one call on a stream of one's own is one with the context current on a default stream.
+//! Each method names the driver calls that it makes, or the method whose calls they are. A method that names none makes none.
+//! "With the context current" means one more call, `cuCtxGetCurrent`, where the context is already current, and three more
+//! where it is not. A method that makes one call on a stream you created makes it with the context current on a default
+//! stream.
 //!
 //! # Forking
 //!
-//! CUDA does not survive a fork once it is initialised. In such a child every call is [`Error::ForkedChild`], and
-//! dropping inherited objects does nothing. Loading does not initialise: load, fork, and use the device in the child if
-//! you like.
+//! CUDA does not survive a fork once it is initialised. In such a child every call returns [`Error::ForkedChild`], and
+//! dropping inherited objects does nothing. Loading does not initialise: a process may load, fork, and use the device in the
+//! child.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-// A ladder: a module uses those of its own group and of the groups above it.
-
-// The driver: its declarations and its table, where it is found, what can go wrong.
-mod clock;
-mod driver;
-mod error;
-mod forms;
-mod loader;
-mod observer;
-mod process;
-mod progress;
-pub mod sys;
-mod version;
-
-// CUDA's objects.
+// A ladder: a module uses those that stand above it here, and none below.
+pub mod capture;
 mod context;
 mod device;
+mod driver;
+mod error;
 mod event;
-mod green;
+pub mod ext;
+mod forms;
+pub mod graph;
+pub mod green;
+pub mod ipc;
+pub mod loader;
+mod order;
+mod progress;
 mod stream;
+pub mod sys;
+mod timeout;
 
-// What CUDA does with streams and events.
-mod attributes;
-mod capture;
-mod graph;
-mod host;
-mod ipc;
-mod values;
-
-// What CUDA does not have, made of the above.
-mod completion;
-mod lazy;
-mod lease;
-mod pool;
-mod scope;
-mod timer;
-
-pub use attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
-pub use capture::{
-    Capture, CaptureDependency, CaptureInfo, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
-};
-pub use completion::Completion;
 pub use context::{Context, CurrentContext};
 pub use device::{Device, Uuid};
-pub use driver::Driver;
-pub use error::{DescriptorError, Error, Result};
+pub use driver::{Driver, observer};
+pub use error::{Error, Result};
 pub use event::{Event, EventFlags, EventRef};
-pub use graph::{Graph, GraphExec, GraphNode};
-pub use green::{SmResource, SmSplit};
-pub use host::pending_host_functions;
 pub use ipc::IpcEventDescriptor;
-pub use lazy::{LazyEvent, LazyState};
-pub use lease::{ExporterProcess, ExporterState, IpcLease};
-pub use loader::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure, LoadOptions};
-pub use observer::Call;
-pub use pool::{EventPool, PooledEvent};
+pub use loader::{LoadError, LoadOptions};
 pub use progress::Progress;
-pub use scope::{CurrentStream, StreamScope, current_stream};
-pub use stream::{ForeignStream, PriorityRange, RecordFlags, Stream, StreamOptions, StreamRef, WaitFlags};
-pub use timer::{Timer, Timing};
-pub use values::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
-pub use version::Version;
+pub use stream::{ForeignStream, PriorityRange, Stream, StreamOptions, StreamRef};
+pub use stream::{attributes, host_functions, mem_ops};
+pub use sys::Version;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -5,11 +5,9 @@ mod common;
 mod table;
 
 use common::{Gpu, Other, current};
+use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
 use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
-use cuda_events::{
-    Context, Device, Error, MemorySyncDomain, MemorySyncDomainMap, Stream, StreamOptions, StreamRef,
-    SynchronizationPolicy, Version,
-};
+use cuda_events::{Context, Device, Error, Stream, StreamOptions, StreamRef, Version};
 
 /// Attributes beyond the synchronization policy came with CUDA 12.0.
 fn has_newer_attributes(gpu: &Gpu) -> bool {

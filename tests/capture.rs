@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{Gpu, current};
+use cuda_events::capture::{
+    Capture, CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
+};
+use cuda_events::graph::Graph;
 use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
 use cuda_events::{
-    Capture, CaptureDependency, CaptureMode, CaptureStatus, Context, DependencyUpdate, Device, Driver, Error, Event,
-    EventFlags, Graph, Progress, Stream, StreamOptions, StreamRef, ThreadCaptureMode, Version,
+    Context, Device, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
 

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use common::child::{self, Child};
 use common::{Gpu, Latch};
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::{Completion, EventPool};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    CaptureMode, Completion, Context, Device, Event, EventFlags, EventPool, EventRef, Progress, Stream, StreamOptions,
-};
+use cuda_events::{Context, Device, Event, EventFlags, EventRef, Progress, Stream, StreamOptions};
 
 /// Until when a test has failed that waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,11 +5,9 @@ mod common;
 use std::time::Instant;
 
 use common::{Gpu, Latch, Other, current};
+use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
-    Version,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
 use cuda_soft_driver::SoftDriver;
 
 #[test]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use common::counting::{calls, counting};
 use common::{Gpu, Other, current};
+use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::sys::Function;
 use cuda_events::{
-    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions, StreamRef, StreamScope,
-    current_stream,
+    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions, StreamRef,
 };
 
 fn shared(gpu: &Gpu) -> Arc<Stream> {

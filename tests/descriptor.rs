@@ -1,6 +1,7 @@
 //! The wire format of IPC event descriptors. No driver is involved.
 
-use cuda_events::{DescriptorError, Error, IpcEventDescriptor, Uuid};
+use cuda_events::ipc::DescriptorError;
+use cuda_events::{Error, IpcEventDescriptor, Uuid};
 
 const LEN: usize = IpcEventDescriptor::LEN;
 

@@ -1,6 +1,7 @@
 //! The IPC descriptor as text, and through serde (feature `serde`).
 
-use cuda_events::{DescriptorError, Error, IpcEventDescriptor};
+use cuda_events::ipc::DescriptorError;
+use cuda_events::{Error, IpcEventDescriptor};
 
 fn descriptor() -> IpcEventDescriptor {
     let mut handle = [0; 64];

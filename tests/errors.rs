@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch, Other};
+use cuda_events::ipc::DescriptorError;
+use cuda_events::loader::LoadFailure;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    Context, DescriptorError, Device, Driver, Error, Event, EventFlags, LoadFailure, Stream, StreamOptions, Version,
-};
+use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, Version};
 
 const RECORD: Function = Function::cuEventRecord;
 const ELAPSED: Function = Function::cuEventElapsedTime_v2;
@@ -445,7 +445,7 @@ fn after_some_codes_only_a_new_process_recovers() {
 
 #[test]
 fn no_kind_of_error_is_forgotten_here() {
-    let source = include_str!("../src/error.rs");
+    let source = include_str!("../src/error/mod.rs");
     let kinds = |declaration: &str| {
         let (_, after) = source.split_once(declaration).expect("error.rs declares it");
         let (variants, _) = after.split_once("\n}").expect("the declaration ends");

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::Door;
+use cuda_events::capture::{Capture, CaptureDependency, CaptureMode, DependencyUpdate};
+use cuda_events::graph::{Graph, GraphExec, GraphNode};
 use cuda_events::sys::CUresult;
-use cuda_events::{
-    Capture, CaptureDependency, CaptureMode, Context, DependencyUpdate, Device, Event, EventFlags, Graph, GraphExec,
-    GraphNode, Result, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::{Context, Device, Event, EventFlags, Result, Stream, StreamOptions, StreamRef};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 const SEEDS: u64 = 1500;

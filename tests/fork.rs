@@ -12,10 +12,11 @@ use std::ptr::null_mut;
 use common::child::{Child, role};
 use common::counting::{calls, counting};
 use common::{Gpu, check, load};
+use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUdevice_attribute, Function};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, EventPool, EventRef, IpcEventDescriptor, LoadOptions, Stream,
-    StreamOptions, StreamRef,
+    Context, Device, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream, StreamOptions,
+    StreamRef,
 };
 
 /// Runs `work` in a forked child and gives what it returned; panics when the child crashed.

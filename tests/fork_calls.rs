@@ -8,10 +8,10 @@ mod common;
 
 use common::fork::Watched;
 use common::{Gpu, Latch};
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{CUdevice_attribute, Function};
-use cuda_events::{
-    CaptureMode, Context, Device, Error, Stream, StreamOptions, ThreadCaptureMode, pending_host_functions,
-};
+use cuda_events::{Context, Device, Error, Stream, StreamOptions};
 
 #[test]
 fn what_is_asked_in_a_forked_child_makes_no_driver_call() {

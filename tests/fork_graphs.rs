@@ -11,11 +11,10 @@ use std::sync::Arc;
 
 use common::Gpu;
 use common::counting::{calls, counting};
+use cuda_events::capture::{Capture, CaptureMode, ThreadCaptureMode};
+use cuda_events::graph::{Graph, GraphExec};
 use cuda_events::sys::Function;
-use cuda_events::{
-    Capture, CaptureMode, Context, Device, Error, Event, EventFlags, ForeignStream, Graph, GraphExec, Stream,
-    StreamOptions, StreamRef, ThreadCaptureMode,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef};
 
 /// An owner that must not be dropped where its destructor would call the driver.
 struct Owner;

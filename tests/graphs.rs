@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 use common::child::Child;
 use common::{Gpu, Latch, Other, check, current};
+use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
+use cuda_events::graph::{Graph, GraphExec, GraphNode};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{
-    Capture, CaptureMode, CaptureStatus, Context, Device, Error, Event, EventFlags, Graph, GraphExec, GraphNode,
-    Progress, RecordFlags, Stream, StreamOptions, ThreadCaptureMode, Version, WaitFlags,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 fn event(gpu: &Gpu) -> Arc<Event> {

@@ -5,9 +5,10 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{Gpu, Latch, current, needs};
+use cuda_events::green::SmResource;
 use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResourceType, CUresult, Function};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, Progress, Result, SmResource, Stream, StreamOptions, StreamRef, Version,
+    Context, Device, Error, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -74,7 +75,7 @@ fn what_cannot_be_split_is_refused() {
     if !needs(gpu.driver, Function::cuDevSmResourceSplitByCount) {
         return;
     }
-    let refused = |result: Result<cuda_events::SmSplit>| match result {
+    let refused = |result: Result<cuda_events::green::SmSplit>| match result {
         Err(Error::Driver { function: Function::cuDevSmResourceSplitByCount, code }) => assert!(
             [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION].contains(&code),
             "{code}"

@@ -14,11 +14,13 @@ use std::time::Duration;
 use common::Gpu;
 use common::alone::in_processes;
 use common::counting::{calls, counting};
+use cuda_events::ext::{Completion, EventPool, PooledEvent};
+use cuda_events::graph::Graph;
 use cuda_events::sys::Function::*;
 use cuda_events::sys::*;
 use cuda_events::{
-    Completion, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, Graph, IpcEventDescriptor,
-    LoadOptions, PooledEvent, Stream, StreamOptions, StreamRef,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream,
+    StreamOptions, StreamRef,
 };
 
 /// The system's allocator, counted by thread.

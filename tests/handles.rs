@@ -9,7 +9,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use common::Gpu;
-use cuda_events::{Event, EventFlags, EventRef, ForeignStream, Stream, StreamRef, StreamScope, current_stream};
+use cuda_events::ext::{StreamScope, current_stream};
+use cuda_events::{Event, EventFlags, EventRef, ForeignStream, Stream, StreamRef};
 
 /// Two forms of one handle, and a form of another handle.
 fn are_forms<H, F>(handle: &H, form: F, other: F)

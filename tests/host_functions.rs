@@ -11,13 +11,12 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::{Gpu, Latch, check, current, not_run};
+use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{
     CUgraph, CUgraphExec, CUhostFn, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus,
     Function,
 };
-use cuda_events::{
-    Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef, pending_host_functions,
-};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef};
 
 /// The count of pending functions is one for the process, so the tests of this file take turns.
 struct Turn {

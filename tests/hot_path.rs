@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 use common::alone::in_processes;
 use common::counting::{calls, calls_with_arguments, counting, fail_next};
 use common::{Door, Gpu, Latch, Other};
+use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
+use cuda_events::ext::{StreamScope, current_stream};
+use cuda_events::graph::Graph;
 use cuda_events::sys::Function::{self, *};
 use cuda_events::sys::{
     CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS, CU_EVENT_RECORD_EXTERNAL,
     CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUresult,
 };
 use cuda_events::{
-    CaptureMode, Context, Device, Error, Event, EventFlags, ForeignStream, Graph, Progress, RecordFlags, Stream,
-    StreamOptions, StreamRef, StreamScope, WaitFlags, current_stream,
+    Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
 };
 
 in_processes! {

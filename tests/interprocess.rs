@@ -9,10 +9,11 @@ use std::time::Duration;
 use common::child::{Child, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting, fail_next};
 use common::{Door, Gpu, Latch, Other, check, current};
+use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
-    Context, DescriptorError, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream,
-    StreamOptions, StreamRef, Uuid,
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream, StreamOptions, StreamRef,
+    Uuid,
 };
 use cuda_soft_driver::SoftDriver;
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use common::child::{Child, end_after, hear, role, say};
 use common::{Gpu, Latch};
+use cuda_events::ipc::ExporterProcess;
 use cuda_events::sys::{CUdevice, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Event, EventFlags, ExporterProcess, IpcEventDescriptor, Progress};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Progress};
 
 /// Longer than anything here takes that does not hang.
 const LONG: u32 = 60;

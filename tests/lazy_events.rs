@@ -6,11 +6,10 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use common::{Door, Gpu, Latch, Other, not_run};
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::{Completion, LazyEvent, LazyState};
 use cuda_events::sys::Function;
-use cuda_events::{
-    CaptureMode, Completion, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, LazyEvent, LazyState,
-    Progress, Stream, StreamOptions,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 fn lazy(flags: EventFlags) -> LazyEvent {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use common::child::{self, Child};
 use common::counting::{calls, counting};
 use common::{Gpu, Latch};
+use cuda_events::ext::IpcLease;
+use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::sys::Function;
-use cuda_events::{
-    Context, Device, Error, Event, EventFlags, ExporterProcess, ExporterState, IpcEventDescriptor, IpcLease, Progress,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress};
 
 fn import(context: &Context, line: &str) -> (Event, ExporterProcess) {
     let descriptor: IpcEventDescriptor = line.parse().expect("the exporter's descriptor");

@@ -15,10 +15,10 @@ use std::sync::{Barrier, OnceLock};
 use common::child::{Child, end_after, role, say};
 use common::counting::{calls, counting, fail_next};
 use common::{Door, Gpu, fake_library, load, shared_library};
+use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
 use cuda_events::sys::*;
 use cuda_events::{
-    Context, DRIVER_VARIABLE, Device, Driver, Error, Event, EventFlags, LoadError, LoadFailure, LoadOptions, Stream,
-    StreamOptions, Version,
+    Context, Device, Driver, Error, Event, EventFlags, LoadError, LoadOptions, Stream, StreamOptions, Version,
 };
 use cuda_soft_driver::SoftDriver;
 

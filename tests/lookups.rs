@@ -8,8 +8,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
 use common::{Door, load};
+use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
-use cuda_events::{Driver, Error, LoadFailure, LoadOptions};
+use cuda_events::{Driver, Error, LoadOptions};
 use cuda_soft_driver::SoftDriver;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

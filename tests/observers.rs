@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use common::counting::{counting, fail_next};
 use common::{Gpu, begin_capture, check, needs};
+use cuda_events::capture::CaptureMode;
+use cuda_events::graph::Graph;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{CaptureMode, Context, Device, Driver, Event, EventFlags, Graph, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
 
 /// Long enough for whatever is not stuck.
 const LONG: Duration = Duration::from_secs(60);

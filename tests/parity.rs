@@ -12,12 +12,8 @@ macro_rules! texts {
     };
 }
 
-const SOURCES: &[(&str, &str)] = texts!("src":
-    "lib" "attributes" "capture" "capture/external" "completion" "context" "device" "driver" "error" "event" "graph"
-    "graph/exec" "graph/kept" "green" "host" "ipc" "lazy" "lease" "loader" "loader/platform" "loader/resolve"
-    "observer" "pool" "clock" "forms"
-    "process" "progress" "scope" "stream" "stream/foreign" "stream/options" "stream/order" "timer" "values" "version"
-);
+/// The list of public items, which `tools/public-api` makes of rustdoc's JSON.
+const PUBLIC: &str = include_str!("../docs/public-api.txt");
 
 const TESTS: &[(&str, &str)] = texts!("tests":
     "attributes" "capture" "completions" "context_events" "contexts" "current_stream" "descriptor" "descriptor_text"
@@ -29,7 +25,7 @@ const TESTS: &[(&str, &str)] = texts!("tests":
 
 const PAGE: &str = include_str!("../vendor-docs/parity.md");
 
-/// What users can name, by a scan that relies on rustfmt: a block ends at the brace that stands where its first line began.
+/// What users can name.
 #[derive(Default)]
 struct Items {
     /// `Type`, `function`, `Type::method`, `Type::CONSTANT`, `Enum::Variant`, `Struct::field`, `Type: Trait`.
@@ -40,77 +36,45 @@ struct Items {
 
 impl Items {
     fn of_the_crate() -> Self {
-        let public = re_exported();
         let mut items = Self::default();
-        for (_, text) in SOURCES {
-            items.scan(text, &public);
+        let modules: Vec<&str> = PUBLIC.lines().filter_map(|line| line.strip_prefix("pub mod ")).collect();
+        let is_flags = |owner: &str| {
+            let line = format!("impl bitflags::traits::Flags for {owner}");
+            PUBLIC.lines().any(|known| known == line)
+        };
+        let mut in_trait = false;
+        for line in PUBLIC.lines() {
+            if let Some(header) = line.strip_prefix("impl").map(without_generics).map(str::trim) {
+                in_trait = header.contains(" for ");
+                if let Some((implemented, owner)) = header.split_once(" for ")
+                    && let Some(owner) = item(owner, &modules)
+                {
+                    let (implemented, of) = implemented.split_once('<').unwrap_or((implemented, ""));
+                    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
+                    items.names.insert(format!("{owner}: {}", last(implemented)));
+                    items.names.insert(format!("{owner}: {}<{}", last(implemented), last(of)));
+                }
+                continue;
+            }
+            let line = line.trim_start_matches("#[non_exhaustive] ").trim_start_matches("#[repr(transparent)] ");
+            let Some(declared) = line.strip_prefix("pub ") else { continue };
+            let kinds = ["unsafe", "const", "fn", "struct", "enum", "type"];
+            let is_constant = declared.starts_with("const cuda_events");
+            in_trait &= !(declared.starts_with("struct ") || declared.starts_with("enum "));
+            let path = declared.split(' ').find(|word| !kinds.contains(word)).unwrap_or_default();
+            let Some(name) = item(path, &modules) else { continue };
+            // What `bitflags!` adds has no row of its own.
+            let added =
+                name.contains("::") && !is_constant && path.rsplit_once("::").is_some_and(|(of, _)| is_flags(of));
+            // A function of a module, or the field of an enum's variant.
+            let parts = name.split("::").count();
+            in_trait &= parts > 1;
+            if !in_trait && parts < 3 && !added && !declared.starts_with("type ") {
+                items.own.insert(name.clone());
+            }
+            items.names.insert(name);
         }
         items
-    }
-
-    fn scan(&mut self, text: &str, public: &HashSet<String>) {
-        let mut lines = text.lines().peekable();
-        let mut derives: Vec<String> = Vec::new();
-        // The block that the scan is in: its type, its indentation, and what begins one of its members.
-        let mut block: Option<(String, usize, Kind)> = None;
-        while let Some(line) = lines.next() {
-            let (indent, mut code) = (line.len() - line.trim_start().len(), line.trim().to_owned());
-            if let Some((owner, outer, kind)) = &block {
-                if indent == *outer && code.starts_with('}') {
-                    block = None;
-                } else if indent == *outer + 4
-                    && let Some(member) = kind.member(&code)
-                {
-                    let member = format!("{owner}::{member}");
-                    if !matches!(kind, Kind::Trait) {
-                        self.own.insert(member.clone());
-                    }
-                    self.names.insert(member);
-                }
-                continue;
-            }
-            if let Some(list) = code.strip_prefix("#[derive(") {
-                derives.extend(list.trim_end_matches(")]").split(", ").map(str::to_owned));
-                continue;
-            }
-            if code.starts_with("impl") || code.starts_with("unsafe impl") {
-                while !code.contains('{') {
-                    let Some(next) = lines.next() else { break };
-                    code = format!("{code} {}", next.trim());
-                }
-                let header = code.split('{').next().unwrap_or_default().trim_start_matches("unsafe ");
-                let header = without_generics(header.trim_start_matches("impl")).trim();
-                let (implemented, owner) = match header.split_once(" for ") {
-                    Some((implemented, owner)) => (Some(implemented), owner),
-                    None => (None, header),
-                };
-                let owner = name(owner);
-                if public.contains(&owner) {
-                    if let Some(implemented) = implemented {
-                        let implemented = implemented.rsplit_once("::").map_or(implemented, |(_, last)| last);
-                        self.names.insert(format!("{owner}: {implemented}"));
-                    }
-                    if !code.ends_with("{}") {
-                        block = Some((owner, indent, if implemented.is_some() { Kind::Trait } else { Kind::Inherent }));
-                    }
-                }
-            } else if let Some(declared) = code.strip_prefix("pub ") {
-                let (what, rest) = declared.split_once(' ').unwrap_or((declared, ""));
-                let owner = name(rest);
-                if matches!(what, "fn" | "const" | "struct" | "enum") && public.contains(&owner) {
-                    self.names.extend(derives.iter().map(|derived| format!("{owner}: {derived}")));
-                    self.names.insert(owner.clone());
-                    self.own.insert(owner.clone());
-                    let kind = if what == "enum" { Kind::Variants } else { Kind::Fields };
-                    if matches!(what, "struct" | "enum") && code.ends_with('{') {
-                        block = Some((owner, indent, kind));
-                    }
-                }
-            }
-            if !code.starts_with("#[") && !code.starts_with("///") {
-                derives.clear();
-            }
-        }
     }
 
     fn has(&self, item: &str) -> bool {
@@ -119,39 +83,26 @@ impl Items {
     }
 }
 
-enum Kind {
-    Inherent,
-    Trait,
-    Variants,
-    /// And the flags of `bitflags!`.
-    Fields,
-}
-
-impl Kind {
-    fn member(&self, code: &str) -> Option<String> {
-        let declared = match self {
-            Self::Inherent => code.strip_prefix("pub ")?,
-            Self::Fields if code.starts_with("const ") => code,
-            Self::Fields => return Some(name(code.strip_prefix("pub ")?)),
-            Self::Variants => return code.starts_with(char::is_uppercase).then(|| name(code)),
-            Self::Trait => code,
-        };
-        let mut words = declared.split(' ').skip_while(|word| matches!(*word, "unsafe")).peekable();
-        match words.next()? {
-            "fn" => words.next().map(name),
-            // A constant, or a `const fn`.
-            "const" => match words.next()? {
-                "fn" | "unsafe" => words.find(|word| *word != "fn").map(name),
-                constant => Some(name(constant)),
-            },
-            _ => None,
+/// The name of an item of the safe layer, without its modules, generics and arguments.
+fn item(path: &str, modules: &[&str]) -> Option<String> {
+    let path = path.trim_start_matches('&');
+    let module =
+        modules.iter().filter(|module| path.starts_with(&format!("{module}::"))).max_by_key(|name| name.len())?;
+    if *module == "cuda_events::sys" {
+        return None;
+    }
+    let mut name = String::new();
+    let mut depth = 0;
+    for character in path[module.len() + 2..].chars() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' | ' ' | '{' if depth == 0 => break,
+            _ if depth == 0 => name.push(character),
+            _ => {}
         }
     }
-}
-
-/// The identifier that the code begins with.
-fn name(code: &str) -> String {
-    code.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect()
+    Some(name.trim_end_matches(':').to_owned())
 }
 
 fn without_generics(code: &str) -> &str {
@@ -167,14 +118,6 @@ fn without_generics(code: &str) -> &str {
         }
     }
     code
-}
-
-/// The names that `lib.rs` makes public.
-fn re_exported() -> HashSet<String> {
-    let (_, lib) = SOURCES[0];
-    let statements = lib.split(';').filter_map(|statement| statement.trim().strip_prefix("pub use "));
-    let lists = statements.map(|statement| statement.split_once("::").expect("a path").1);
-    lists.flat_map(|list| list.split(['{', '}', ',']).map(|name| name.trim().to_owned())).collect()
 }
 
 /// The test functions of a file that run by themselves.
@@ -292,17 +235,6 @@ fn each_model_has_its_table() {
         let table =
             tables.iter().find(|table| table.starts_with(title)).unwrap_or_else(|| panic!("no table of {title}"));
         assert!(rows(table).len() >= 5, "{title}");
-    }
-}
-
-/// A module that is not in the list would be one whose items are not found.
-#[test]
-fn the_list_of_sources_is_complete() {
-    for (file, text) in SOURCES {
-        for module in text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')) {
-            let path = if *file == "lib" { module.to_owned() } else { format!("{file}/{module}") };
-            assert!(SOURCES.iter().any(|(name, _)| *name == path), "src/{path}.rs is not in the list");
-        }
     }
 }
 

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls, counting};
 use common::{Door, Gpu, Latch, SlowWork, begin_capture, current, not_run};
+use cuda_events::capture::{CaptureMode, CaptureStatus};
+use cuda_events::ext::{EventPool, IpcLease, LazyEvent, StreamScope, current_stream};
 use cuda_events::sys::{CUdevice_attribute, CUresult, Function};
 use cuda_events::{
-    CaptureMode, CaptureStatus, Context, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ForeignStream,
-    IpcLease, LazyEvent, Progress, Stream, StreamOptions, StreamRef, StreamScope, Version, current_stream,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, Progress, Stream, StreamOptions,
+    StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
 

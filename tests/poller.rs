@@ -17,8 +17,10 @@ use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use common::Latch;
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::{Completion, EventPool};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{CaptureMode, Completion, Context, Event, EventFlags, EventPool, EventRef, Result};
+use cuda_events::{Context, Event, EventFlags, EventRef, Result};
 use hooked::{Calls, Hooked, Made, PATIENCE, handle, hook_in, on_the_poller, unhook};
 
 /// A waker's inside, which says by which thread it was dropped.

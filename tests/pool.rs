@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch};
+use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, EventFlags, EventPool, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions};
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")

@@ -3,7 +3,9 @@
 mod common;
 
 use common::Gpu;
-use cuda_events::{Capture, CaptureMode, EventFlags, EventPool};
+use cuda_events::EventFlags;
+use cuda_events::capture::{Capture, CaptureMode};
+use cuda_events::ext::EventPool;
 
 /// Else another thread, which knows nothing of the capture, could be given an event that is part of it.
 #[test]

@@ -11,11 +11,9 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls, counting};
 use common::{Gpu, Latch, check, current};
+use cuda_events::capture::{RecordFlags, WaitFlags};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{
-    Context, Device, Error, Event, EventFlags, Progress, RecordFlags, Stream, StreamOptions, StreamRef, Version,
-    WaitFlags,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
 
 #[test]
 fn a_stream_is_waited_for_at_most_as_long_as_said() {

@@ -12,14 +12,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{Gpu, Latch, check, not_run};
+use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CUdevice_attribute, CUdeviceptr, CUresult, CUstream, CUstreamBatchMemOpParams,
     CUstreamBatchMemOpType, Function,
 };
-use cuda_events::{
-    BarrierScope, Context, Device, Driver, Error, MemOp, Progress, Stream, StreamOptions, StreamRef, Version,
-    WaitCondition, WaitValueFlags, WriteValueFlags,
-};
+use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOptions, StreamRef, Version};
 
 const NO_WAIT: WaitValueFlags = WaitValueFlags::empty();
 const NO_WRITE: WriteValueFlags = WriteValueFlags::empty();

@@ -3,7 +3,8 @@
 
 #![cfg(target_pointer_width = "32")]
 
-use cuda_events::{Driver, Error, LoadError, LoadFailure, LoadOptions};
+use cuda_events::loader::LoadFailure;
+use cuda_events::{Driver, Error, LoadError, LoadOptions};
 
 fn refused(loaded: Result<Driver, Error>) -> LoadError {
     let error = loaded.expect_err("there is no driver for 32-bit programs");

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use common::{Gpu, current};
-use cuda_events::{
-    CaptureMode, Context, CurrentContext, Driver, Event, EventFlags, Progress, Result, Stream, StreamScope,
-    ThreadCaptureMode, current_stream,
-};
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::ext::{StreamScope, current_stream};
+use cuda_events::{Context, CurrentContext, Driver, Event, EventFlags, Progress, Result, Stream};
 
 /// What a thread-local holds. Fields are dropped from the top, guards in the reverse of the order in which they were made.
 struct Held {

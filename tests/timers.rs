@@ -5,7 +5,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Gpu, Latch};
-use cuda_events::{CaptureMode, Error, Event, EventFlags, Progress, Timer};
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::Timer;
+use cuda_events::{Error, Event, EventFlags, Progress};
 
 #[test]
 fn a_timer_has_the_time_once_the_work_is_done() {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use common::child::{Child, role, say};
 use common::{fake_library, shared_library};
-use cuda_events::DRIVER_VARIABLE;
+use cuda_events::loader::DRIVER_VARIABLE;
 use opened::Opened;
 use options::{CHILD, Choice, Options};
 use report::Failure;

@@ -11,10 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Gpu, Latch, Other};
+use cuda_events::attributes::SynchronizationPolicy;
+use cuda_events::capture::{CaptureMode, DependencyUpdate, RecordFlags, WaitFlags};
+use cuda_events::ext::{EventPool, LazyEvent};
+use cuda_events::graph::Graph;
 use cuda_events::sys::{CUcontext, CUdevice, CUresult, Function};
 use cuda_events::{
-    CaptureMode, Context, DependencyUpdate, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, Graph,
-    LazyEvent, LoadOptions, Progress, RecordFlags, Stream, StreamOptions, StreamRef, SynchronizationPolicy, WaitFlags,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, LoadOptions, Progress, Stream, StreamOptions,
+    StreamRef,
 };
 use cuda_soft_driver::SoftDriver;
 

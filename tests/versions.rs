@@ -19,10 +19,11 @@ use std::collections::BTreeSet;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use cuda_events::capture::{Capture, CaptureDependency, CaptureMode, DependencyUpdate, RecordFlags};
+use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUgraphEdgeData, CUresult, ENTRY_POINTS, Function};
 use cuda_events::{
-    Capture, CaptureDependency, CaptureMode, Context, DependencyUpdate, Device, Driver, Error, Event, EventFlags,
-    Graph, GraphNode, LoadOptions, RecordFlags, Result, Stream, StreamOptions, Version,
+    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Result, Stream, StreamOptions, Version,
 };
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 use harness::attempt;

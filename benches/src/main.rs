@@ -174,7 +174,7 @@ fn with_driver(driver: &str, verb: &str, options: &Options) -> ExitCode {
         .env("LD_LIBRARY_PATH", &folder.0)
         .env(CHOSEN, driver)
         // It would give this crate another driver than the others.
-        .env_remove(cuda_events::DRIVER_VARIABLE)
+        .env_remove(cuda_events::loader::DRIVER_VARIABLE)
         .status()
         .expect("the program starts again");
     status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code.unsigned_abs() as u8))

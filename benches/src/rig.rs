@@ -3,10 +3,9 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
+use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUcontext, CUresult, Function, Symbols};
-use cuda_events::{
-    Context, Device, Driver, Event, EventFlags, EventPool, IpcEventDescriptor, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 

@@ -1,6 +1,7 @@
 //! The driver that the tour runs on.
 
-use cuda_events::{DRIVER_VARIABLE, Driver, Error};
+use cuda_events::loader::DRIVER_VARIABLE;
+use cuda_events::{Driver, Error};
 use cuda_soft_driver::SoftDriver;
 
 use crate::options::Choice;

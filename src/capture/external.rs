@@ -8,7 +8,8 @@ use crate::driver::Driver;
 use crate::error::Result;
 use crate::event::Event;
 use crate::graph::Kept;
-use crate::stream::{RecordFlags, StreamRef, WaitFlags};
+use crate::order::{RecordFlags, WaitFlags};
+use crate::stream::StreamRef;
 use crate::sys::Function;
 
 /// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that
@@ -36,7 +37,7 @@ impl StreamRef {
     ///
     /// Which of the two is decided by this very stream. The graph and its executable graphs keep the event alive, also
     /// when the driver fails the record, as it may have made the node all the same. If other code than this crate's
-    /// [`Capture`](crate::Capture) began the capture, nobody would: then the event is never destroyed.
+    /// [`Capture`](crate::capture::Capture) began the capture, nobody would: then the event is never destroyed.
     ///
     /// The event stands for nothing new until the graph is launched: a record of before stays, and without one a query
     /// says done.

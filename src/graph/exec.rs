@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::kept::{Events, settle};
 use super::{Graph, GraphNode};
 use crate::context::Context;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
-use crate::process;
 use crate::stream::StreamRef;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
 
@@ -28,7 +28,8 @@ use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols}
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags, Graph};
+/// use cuda_events::{Event, EventFlags};
+/// use cuda_events::graph::Graph;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -182,7 +183,7 @@ type SetExecEvent = unsafe extern "C" fn(CUgraphExec, CUgraphNode, CUevent) -> C
 impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !process::forked() {
+        if !self.raw.is_null() && !fork::forked() {
             // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot be acted on here.
             unsafe { (self.context.driver().symbols().cuGraphExecDestroy)(self.raw) };
         }

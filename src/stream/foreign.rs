@@ -6,9 +6,9 @@ use core::ptr::null_mut;
 use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::forms::form_of;
-use crate::process;
 use crate::sys::{CUcontext, CUstream, Function};
 
 #[allow(unsafe_code)]
@@ -40,14 +40,14 @@ impl StreamRef {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
+    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
         // Whoever made the stream has initialised the driver.
-        process::note_initialised();
+        fork::note_initialised();
         driver.check_fork(Function::cuStreamGetCtx)?;
         // SAFETY: a stream that the caller vouches for.
         let context = unsafe { context_of(driver, raw) }?;
@@ -146,12 +146,12 @@ impl<O> ForeignStream<O> {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
+    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamGetCtx;
-        process::note_initialised();
+        fork::note_initialised();
         let stream = StreamRef::new(context, raw);
         stream.driver().check_fork(FUNCTION)?;
         if !stream.is_default() {

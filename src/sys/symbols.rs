@@ -9,7 +9,6 @@ use core::fmt;
 use core::ptr::null_mut;
 
 use super::bindings::*;
-use super::trampolines::{Observable, SLOTS};
 use crate::Version;
 
 /// The plain function pointer behind a `PFN_*` typedef, which is an `Option` of it.
@@ -205,15 +204,6 @@ macro_rules! symbols {
                 })
             }
 
-            /// The same table with the trampolines of `slot` in front of it, which must be filled with this table.
-            pub(crate) fn observed(&self, slot: usize) -> Self {
-                let mut trampoline = |entry: &EntryPoint| {
-                    if self.address(entry.function).is_null() { null_mut() } else { trampoline(entry.function, slot) }
-                };
-                // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of this program.
-                unsafe { Self::resolve(&mut trampoline) }.unwrap_or(*self)
-            }
-
             /// Whether both tables have the same addresses.
             pub(crate) fn is_same(&self, other: &Self) -> bool {
                 ENTRY_POINTS.iter().all(|entry| self.address(entry.function) == other.address(entry.function))
@@ -230,180 +220,151 @@ macro_rules! symbols {
             }
         }
 
-        fn trampoline(function: Function, slot: usize) -> *mut c_void {
-            match function {
-                $(Function::$function => {
-                    type Pointer = <$typedef as EntryPointType>::Pointer;
-                    const INDEX: usize = Function::$function as usize;
-                    match slot {
-                        0 => Pointer::trampoline::<INDEX, 0>(),
-                        1 => Pointer::trampoline::<INDEX, 1>(),
-                        2 => Pointer::trampoline::<INDEX, 2>(),
-                        3 => Pointer::trampoline::<INDEX, 3>(),
-                        4 => Pointer::trampoline::<INDEX, 4>(),
-                        5 => Pointer::trampoline::<INDEX, 5>(),
-                        6 => Pointer::trampoline::<INDEX, 6>(),
-                        7 => Pointer::trampoline::<INDEX, 7>(),
-                        8 => Pointer::trampoline::<INDEX, 8>(),
-                        9 => Pointer::trampoline::<INDEX, 9>(),
-                        10 => Pointer::trampoline::<INDEX, 10>(),
-                        11 => Pointer::trampoline::<INDEX, 11>(),
-                        12 => Pointer::trampoline::<INDEX, 12>(),
-                        13 => Pointer::trampoline::<INDEX, 13>(),
-                        14 => Pointer::trampoline::<INDEX, 14>(),
-                        15 => Pointer::trampoline::<INDEX, 15>(),
-                        _ => null_mut(),
-                    }
-                })*
-            }
-        }
-        const _: () = assert!(SLOTS == 16, "each slot has an arm above");
-
-        /// Whether an argument points to a place for a handle.
-        #[cfg(test)]
-        pub(super) fn has_place(function: Function) -> bool {
-            match function {
-                $(Function::$function => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
-            }
-        }
-
         // The twin takes the same arguments, or it could not stand in the same field.
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
     };
 }
 
-symbols! {
-    required cuInit PFN_cuInit_v2000;
-    required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
-    optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
-    optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
-    required cuGetErrorName PFN_cuGetErrorName_v6000;
-    required cuGetErrorString PFN_cuGetErrorString_v6000;
+/// Calls `$callback!` with the list.
+macro_rules! for_each_entry_point {
+    ($callback:ident) => {
+        $callback! {
+            required cuInit PFN_cuInit_v2000;
+            required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
+            optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
+            optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
+            required cuGetErrorName PFN_cuGetErrorName_v6000;
+            required cuGetErrorString PFN_cuGetErrorString_v6000;
 
-    required cuDeviceGet PFN_cuDeviceGet_v2000;
-    required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
-    required cuDeviceGetName PFN_cuDeviceGetName_v2000;
-    required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
-    required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
-    required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
-    optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
-    required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
-    required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
-    required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
+            required cuDeviceGet PFN_cuDeviceGet_v2000;
+            required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
+            required cuDeviceGetName PFN_cuDeviceGetName_v2000;
+            required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
+            required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
+            required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
+            optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
+            required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
+            required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
+            required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
 
-    required cuCtxCreate_v2 PFN_cuCtxCreate_v3020, creates;
-    optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
-    required cuCtxDestroy_v2 PFN_cuCtxDestroy_v4000;
-    required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
-    required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
-    required cuCtxPushCurrent_v2 PFN_cuCtxPushCurrent_v4000;
-    required cuCtxPopCurrent_v2 PFN_cuCtxPopCurrent_v4000;
-    required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
-    optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
-    required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
-    optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
-    required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
-    required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
-    optional cuCtxGetId PFN_cuCtxGetId_v12000;
-    optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
-    optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
-    optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
-    optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
-    optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
-    optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
-    optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
-    optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
+            required cuCtxCreate_v2 PFN_cuCtxCreate_v3020, creates;
+            optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
+            required cuCtxDestroy_v2 PFN_cuCtxDestroy_v4000;
+            required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
+            required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
+            required cuCtxPushCurrent_v2 PFN_cuCtxPushCurrent_v4000;
+            required cuCtxPopCurrent_v2 PFN_cuCtxPopCurrent_v4000;
+            required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
+            optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
+            required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
+            optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
+            required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
+            required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
+            optional cuCtxGetId PFN_cuCtxGetId_v12000;
+            optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
+            optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
+            optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
+            optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
+            optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
+            optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
+            optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
+            optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
 
-    required cuEventCreate PFN_cuEventCreate_v2000, creates;
-    required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
-    required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
-    optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
-    required cuEventQuery PFN_cuEventQuery_v2000;
-    required cuEventSynchronize PFN_cuEventSynchronize_v2000;
-    required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
-    optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
-    required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
-    required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
-    optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
-    optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
-    optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
-    optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
+            required cuEventCreate PFN_cuEventCreate_v2000, creates;
+            required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
+            required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
+            optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
+            required cuEventQuery PFN_cuEventQuery_v2000;
+            required cuEventSynchronize PFN_cuEventSynchronize_v2000;
+            required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
+            optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
+            required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
+            required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
+            optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
+            optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
+            optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
+            optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
 
-    required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
-    required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
-    optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
-    required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
-    required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
-    required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
-    required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
-    required cuStreamGetPriority PFN_cuStreamGetPriority_v5050 PFN_cuStreamGetPriority_v7000_ptsz;
-    required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
-    optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
-    required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
-    optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
-    optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
-    optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080 PFN_cuStreamGetDevice_v12080_ptsz;
-    optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
-    optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000 PFN_cuStreamGetAttribute_v11000_ptsz;
-    optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000 PFN_cuStreamSetAttribute_v11000_ptsz;
-    optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000 PFN_cuStreamCopyAttributes_v11000_ptsz;
-    required cuStreamAddCallback PFN_cuStreamAddCallback_v5000 PFN_cuStreamAddCallback_v7000_ptsz;
-    required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
-    optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010 PFN_cuLaunchHostFunc_v13010_ptsz;
-    optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000 PFN_cuStreamAttachMemAsync_v7000_ptsz;
+            required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
+            required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
+            optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
+            required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
+            required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
+            required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
+            required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
+            required cuStreamGetPriority PFN_cuStreamGetPriority_v5050 PFN_cuStreamGetPriority_v7000_ptsz;
+            required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
+            optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
+            required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
+            optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
+            optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
+            optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080 PFN_cuStreamGetDevice_v12080_ptsz;
+            optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
+            optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000 PFN_cuStreamGetAttribute_v11000_ptsz;
+            optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000 PFN_cuStreamSetAttribute_v11000_ptsz;
+            optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000 PFN_cuStreamCopyAttributes_v11000_ptsz;
+            required cuStreamAddCallback PFN_cuStreamAddCallback_v5000 PFN_cuStreamAddCallback_v7000_ptsz;
+            required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
+            optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010 PFN_cuLaunchHostFunc_v13010_ptsz;
+            optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000 PFN_cuStreamAttachMemAsync_v7000_ptsz;
 
-    required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
-    optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
-    optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
-    optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
-    required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz, creates;
-    optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
-    required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
-    optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
-    optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030 PFN_cuStreamGetCaptureInfo_v11030_ptsz;
-    optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030 PFN_cuStreamGetCaptureInfo_v12030_ptsz;
-    optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030 PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
-    optional cuStreamUpdateCaptureDependencies_v2 PFN_cuStreamUpdateCaptureDependencies_v12030 PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
-    required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
+            required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
+            optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
+            optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+            optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
+            required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz, creates;
+            optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
+            required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
+            optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
+            optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030 PFN_cuStreamGetCaptureInfo_v11030_ptsz;
+            optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030 PFN_cuStreamGetCaptureInfo_v12030_ptsz;
+            optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030 PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
+            optional cuStreamUpdateCaptureDependencies_v2 PFN_cuStreamUpdateCaptureDependencies_v12030 PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
+            required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
 
-    optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000 PFN_cuStreamWaitValue32_v8000_ptsz;
-    optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070 PFN_cuStreamWaitValue32_v11070_ptsz;
-    optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000 PFN_cuStreamWaitValue64_v9000_ptsz;
-    optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070 PFN_cuStreamWaitValue64_v11070_ptsz;
-    optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000 PFN_cuStreamWriteValue32_v8000_ptsz;
-    optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070 PFN_cuStreamWriteValue32_v11070_ptsz;
-    optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000 PFN_cuStreamWriteValue64_v9000_ptsz;
-    optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070 PFN_cuStreamWriteValue64_v11070_ptsz;
-    optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000 PFN_cuStreamBatchMemOp_v8000_ptsz;
-    optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070 PFN_cuStreamBatchMemOp_v11070_ptsz;
+            optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000 PFN_cuStreamWaitValue32_v8000_ptsz;
+            optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070 PFN_cuStreamWaitValue32_v11070_ptsz;
+            optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000 PFN_cuStreamWaitValue64_v9000_ptsz;
+            optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070 PFN_cuStreamWaitValue64_v11070_ptsz;
+            optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000 PFN_cuStreamWriteValue32_v8000_ptsz;
+            optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070 PFN_cuStreamWriteValue32_v11070_ptsz;
+            optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000 PFN_cuStreamWriteValue64_v9000_ptsz;
+            optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070 PFN_cuStreamWriteValue64_v11070_ptsz;
+            optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000 PFN_cuStreamBatchMemOp_v8000_ptsz;
+            optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070 PFN_cuStreamBatchMemOp_v11070_ptsz;
 
-    required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
-    required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
-    required cuMemFree_v2 PFN_cuMemFree_v3020;
-    required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
-    required cuMemFreeHost PFN_cuMemFreeHost_v2000;
-    required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
-    required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
-    required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
-    required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020 PFN_cuMemcpyHtoDAsync_v7000_ptsz;
-    required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
-    required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+            required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
+            required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
+            required cuMemFree_v2 PFN_cuMemFree_v3020;
+            required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
+            required cuMemFreeHost PFN_cuMemFreeHost_v2000;
+            required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
+            required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
+            required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
+            required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020 PFN_cuMemcpyHtoDAsync_v7000_ptsz;
+            required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
+            required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
 
-    required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
-    optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000, creates;
-    optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040, creates;
-    required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
-    required cuGraphDestroy PFN_cuGraphDestroy_v10000;
-    required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
-    optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
-    optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
-    optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
-    optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
-    optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
-    optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
-    optional cuGraphExecEventRecordNodeSetEvent PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
-    optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+            required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
+            optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000, creates;
+            optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040, creates;
+            required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
+            required cuGraphDestroy PFN_cuGraphDestroy_v10000;
+            required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
+            optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
+            optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
+            optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
+            optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
+            optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
+            optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
+            optional cuGraphExecEventRecordNodeSetEvent PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
+            optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+        }
+    };
 }
+pub(crate) use for_each_entry_point;
+
+for_each_entry_point!(symbols);
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

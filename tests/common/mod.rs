@@ -21,11 +21,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use cuda_events::capture::{Capture, CaptureMode};
+use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    Capture, CaptureMode, Context, Device, Driver, Graph, GraphNode, LoadOptions, Stream, StreamOptions, StreamRef,
-    Version,
-};
+use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version};
 use cuda_soft_driver::{Builder, SoftDriver, Time};
 
 /// Which driver the tests run on.

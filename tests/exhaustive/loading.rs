@@ -3,8 +3,9 @@
 use std::ffi::{CStr, c_void};
 use std::path::Path;
 
+use cuda_events::loader::LoadFailure;
 use cuda_events::sys::{CUresult, ENTRY_POINTS, Function};
-use cuda_events::{Driver, Error, LoadFailure, LoadOptions};
+use cuda_events::{Driver, Error, LoadOptions};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 use crate::{CODES, soft_driver};

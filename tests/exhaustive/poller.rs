@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use cuda_events::ext::Completion;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    Completion, Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions,
-};
+use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions};
 use cuda_soft_driver::Fault;
 
 use crate::harness::{Failure, Mode, attempt};

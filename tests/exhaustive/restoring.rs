@@ -3,8 +3,10 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use cuda_events::capture::{Capture, CaptureMode};
+use cuda_events::graph::Graph;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Capture, CaptureMode, Context, Device, Error, Event, EventFlags, Graph, Result, StreamRef};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Result, StreamRef};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 use crate::soft_driver;

@@ -11,15 +11,20 @@ use std::sync::mpsc::channel;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
+use cuda_events::capture::{
+    Capture, CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate, RecordFlags, ThreadCaptureMode, WaitFlags,
+};
+use cuda_events::ext::{Completion, EventPool, IpcLease, LazyEvent, LazyState, StreamScope, Timer, current_stream};
+use cuda_events::graph::{Graph, GraphNode};
+use cuda_events::ipc::{DescriptorError, ExporterProcess, ExporterState};
+use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
     CUcontext, CUdevResourceType, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID, Function,
 };
 use cuda_events::{
-    BarrierScope, Capture, CaptureDependency, CaptureMode, CaptureStatus, Completion, Context, DependencyUpdate,
-    DescriptorError, Device, Driver, Error, Event, EventFlags, EventPool, EventRef, ExporterProcess, ExporterState,
-    ForeignStream, Graph, GraphNode, IpcEventDescriptor, IpcLease, LazyEvent, LazyState, MemOp, MemorySyncDomain,
-    RecordFlags, Result, Stream, StreamOptions, StreamRef, StreamScope, SynchronizationPolicy, ThreadCaptureMode,
-    Timer, Uuid, Version, WaitCondition, WaitFlags, WaitValueFlags, WriteValueFlags, current_stream,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor, Result, Stream,
+    StreamOptions, StreamRef, Uuid, Version,
 };
 
 /// What a scenario has to work with.

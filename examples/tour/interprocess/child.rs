@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use cuda_events::{
-    Context, Device, Event, EventFlags, ExporterProcess, IpcEventDescriptor, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::ipc::ExporterProcess;
+use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
 
 use super::process::{FAILED, from_hex};
 use crate::Opened;

@@ -8,9 +8,8 @@
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
-use cuda_events::{
-    Capture, CaptureMode, Context, DependencyUpdate, Device, Driver, Event, EventFlags, Stream, StreamOptions,
-};
+use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::exports::EXPORTS;
 use cuda_soft_driver::{Export, SoftDriver};
 

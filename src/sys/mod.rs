@@ -30,7 +30,7 @@
 )]
 mod bindings {
     #[cfg(not(feature = "bindgen"))]
-    include!("sys/bindings.rs");
+    include!("bindings.rs");
     #[cfg(feature = "bindgen")]
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
@@ -39,8 +39,10 @@ mod abi;
 mod result;
 #[allow(unsafe_code)]
 mod symbols;
-#[allow(unsafe_code)]
-pub(crate) mod trampolines;
+mod version;
+
+pub(crate) use symbols::for_each_entry_point;
 
 pub use bindings::*;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
+pub use version::Version;

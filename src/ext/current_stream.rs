@@ -42,7 +42,8 @@ struct Entered {
 /// exchanges the streams.
 ///
 /// ```
-/// use cuda_events::{Context, Device, Stream, StreamOptions, StreamScope, current_stream};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::ext::{StreamScope, current_stream};
 /// use std::sync::Arc;
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -106,7 +107,8 @@ impl fmt::Debug for StreamScope {
 /// It makes no driver call.
 ///
 /// ```
-/// use cuda_events::{Context, EventFlags, current_stream};
+/// use cuda_events::{Context, EventFlags};
+/// use cuda_events::ext::current_stream;
 /// # use cuda_events::Device;
 ///
 /// /// Does its work where the caller wants it, without being told at each call.
@@ -133,7 +135,7 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 /// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not follow later scopes.
 ///
 /// ```
-/// use cuda_events::{StreamScope, current_stream};
+/// use cuda_events::ext::{StreamScope, current_stream};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # use std::sync::Arc;
 /// # let soft = cuda_soft_driver::SoftDriver::new();

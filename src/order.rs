@@ -2,9 +2,9 @@
 
 use bitflags::bitflags;
 
-use super::StreamRef;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef, NewEvent};
+use crate::stream::StreamRef;
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
 bitflags! {
@@ -53,7 +53,7 @@ impl StreamRef {
         // The flags are not captured: see `call_with`.
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         self.wait(event, || unsafe {
-            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT)
+            (self.driver().symbols().cuStreamWaitEvent)(self.as_raw(), event.as_raw(), CU_EVENT_WAIT_DEFAULT)
         })
     }
 
@@ -78,7 +78,7 @@ impl StreamRef {
     pub unsafe fn wait_event_with(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
         // SAFETY: as in `wait_event`; the caller answers for the flags.
         self.wait(event, || unsafe {
-            (self.driver.symbols().cuStreamWaitEvent)(self.raw, event.as_raw(), flags.bits())
+            (self.driver().symbols().cuStreamWaitEvent)(self.as_raw(), event.as_raw(), flags.bits())
         })
     }
 
@@ -100,7 +100,7 @@ impl StreamRef {
     /// | `other` | the event is kept by | calls |
     /// | --- | --- | --- |
     /// | a [`Stream`](crate::Stream), a [`ForeignStream`](crate::ForeignStream) | `other` | two, from the second wait on |
-    /// | the [current stream](crate::current_stream) of a scope | the stream of the scope | two, from the second wait on |
+    /// | the [current stream](crate::ext::current_stream) of a scope | the stream of the scope | two, from the second wait on |
     /// | the legacy default stream, also by NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
     /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
     /// | a per-thread default stream | nobody: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
@@ -119,7 +119,7 @@ impl StreamRef {
     #[doc(alias = "join")]
     #[inline]
     pub fn wait_stream(&self, other: &Self) -> Result<()> {
-        match other.join.get() {
+        match other.join().get() {
             Some(event) => self.wait_for_record(event, other),
             None => self.wait_stream_first(other),
         }
@@ -136,13 +136,13 @@ impl StreamRef {
     fn wait_stream_first(&self, other: &Self) -> Result<()> {
         if other.is_default() && !other.is_per_thread() {
             // One stream, however often it is named.
-            return self.wait_for_record(&other.context.join_event()?, other);
+            return self.wait_for_record(&other.context().join_event()?, other);
         }
-        let event = Event::new(&other.context, EventFlags::empty())?;
+        let event = Event::new(other.context(), EventFlags::empty())?;
         if other.is_per_thread() {
             return self.wait_for_record(&event, other);
         }
-        self.wait_for_record(other.join.get_or_init(|| event), other)
+        self.wait_for_record(other.join().get_or_init(|| event), other)
     }
 
     /// Creates an event in the stream's context and records it here.
@@ -155,12 +155,12 @@ impl StreamRef {
     #[inline]
     pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
         const FUNCTION: Function = Function::cuEventRecord;
-        let event = NewEvent::create(&self.context, flags)?;
+        let event = NewEvent::create(self.context(), flags)?;
         let raw = event.as_raw();
         // SAFETY: the event was just made, and the stream is alive as long as `self` is.
-        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuEventRecord)(raw, self.raw) })?;
+        let code = self.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(raw, self.as_raw()) })?;
         Error::check(FUNCTION, code)?;
-        Ok(event.in_context(&self.context, flags))
+        Ok(event.in_context(self.context(), flags))
     }
 }
 
@@ -200,7 +200,7 @@ impl EventRef {
         // Through the stream's table, which says what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
         let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
-            (stream.driver.symbols().cuEventRecord)(self.as_raw(), stream.raw)
+            (stream.driver().symbols().cuEventRecord)(self.as_raw(), stream.as_raw())
         })?;
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
     }
@@ -222,7 +222,8 @@ impl EventRef {
     /// that is captured and the executable graphs that are made of it: the driver crashes over a node without its event.
     ///
     /// ```
-    /// use cuda_events::{Capture, CaptureMode, Event, EventFlags, RecordFlags, WaitFlags};
+    /// use cuda_events::{Event, EventFlags};
+    /// use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
     /// # use cuda_events::{Context, Device, Stream, StreamOptions};
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
@@ -251,7 +252,7 @@ impl EventRef {
         if flags.is_empty() {
             return self.record(stream);
         }
-        let record = stream.driver.require(FUNCTION, stream.driver.symbols().cuEventRecordWithFlags)?;
+        let record = stream.driver().require(FUNCTION, stream.driver().symbols().cuEventRecordWithFlags)?;
         // SAFETY: event and stream are alive as long as their references are.
         let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
             record(self.as_raw(), stream.as_raw(), flags.bits())

@@ -17,6 +17,8 @@ use crate::sys::{
 
 mod external;
 
+pub use crate::order::{RecordFlags, WaitFlags};
+
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
 /// queries and synchronization of other streams and events. Shown at [`Capture`] and [`ThreadCaptureMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +44,8 @@ impl CaptureMode {
 /// Whether a stream captures; see [`StreamRef::capture_status`].
 ///
 /// ```
-/// use cuda_events::{StreamRef, Capture, CaptureMode, CaptureStatus};
+/// use cuda_events::StreamRef;
+/// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -87,7 +90,7 @@ impl CaptureStatus {
 /// What the driver says of the capture that a stream takes part in; see [`StreamRef::capture_info`].
 ///
 /// ```
-/// use cuda_events::{Capture, CaptureMode, CaptureStatus};
+/// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -120,7 +123,8 @@ pub struct CaptureInfo {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Capture, CaptureMode, DependencyUpdate, Event, EventFlags};
+/// use cuda_events::{Event, EventFlags};
+/// use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -241,7 +245,8 @@ impl StreamRef {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Capture, CaptureMode, Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_events::capture::{Capture, CaptureMode};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -304,9 +309,9 @@ impl<'a> Capture<'a> {
     ///   only named by [`record_external`](StreamRef::record_external) or
     ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
     /// * One of the other threads is this crate's own: the poller, which queries the event of each
-    ///   pending [`Completion`](crate::Completion). Await or drop the futures of an event before
+    ///   pending [`Completion`](crate::ext::Completion). Await or drop the futures of an event before
     ///   you record it in the capture. When the drop has returned, the poller asks no more.
-    /// * An [`EventPool`](crate::EventPool) hands nothing out again that was given back to it
+    /// * An [`EventPool`](crate::ext::EventPool) hands nothing out again that was given back to it
     ///   meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
@@ -326,7 +331,9 @@ impl<'a> Capture<'a> {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use cuda_events::{Capture, CaptureMode, Event, EventFlags, Graph};
+    /// use cuda_events::{Event, EventFlags};
+    /// use cuda_events::capture::{Capture, CaptureMode};
+    /// use cuda_events::graph::Graph;
     /// # use cuda_events::{Context, Device, Stream, StreamOptions};
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
@@ -598,8 +605,9 @@ impl fmt::Debug for Capture<'_> {
 /// The guard stays on its thread. Drop guards in the reverse order of making them.
 ///
 /// ```
-/// use cuda_events::{CaptureMode, ThreadCaptureMode};
-/// # use cuda_events::{Capture, Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+/// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// # use cuda_events::capture::Capture;
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;

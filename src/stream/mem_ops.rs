@@ -70,7 +70,7 @@ pub enum BarrierScope {
 /// One operation of [`StreamRef::batch_mem_op`]. Making one does nothing.
 ///
 /// ```
-/// use cuda_events::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
+/// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -217,7 +217,8 @@ impl StreamRef {
     /// atomic or volatile writes meanwhile.
     ///
     /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions, WaitCondition, WaitValueFlags, WriteValueFlags};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::capture;
 use crate::context::Context;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::forms::form_of;
-use crate::process;
 use crate::progress::Progress;
 use crate::stream::StreamRef;
 use crate::sys::Function;
@@ -33,7 +33,7 @@ const SLOTS: usize = 8;
 /// [`take`](Self::take) still carries the record of whoever had it before.
 ///
 /// Two kinds of events are destroyed and not given back. One is an event that returned an error, as
-/// [`PooledEvent`] says. The other is an event that is dropped while a [`Capture`](crate::Capture)
+/// [`PooledEvent`] says. The other is an event that is dropped while a [`Capture`](crate::capture::Capture)
 /// is under way anywhere in the process: it may be part of the capture, and the driver crashes when
 /// another thread uses it. The pool knows nothing of captures that other code begins:
 /// [discard](PooledEvent::discard) an event that was recorded in one.
@@ -41,7 +41,8 @@ const SLOTS: usize = 8;
 /// All clones are one pool. It may be used from many threads.
 ///
 /// ```
-/// use cuda_events::{EventFlags, EventPool};
+/// use cuda_events::EventFlags;
+/// use cuda_events::ext::EventPool;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -229,7 +230,7 @@ impl Store {
 
     /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for ever.
     fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
-        if process::forked() {
+        if fork::forked() {
             return self.rest.try_lock().ok();
         }
         // Nothing that can panic runs under the lock.
@@ -300,14 +301,15 @@ fn own_shelf() -> usize {
 /// [`synchronize`](Self::synchronize) and [`synchronize_timeout`](Self::synchronize_timeout) do
 /// what those of [`EventRef`] do. After an error of one of them the event is destroyed, and not
 /// given back. The same goes for an error when it is awaited, alone or in an `Arc`
-/// ([`Completion::new`](crate::Completion::new)).
+/// ([`Completion::new`](crate::ext::Completion::new)).
 ///
 /// It does not learn of errors that other calls return for it, such as
 /// [`wait_event`](StreamRef::wait_event) of a stream: [`discard`](Self::discard) it if such an
 /// error is about the event.
 ///
 /// ```
-/// use cuda_events::{EventFlags, EventPool};
+/// use cuda_events::EventFlags;
+/// use cuda_events::ext::EventPool;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();

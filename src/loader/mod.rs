@@ -191,7 +191,8 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
 /// Why no driver could be loaded: every library that was tried, each with its own reason.
 ///
 /// ```
-/// use cuda_events::{Driver, Error, LoadFailure};
+/// use cuda_events::{Driver, Error};
+/// use cuda_events::loader::LoadFailure;
 ///
 /// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else { panic!("there is none") };
 /// for attempt in error.attempts() {

@@ -15,7 +15,7 @@ use crate::sys::{
 /// be set: to go back, set [`AUTO`](Self::AUTO).
 ///
 /// ```
-/// use cuda_events::SynchronizationPolicy;
+/// use cuda_events::attributes::SynchronizationPolicy;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -72,7 +72,7 @@ impl fmt::Debug for SynchronizationPolicy {
 /// accesses in order only across barriers of system scope.
 ///
 /// ```
-/// use cuda_events::{MemorySyncDomain, MemorySyncDomainMap};
+/// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -287,7 +287,7 @@ impl StreamRef {
     /// One driver call: `cuStreamCopyAttributes`.
     ///
     /// ```
-    /// use cuda_events::SynchronizationPolicy;
+    /// use cuda_events::attributes::SynchronizationPolicy;
     /// # use cuda_events::{Context, Device, Stream, StreamOptions};
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();

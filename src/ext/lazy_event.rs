@@ -36,7 +36,8 @@ use crate::sys::{CUresult, Function};
 /// * [`event`](Self::event) gives the event only if it is there. `None` means that there is nothing to wait for.
 ///
 /// ```
-/// use cuda_events::{EventFlags, LazyEvent};
+/// use cuda_events::EventFlags;
+/// use cuda_events::ext::LazyEvent;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -54,7 +55,8 @@ use crate::sys::{CUresult, Function};
 /// # In use
 ///
 /// ```
-/// use cuda_events::{EventFlags, LazyEvent, LazyState};
+/// use cuda_events::EventFlags;
+/// use cuda_events::ext::{LazyEvent, LazyState};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
 /// let event = LazyEvent::new(EventFlags::empty())?; // no driver was loaded yet
@@ -79,7 +81,8 @@ pub struct LazyEvent {
 /// What there is of a [`LazyEvent`]; see [`LazyEvent::state`].
 ///
 /// ```
-/// use cuda_events::{EventFlags, LazyEvent, LazyState};
+/// use cuda_events::EventFlags;
+/// use cuda_events::ext::{LazyEvent, LazyState};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();

@@ -14,10 +14,10 @@ use std::time::Instant;
 
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::event::{self, Event, EventFlags, EventRef};
-use crate::pool::PooledEvent;
-use crate::process;
+use crate::ext::event_pool::PooledEvent;
 use crate::progress::Progress;
 use crate::stream::StreamRef;
 use crate::sys::{CUevent, Function};
@@ -66,7 +66,7 @@ const YOUNG: Duration = Duration::from_millis(10);
 /// # Captures
 ///
 /// Until the future has resolved or is dropped, the poller is another thread that uses its event.
-/// So do not record the event in a [`Capture`](crate::Capture) with [`record`](EventRef::record):
+/// So do not record the event in a [`Capture`](crate::capture::Capture) with [`record`](EventRef::record):
 /// the next query would invalidate the capture. Drop the future first.
 /// [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external)
 /// may name it: they do not make the event a part of the capture.
@@ -207,7 +207,7 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
-        if process::forked() {
+        if fork::forked() {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
@@ -238,7 +238,7 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
 
 impl<E: AsRef<EventRef> + 'static> Drop for Completion<E> {
     fn drop(&mut self) {
-        let watch = if process::forked() {
+        let watch = if fork::forked() {
             // Nobody asks here, and a lock that the poller had at the fork is never released.
             self.entry.watch.try_lock().ok()
         } else {
@@ -302,7 +302,7 @@ impl Entry {
         drop(watch);
         if let Some(waker) = waker {
             // It may panic, and must not take this thread with it, on which all the others wait.
-            process::contain(|| waker.wake());
+            fork::contain(|| waker.wake());
         }
         over
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::process;
 use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult, Function, Symbols};
 
 mod exec;
@@ -25,7 +25,8 @@ pub(crate) use kept::Kept;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags, Graph};
+/// use cuda_events::{Event, EventFlags};
+/// use cuda_events::graph::Graph;
 /// # use cuda_events::{Context, Device};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -70,7 +71,7 @@ impl GraphNode {
     }
 }
 
-/// A graph: what a [capture](crate::Capture) made, or what was put together of nodes. Dropping it destroys it.
+/// A graph: what a [capture](crate::capture::Capture) made, or what was put together of nodes. Dropping it destroys it.
 ///
 /// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep them too, so that the
 /// program may drop its own references whenever it likes. That is why such events are given as `Arc<Event>`. A call that
@@ -83,7 +84,8 @@ impl GraphNode {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Context, Device, Event, EventFlags, Graph, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_events::graph::Graph;
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -147,9 +149,9 @@ impl Graph {
     /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from now on, and the events
     /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it. No capture may
     /// be adding to it, and their owner may not record those events in a capture, nor end such a capture, in one thread
-    /// while another thread launches an executable graph made of it: see [`Capture::begin`](crate::Capture::begin).
+    /// while another thread launches an executable graph made of it: see [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        process::note_initialised();
+        fork::note_initialised();
         Self::with(context, raw, Kept::new())
     }
 
@@ -375,7 +377,7 @@ type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
 impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !process::forked() {
+        if !self.raw.is_null() && !fork::forked() {
             // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted on here.
             unsafe { (self.driver().symbols().cuGraphDestroy)(self.raw) };
         }

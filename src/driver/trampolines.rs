@@ -4,10 +4,12 @@
 
 use core::any::TypeId;
 use core::ffi::c_void;
+use core::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::{CUcontext, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUgreenCtx, CUresult, CUstream, Function, Symbols};
+use crate::sys::for_each_entry_point;
+use crate::sys::*;
 
 /// How many tables can be observed in one process.
 pub(crate) const SLOTS: usize = 16;
@@ -48,7 +50,7 @@ macro_rules! observable {
                 unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize, $($type: Copy + 'static),*>(
                     $($argument: $type),*
                 ) -> CUresult {
-                    // SAFETY: the caller's arguments, passed on; `Symbols::trampoline` names the entry point and its type
+                    // SAFETY: the caller's arguments, passed on; `trampoline` names the entry point and its type
                     // in one line of the list.
                     unsafe { observe(FUNCTION, SLOT, $($argument),*) }
                 }
@@ -62,7 +64,7 @@ macro_rules! observable {
                     index: usize, slot: usize, $($argument: $type),*
                 ) -> CUresult {
                     let target = TARGETS.get(slot).and_then(OnceLock::get);
-                    let (Some(target), Some(entry)) = (target, super::ENTRY_POINTS.get(index)) else {
+                    let (Some(target), Some(entry)) = (target, ENTRY_POINTS.get(index)) else {
                         // Nobody has a trampoline's address before its slot is filled.
                         return CUresult::CUDA_ERROR_UNKNOWN;
                     };
@@ -118,6 +120,58 @@ fn word<T: Copy>(argument: &T) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// The same table with the trampolines of `slot` in front of it, which must be filled with this table.
+pub(crate) fn observed(symbols: &Symbols, slot: usize) -> Symbols {
+    let mut trampoline = |entry: &EntryPoint| {
+        if symbols.address(entry.function).is_null() { null_mut() } else { trampoline(entry.function, slot) }
+    };
+    // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of this program.
+    unsafe { Symbols::resolve(&mut trampoline) }.unwrap_or(*symbols)
+}
+
+macro_rules! trampolines {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        fn trampoline(function: Function, slot: usize) -> *mut c_void {
+            match function {
+                $(Function::$function => {
+                    type Pointer = <$typedef as EntryPointType>::Pointer;
+                    const INDEX: usize = Function::$function as usize;
+                    match slot {
+                        0 => Pointer::trampoline::<INDEX, 0>(),
+                        1 => Pointer::trampoline::<INDEX, 1>(),
+                        2 => Pointer::trampoline::<INDEX, 2>(),
+                        3 => Pointer::trampoline::<INDEX, 3>(),
+                        4 => Pointer::trampoline::<INDEX, 4>(),
+                        5 => Pointer::trampoline::<INDEX, 5>(),
+                        6 => Pointer::trampoline::<INDEX, 6>(),
+                        7 => Pointer::trampoline::<INDEX, 7>(),
+                        8 => Pointer::trampoline::<INDEX, 8>(),
+                        9 => Pointer::trampoline::<INDEX, 9>(),
+                        10 => Pointer::trampoline::<INDEX, 10>(),
+                        11 => Pointer::trampoline::<INDEX, 11>(),
+                        12 => Pointer::trampoline::<INDEX, 12>(),
+                        13 => Pointer::trampoline::<INDEX, 13>(),
+                        14 => Pointer::trampoline::<INDEX, 14>(),
+                        15 => Pointer::trampoline::<INDEX, 15>(),
+                        _ => null_mut(),
+                    }
+                })*
+            }
+        }
+        const _: () = assert!(SLOTS == 16, "each slot has an arm above");
+
+        /// Whether an argument points to a place for a handle.
+        #[cfg(test)]
+        fn has_place(function: Function) -> bool {
+            match function {
+                $(Function::$function => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
+            }
+        }
+    };
+}
+
+for_each_entry_point!(trampolines);
+
 /// Whether an argument of this type points to a place for a handle.
 fn is_place<T: 'static>() -> bool {
     let places = [
@@ -140,7 +194,7 @@ fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ENTRY_POINTS;
+    use super::ENTRY_POINTS;
 
     /// What creates is said by the list of entry points. It is also what the driver's types and names say: a place for a
     /// handle, in a call that does not merely look one up, take one from the stack, or take a list of them.
@@ -148,7 +202,7 @@ mod tests {
     fn the_list_says_what_creates() {
         for entry in ENTRY_POINTS {
             let looks_up = ["Get", "Pop", "Update"].iter().any(|part| entry.base.contains(part));
-            let expected = super::super::symbols::has_place(entry.function) && !looks_up;
+            let expected = super::has_place(entry.function) && !looks_up;
             assert_eq!(entry.creates, expected, "{}", entry.function);
         }
         assert_eq!(ENTRY_POINTS.iter().filter(|entry| entry.creates).count(), 16);

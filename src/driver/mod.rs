@@ -1,5 +1,10 @@
 //! The loaded driver.
 
+pub(crate) mod fork;
+pub mod observer;
+#[allow(unsafe_code)]
+pub(crate) mod trampolines;
+
 use core::ffi::{CStr, c_void};
 use core::fmt;
 use core::iter::successors;
@@ -9,9 +14,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
-use crate::process;
+use crate::sys::Version;
 use crate::sys::{CUresult, Function, Symbols};
-use crate::version::Version;
 
 /// A loaded CUDA driver.
 ///
@@ -39,7 +43,7 @@ struct Instance {
 
 impl Instance {
     fn new(loaded: Loaded) -> Self {
-        process::note_library(loaded.library);
+        fork::note_library(loaded.library);
         Self { loaded, initialised: AtomicBool::new(false), process: std::process::id() }
     }
 }
@@ -92,7 +96,7 @@ impl Known {
 impl Driver {
     /// Loads the driver of this machine.
     ///
-    /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::DRIVER_VARIABLE) is set, it names the only library that
+    /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::loader::DRIVER_VARIABLE) is set, it names the only library that
     /// is tried. Otherwise these are tried in order: on Linux `libcuda.so.1` through the system's search, then
     /// `/usr/lib/wsl/lib/libcuda.so.1`; on Windows `nvcuda.dll` of the system folder. There is no driver for 32-bit
     /// programs, and none is tried there.
@@ -123,7 +127,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), and [`LoadFailure::RelativePath`](crate::LoadFailure::RelativePath) for any other path.
+    /// As [`load`](Self::load), and [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
@@ -229,7 +233,7 @@ impl Driver {
         if code != CUresult::CUDA_SUCCESS {
             return Err(self.init_error(code));
         }
-        process::note_initialised();
+        fork::note_initialised();
         self.0.initialised.store(true, Ordering::Release);
         Ok(())
     }
@@ -248,7 +252,7 @@ impl Driver {
     /// process that was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
-        if process::unusual() { self.check_closely(other, function) } else { Ok(()) }
+        if fork::unusual() { self.check_closely(other, function) } else { Ok(()) }
     }
 
     #[cold]
@@ -266,7 +270,7 @@ impl Driver {
     /// An error in a process that was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_fork(self, function: Function) -> Result<()> {
-        if process::forked() { Err(Error::ForkedChild { function }) } else { Ok(()) }
+        if fork::forked() { Err(Error::ForkedChild { function }) } else { Ok(()) }
     }
 
     /// The entry point, or the error that says since when there is one.

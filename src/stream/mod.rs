@@ -12,24 +12,25 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
+use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::forms::form_of;
-use crate::process;
 use crate::progress::Progress;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
 };
 
+pub mod attributes;
 mod foreign;
+pub mod host_functions;
+pub mod mem_ops;
 mod options;
-mod order;
 
 use options::Priority;
 
 pub use foreign::ForeignStream;
 pub use options::{PriorityRange, StreamOptions};
-pub use order::{RecordFlags, WaitFlags};
 
 /// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its `cuStreamDestroy`.
 ///
@@ -153,9 +154,9 @@ impl Stream {
     /// While the stream takes part in a capture that other code began, no other thread than the capturing one
     /// may use it: the driver does not guard what it builds, and crashes. Whoever else has the handle may not
     /// capture the stream in one thread while another thread uses the result. See
-    /// [`Capture::begin`](crate::Capture::begin).
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        process::note_initialised();
+        fork::note_initialised();
         Self(StreamRef::new(context, raw))
     }
 
@@ -196,7 +197,7 @@ impl Stream {
 impl Drop for Stream {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !process::forked() {
+        if !fork::forked() {
             // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
             // may be shutting down with the process, or the context broken by failed work.
             unsafe { (self.0.driver.symbols().cuStreamDestroy_v2)(self.0.raw) };
@@ -231,9 +232,9 @@ impl StreamRef {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::Capture::begin).
+    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        process::note_initialised();
+        fork::note_initialised();
         Self::new(context, raw)
     }
 
@@ -312,7 +313,7 @@ impl StreamRef {
         function: Function,
         call: impl FnOnce() -> CUresult,
     ) -> Result<CUresult> {
-        if process::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
+        if fork::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
     }
 
     #[cold]
@@ -453,6 +454,12 @@ impl StreamRef {
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Device {
         self.context.device()
+    }
+
+    /// The place for the event that `wait_stream` of other streams records.
+    #[inline(always)]
+    pub(crate) fn join(&self) -> &OnceLock<Event> {
+        &self.join
     }
 
     #[inline(always)]

@@ -19,7 +19,7 @@ use crate::stream::StreamRef;
 /// It costs two events with [`EventFlags::TIMING`] and two records of about a microsecond each.
 ///
 /// ```
-/// use cuda_events::Timer;
+/// use cuda_events::ext::Timer;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -78,7 +78,8 @@ impl fmt::Debug for Timer<'_> {
 /// A time that the driver has taken or will take; see [`Timer`].
 ///
 /// ```
-/// use cuda_events::{Error, Timer};
+/// use cuda_events::Error;
+/// use cuda_events::ext::Timer;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();

@@ -141,7 +141,7 @@ pub enum Error {
     },
     /// The time from one event to another is negative, which a `Duration` cannot be. The driver gave the time.
     EndBeforeStart,
-    /// There is nothing to wait for, as the [lazy event](crate::LazyEvent) was not recorded. The driver was not asked: for
+    /// There is nothing to wait for, as the [lazy event](crate::ext::LazyEvent) was not recorded. The driver was not asked: for
     /// it such a wait is over at once.
     NeverRecorded,
     /// A graph node was used with another graph than its own. The driver was not asked.
@@ -436,7 +436,8 @@ impl From<DescriptorError> for Error {
 /// Why an IPC descriptor was refused.
 ///
 /// ```
-/// use cuda_events::{DescriptorError, Error, IpcEventDescriptor};
+/// use cuda_events::{Error, IpcEventDescriptor};
+/// use cuda_events::ipc::DescriptorError;
 ///
 /// let mut bytes = IpcEventDescriptor::from_raw([7; 64], false).to_bytes();
 /// bytes[40] ^= 1;

@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
+use crate::driver::fork;
+use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
-use crate::process;
-use crate::sys::trampolines::{Returned, SLOTS, TARGETS, Target};
 use crate::sys::{CUresult, Function};
 
 /// One driver call, as an observer sees it after it returned; see [`Driver::observe`].
@@ -90,9 +90,9 @@ fn tell(slot: usize, returned: &Returned<'_>) {
     let Some(observer) = place.and_then(|place| place.observer.clone()) else { return };
     let Returned { function, arguments, result, created, started } = *returned;
     OBSERVING.set(true);
-    process::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
+    fork::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
     // The last share, if it was taken away.
-    process::contain(|| drop(observer));
+    fork::contain(|| drop(observer));
     OBSERVING.set(false);
 }
 
@@ -141,7 +141,7 @@ impl Driver {
             }
             let observed = match place.made {
                 Some((real, observed)) if real == self => observed,
-                _ => self.with_symbols(self.symbols().observed(slot)),
+                _ => self.with_symbols(trampolines::observed(self.symbols(), slot)),
             };
             *place = Place { observer: Some(Arc::new(observer)), made: Some((self, observed)) };
             return Ok(observed);

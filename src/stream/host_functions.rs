@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::capture::CaptureStatus;
+use crate::driver::fork;
 use crate::error::{Error, Result};
-use crate::process;
 use crate::stream::StreamRef;
 use crate::sys::{CUresult, CUstream, Function};
 
@@ -53,7 +53,7 @@ extern "C" fn run_callback(_stream: CUstream, status: CUresult, number: *mut c_v
 
 fn run(number: usize, status: CUresult) {
     let Some(closure) = take(number) else { return };
-    process::contain(|| closure(status));
+    fork::contain(|| closure(status));
 }
 
 /// How many closures that were given to [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`] in
@@ -63,7 +63,7 @@ fn run(number: usize, status: CUresult) {
 /// good, since nothing tells that the driver will not call them yet; here they are counted.
 ///
 /// ```
-/// use cuda_events::pending_host_functions;
+/// use cuda_events::host_functions::pending_host_functions;
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -77,7 +77,7 @@ fn run(number: usize, status: CUresult) {
 /// ```
 pub fn pending_host_functions() -> usize {
     // In a forked child another thread of the parent may seem to hold the lock for ever.
-    if process::forked() { 0 } else { waiting().closures.len() }
+    if fork::forked() { 0 } else { waiting().closures.len() }
 }
 
 #[allow(unsafe_code)]

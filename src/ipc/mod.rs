@@ -1,14 +1,19 @@
 //! Interprocess events: descriptors to export, send and import.
 
+mod exporter;
+
 use core::fmt;
 use core::ptr::null_mut;
 use core::str::FromStr;
 
 use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
-use crate::error::{DescriptorError, Error, Result};
+use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult, Function};
+
+pub use crate::error::DescriptorError;
+pub use exporter::{ExporterProcess, ExporterState};
 
 /// The version of the wire format that this crate writes and reads.
 const DESCRIPTOR_VERSION: u16 = 1;
@@ -334,7 +339,7 @@ impl Event {
     /// destroys this process's handle, not the exporter's event.
     ///
     /// A record of a process that was killed before it completed stays pending for ever. Wait on the host first, with
-    /// [`ExporterProcess::wait_for`](crate::ExporterProcess::wait_for), and let a stream wait only for what the host has
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for), and let a stream wait only for what the host has
     /// seen done. A stream that waits for such a record never goes on, and the
     /// [last drop](Context#dropping-the-last-share) of the context blocks for ever, unless the context is
     /// [abandoned](Context::abandon).
