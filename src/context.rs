@@ -128,7 +128,7 @@ impl Context {
     /// no driver call.
     ///
     /// In return nothing needs to count the context's users any more: an event is made and dropped some nanoseconds sooner,
-    /// and threads that make events at once share nothing (`vendor-docs/performance.md` has the figures). It is for programs
+    /// and threads that make events at once share nothing (`docs/performance.md` has the figures). It is for programs
     /// that use the GPU until they end. Clones and objects that this context has already are no longer counted either; what
     /// comes of another call of [`primary`](Self::primary) is.
     ///

@@ -1,4 +1,4 @@
-//! `vendor-docs/coverage.md` is what the symbol table says.
+//! `docs/coverage.md` is what the symbol table says.
 
 use std::fmt::Write;
 
@@ -30,10 +30,10 @@ fn page() -> String {
 #[test]
 fn the_coverage_page_is_that_of_the_list() {
     if std::env::var_os("CUDA_EVENTS_WRITE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vendor-docs/coverage.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/coverage.md");
         std::fs::write(path, page()).expect("the page can be written");
         return;
     }
-    let committed = include_str!("../vendor-docs/coverage.md");
+    let committed = include_str!("../docs/coverage.md");
     assert!(committed == page(), "run CUDA_EVENTS_WRITE=1 cargo test --test coverage, and commit the page");
 }

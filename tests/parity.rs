@@ -1,4 +1,4 @@
-//! `vendor-docs/parity.md` names only items and tests that are there, a row without either says why, and whatever is public
+//! `docs/parity.md` names only items and tests that are there, a row without either says why, and whatever is public
 //! has a row.
 
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ const TESTS: &[(&str, &str)] = texts!("tests":
     "timers" "two_drivers"
 );
 
-const PAGE: &str = include_str!("../vendor-docs/parity.md");
+const PAGE: &str = include_str!("../docs/parity.md");
 
 /// What users can name.
 #[derive(Default)]

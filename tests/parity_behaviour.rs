@@ -1,4 +1,4 @@
-//! Behaviours of the models on `vendor-docs/parity.md` that no other test shows.
+//! Behaviours of the models on `docs/parity.md` that no other test shows.
 
 mod common;
 
