@@ -19,7 +19,6 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     let sink = Arc::clone(&told);
     let observed = gpu.driver.observe(move |call| {
         sink.lock().expect("no panic").push((call.function, call.arguments.to_vec(), call.result));
-        assert!(call.started.elapsed() >= call.elapsed);
     });
     let observed = observed.expect("the first observer");
     let take = || std::mem::take(&mut *told.lock().expect("no panic"));
@@ -44,7 +43,8 @@ fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
     event.synchronize().expect("no work");
     stream.wait_event(&event).expect("a wait");
     // A call that fails is told with its code.
-    assert!(event.elapsed_ms(&event).is_err());
+    let refused = event.elapsed_ms(&event).expect_err("it keeps no time");
+    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     let calls = take();
     let expected = [
         (Function::cuEventRecord, vec![raw_event, raw_stream], CUresult::CUDA_SUCCESS),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::counting::{counting, fail_next};
 use common::{Gpu, begin_capture, check, needs};
@@ -217,6 +217,41 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
     drop(current);
     drop(context);
     assert!(observed.stop_observing());
+}
+
+/// Looked at by the test and not by the observer, whose panics are contained.
+#[test]
+fn a_call_is_told_with_when_it_began_and_how_long_it_took() {
+    const LEAST: Duration = Duration::from_millis(2);
+    let _alone = alone();
+    let gpu = Gpu::new();
+    // A driver whose calls take this long at the least: to an observer of it, another's telling is a part of the call.
+    let slow = gpu.driver.observe(|_| {
+        let began = Instant::now();
+        while began.elapsed() < LEAST {
+            std::hint::spin_loop();
+        }
+    });
+    let slow = slow.expect("a place is free");
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let observed = slow.observe(move |call| {
+        let told = (call.started, call.elapsed, Instant::now(), call.to_string());
+        sender.lock().expect("no panic").send(told).expect("the test listens");
+    });
+    let observed = observed.expect("a place is free");
+    for _ in 0..3 {
+        let before = Instant::now();
+        let mut version = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (observed.symbols().cuDriverGetVersion)(&mut version) };
+        check(Function::cuDriverGetVersion, code);
+        let (started, elapsed, at, text) = told.try_recv().expect("the call is told");
+        assert!(before <= started && started + elapsed <= at, "{text}");
+        assert!(elapsed >= LEAST, "{text}");
+        assert!(text.ends_with(&format!(" = CUDA_SUCCESS (0) in {elapsed:?}")), "{text}");
+    }
+    assert!(observed.stop_observing() && slow.stop_observing());
 }
 
 #[test]
