@@ -132,6 +132,7 @@ fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
         122 | 123 => 1,   // stream memory operations, second form
         99 => 1,          // host memory can be registered
         125 => i32::from(state.config.ipc && crate::ipc::AVAILABLE),
+        126 => 4, // memory synchronization domains
         _ => 0,
     }
 }
