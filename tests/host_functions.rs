@@ -274,7 +274,8 @@ fn a_failed_context_skips_functions_and_tells_callbacks() {
     assert_eq!(turn.pending(), 1);
 
     let (held, is_there) = token();
-    assert!(stream.launch_host_function(move || drop(held)).is_err());
+    let refused = stream.launch_host_function(move || drop(held)).expect_err("the context has failed");
+    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert!(!is_there());
     assert_eq!(turn.pending(), 1);
 }
@@ -357,7 +358,8 @@ fn an_invalidated_capture_is_told() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     begin_capture(&stream);
-    assert!(stream.query().is_err(), "a query of a capturing stream invalidates its capture");
+    let refused = stream.query().expect_err("a query of a capturing stream invalidates its capture");
+    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
     assert_eq!(capture_status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED);
     let code = stream.launch_host_function(|| ()).err().and_then(|error| error.code());
     assert_eq!(code, Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));

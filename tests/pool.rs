@@ -95,8 +95,11 @@ fn an_event_can_be_taken_and_recorded_in_one() {
     latch.release();
     held.synchronize().expect("the work ends");
     drop(event);
-    fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-    assert!(pool.record_event(&idle).is_err());
+    let (function, code) = (Function::cuEventRecord, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    fail_next(function, code);
+    let (refused, made) = calls(|| pool.record_event(&idle).map(drop));
+    assert_eq!(refused, Err(Error::Driver { function, code }));
+    assert_eq!(made, [Function::cuEventRecord, Function::cuEventDestroy_v2]);
     assert_eq!(pool.available(), 0, "the event that could not be recorded is gone");
 }
 
@@ -114,7 +117,8 @@ fn an_event_whose_await_is_an_error_is_destroyed() {
     assert_eq!(ask(), Poll::Ready(Ok(())));
     assert_eq!(pool.available(), 1);
     fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-    assert!(matches!(ask(), Poll::Ready(Err(_))));
+    let refused = Error::Driver { function: Function::cuEventQuery, code: CUresult::CUDA_ERROR_LAUNCH_FAILED };
+    assert_eq!(ask(), Poll::Ready(Err(refused)));
     assert_eq!(pool.available(), 0);
 }
 
@@ -151,18 +155,21 @@ fn an_event_that_answered_an_error_is_destroyed() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let failing = [Function::cuEventRecord, Function::cuEventQuery, Function::cuEventSynchronize];
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
     for function in failing {
         let event = pool.take().expect("an event");
-        fail_next(function, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-        let results = [event.record(&stream).is_err(), event.query().is_err(), event.synchronize().is_err()];
-        assert_eq!(results, failing.map(|other| other == function));
+        fail_next(function, code);
+        let results = [event.record(&stream).err(), event.query().err(), event.synchronize().err()];
+        let refused = |other| (other == function).then(|| Error::Driver { function, code });
+        assert_eq!(results, failing.map(refused));
         assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
         assert_eq!(pool.available(), 0);
     }
     for timeout in [Duration::ZERO, Duration::MAX] {
         let event = pool.take().expect("an event");
-        fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-        assert!(event.synchronize_timeout(timeout).is_err());
+        let function = Function::cuEventQuery;
+        fail_next(function, code);
+        assert_eq!(event.synchronize_timeout(timeout), Err(Error::Driver { function, code }));
         assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "a wait with a limit of {timeout:?}");
         assert_eq!(pool.available(), 0);
     }
