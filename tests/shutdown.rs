@@ -12,12 +12,22 @@ use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 struct Held {
     _event: Event,
     _stream: Stream,
+    _last: Dropped,
+}
+
+/// Says that what is above it was dropped.
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        child::say("dropped");
+    }
 }
 
 fn held(gpu: &Gpu) -> Held {
     let stream = gpu.stream();
     let event = stream.record_event(EventFlags::empty()).expect("an event");
-    Held { _event: event, _stream: stream }
+    Held { _event: event, _stream: stream, _last: Dropped }
 }
 
 #[test]
@@ -33,7 +43,9 @@ fn a_thread_local_is_dropped_at_the_end_of_the_process() {
         std::mem::forget(gpu);
         std::process::exit(0);
     }
-    Child::start(NAME, "exits").finish();
+    let mut child = Child::start(NAME, "exits");
+    assert_eq!(child.receive(), "dropped");
+    child.finish();
 }
 
 #[test]
@@ -46,7 +58,6 @@ fn an_exit_handler_drops_after_the_driver_is_gone() {
     extern "C" fn drop_it() {
         let held = HELD.lock().expect("nobody panics with it").take();
         drop(held);
-        println!("\n@ dropped");
     }
     if child::role().is_some() {
         // Handlers run in the reverse order of their registration: this one, made before the driver is loaded, runs
