@@ -54,7 +54,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// In front of `real`. A process has room for four.
+    /// In front of `real`. It takes a place for observers, of which a process has a few.
     pub fn new(real: Driver) -> Self {
         let made: Arc<Mutex<Vec<Function>>> = Arc::default();
         let note = made.clone();

@@ -87,8 +87,8 @@ fn observed(run: &Run) -> Result<()> {
     event.close()
 }
 
-/// The same rules hold behind an observer, which sees the calls that fail as it sees the others. A process can have four
-/// observers, so that one driver is used for all runs.
+/// The same rules hold behind an observer, which sees the calls that fail as it sees the others. A process has few
+/// places for observers, so that one driver is used for all runs.
 #[test]
 fn every_observed_call_fails() {
     let soft = soft_driver((13, 0));
