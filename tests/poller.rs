@@ -286,6 +286,33 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
     assert_eq!(resolve(&mut completion), Ok(()));
 }
 
+/// The pauses are at least as long as they are promised, however slow the machine is: it can only make them longer.
+#[test]
+fn the_poller_rests_between_two_questions() {
+    const QUIET: Duration = Duration::from_millis(400);
+    let gpu = Hooked::new();
+    let calls = Calls::new();
+    let held = gpu.gpu.stream();
+    let latch = Latch::hold(&held);
+    let event = gpu.record(&held);
+    let its = handle(&event);
+    let mut completion = Completion::new(event);
+    let started = Instant::now();
+    pend(&mut completion, Waker::noop());
+    while started.elapsed() < QUIET {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let asked = calls.asked(its);
+    // After this time without news it asks every 25 us for the first 50 ms, and from then on every two thousandth of the
+    // time that has gone by.
+    let quiet = started.elapsed().as_secs_f64();
+    let most = 2000.0 * (1.0 + (quiet / 0.05).ln());
+    assert!(asked > 1, "nobody asks");
+    assert!((asked as f64) < most * 1.05 + 2.0, "{asked} questions in {quiet} s, and not {most}");
+    latch.release();
+    assert_eq!(resolve(&mut completion), Ok(()));
+}
+
 /// They do not make the event a part of the capture, so that the poller may go on asking for it.
 #[test]
 fn external_records_and_waits_take_an_event_with_a_pending_completion() {
