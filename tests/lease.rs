@@ -146,13 +146,15 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     assert_eq!(waited, Ok(Progress::Pending));
     // It has ended, and is a zombie.
     assert_eq!(exporter.state(), ExporterState::Ended);
+    // One that this process has not seen alive may be anywhere, whatever has its number now.
+    let not_seen = of_process(exporter_process.id());
+    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
     exporter_process.kill();
     assert_eq!(exporter.state(), ExporterState::Ended);
     let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
     assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
     assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(Progress::Pending), "nobody completes it");
-    // One that this process has not seen alive may be anywhere.
-    assert_eq!(ExporterProcess::of(&of_process(exporter_process.id())).state(), ExporterState::Unknown);
+    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
 }
 
 /// A descriptor that says that this process exported it.
