@@ -165,7 +165,8 @@ pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::Pat
 }
 
 /// Whether there may be code at the address of an exported symbol: not if it is in a part of a loaded library that is
-/// not executable, as data is. NULL is nobody's address and passes.
+/// not executable, as data is. An address in no library is that of a thread-local variable, a number, or code that was
+/// made at run time (an emulator stands in for a library so); the memory there tells. NULL is nobody's address and passes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
@@ -218,9 +219,32 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
         0
     }
 
-    // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and does not unwind. An
-    // address that is in no library (code that was made at run time) passes.
-    unsafe { dl_iterate_phdr(visit, address) != 2 }
+    if address.is_null() {
+        return true;
+    }
+    // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and does not unwind.
+    match unsafe { dl_iterate_phdr(visit, address) } {
+        0 => is_executable_memory(address.addr()),
+        found => found == 1,
+    }
+}
+
+/// Whether the process may execute what is at the address. True where `/proc` does not tell.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn is_executable_memory(address: usize) -> bool {
+    std::fs::read("/proc/self/maps").map_or(true, |maps| is_executable_in(&maps, address))
+}
+
+/// The same by the lines of that file, such as `7f00-7f20 r-xp 0 0:0 0 [name]`. The name may hold any bytes.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn is_executable_in(maps: &[u8], address: usize) -> bool {
+    maps.split(|&byte| byte == b'\n').any(|line| {
+        let mut fields = line.splitn(3, |&byte| byte == b' ').map(|field| str::from_utf8(field).unwrap_or_default());
+        let (range, rights) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let number = |digits| usize::from_str_radix(digits, 16).ok();
+        let bounds = range.split_once('-').and_then(|(start, end)| number(start).zip(number(end)));
+        rights.contains('x') && bounds.is_some_and(|(start, end)| (start..end).contains(&address))
+    })
 }
 
 /// Elsewhere nothing is asked.
@@ -276,4 +300,42 @@ pub(crate) fn privileged() -> bool {
 #[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
 pub(crate) fn privileged() -> bool {
     true
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use core::cell::Cell;
+    use core::ffi::c_void;
+    use core::ptr::{null_mut, without_provenance_mut};
+    use core::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn what_a_symbol_may_be_an_address_of() {
+        static DATA: AtomicU32 = AtomicU32::new(1);
+        thread_local! {
+            static OWN: Cell<u32> = const { Cell::new(1) };
+        }
+        let function: fn() -> bool = || true;
+        assert!(is_code(function as *mut c_void));
+        assert!(is_code(null_mut()), "no symbol");
+        for (data, what) in [
+            (DATA.as_ptr().cast(), "a variable"),
+            (OWN.with(Cell::as_ptr).cast(), "a thread-local variable, in no library"),
+            (without_provenance_mut(0x1234), "a number, at which there is no memory"),
+        ] {
+            assert!(!is_code(data), "{what}");
+        }
+    }
+
+    #[test]
+    fn the_memory_of_an_address_in_no_library_tells() {
+        let maps = b"1000-2000 r-xp 00000000 08:01 7 /a b\xff\n2000-3000 rw-p 00000000 00:00 0 [x-xp]\n3000-3800 rwxp 0 0:0 0\n";
+        for (address, executable) in [(0xfff, false), (0x1000, true), (0x1fff, true), (0x2000, false), (0x37ff, true)] {
+            assert_eq!(is_executable_in(maps, address), executable, "{address:#x}");
+        }
+        assert!(!is_executable_in(maps, 0x3800));
+        assert!(!is_executable_in(b"", 0x1000));
+    }
 }
