@@ -51,6 +51,8 @@ pub struct GraphExec {
     /// NULL once it is destroyed.
     raw: CUgraphExec,
     context: Context,
+    /// The graph that it was made of.
+    graph: u64,
     kept: Events,
     /// Whether an event among these is an interprocess event.
     interprocess: bool,
@@ -63,9 +65,10 @@ unsafe impl Send for GraphExec {}
 
 #[allow(unsafe_code)]
 impl GraphExec {
-    pub(super) fn new(context: &Context, raw: CUgraphExec, kept: Events) -> Self {
+    pub(super) fn new(graph: &Graph, raw: CUgraphExec, kept: Events) -> Self {
         let interprocess = kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
-        Self { raw, context: context.clone(), kept, interprocess, _not_sync: PhantomData }
+        let context = graph.context.clone();
+        Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }
     }
 
     /// Puts the graph's work into the stream, behind what is there. It is one driver call, `cuGraphLaunch`.
@@ -100,9 +103,10 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`; `CUDA_ERROR_INVALID_VALUE` for a node of another kind,
-    /// or when this was not made of `graph` or the node was added later; [`Error::WaitAcrossContexts`] for an
-    /// interprocess event of another context; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`, or this was not made of `graph`;
+    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind, or one that was added later;
+    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; [`Error::Unsupported`];
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_record_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
@@ -137,6 +141,11 @@ impl GraphExec {
         let set = driver.require(function, entry(driver.symbols()))?;
         driver.check_same(graph.driver(), function)?;
         driver.check_same(event.driver(), function)?;
+        if graph.kept.graph() != self.graph {
+            // Also where the driver would refuse it: it knows nodes by handles, and uses the handles of a graph that is
+            // gone again. The events in `kept` are known by the same handles.
+            return Err(Error::NodeOfOtherGraph { function });
+        }
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the

@@ -25,6 +25,11 @@ impl Kept {
         Arc::new(Self { graph: LAST.fetch_add(1, Ordering::Relaxed), events: Mutex::default() })
     }
 
+    /// The number of the graph.
+    pub(super) fn graph(&self) -> u64 {
+        self.graph
+    }
+
     /// No driver call is made, and no event dropped, under the lock.
     fn events(&self) -> MutexGuard<'_, Events> {
         // Nothing under the lock leaves the list half changed.

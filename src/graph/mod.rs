@@ -342,7 +342,7 @@ impl Graph {
                 Error::check(function, code)?;
             }
             // In the closure, so that it is dropped when the caller's context cannot be restored.
-            Ok(GraphExec::new(&self.context, raw, kept))
+            Ok(GraphExec::new(self, raw, kept))
         })
     }
 
