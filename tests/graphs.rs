@@ -10,7 +10,7 @@ use common::{Gpu, Latch, Other, check, current};
 use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 fn event(gpu: &Gpu) -> Arc<Event> {
@@ -656,7 +656,7 @@ fn a_forked_child_can_drop_all_that_there_is() {
 /// A driver answers with the errors of earlier work, too: such an answer does not say that the call did nothing.
 #[test]
 fn an_event_is_kept_although_the_driver_answered_an_error() {
-    let soft = SoftDriver::new();
+    let soft = SoftDriver::builder().devices(2).build();
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = || Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
@@ -736,6 +736,37 @@ fn an_event_is_kept_although_the_driver_answered_an_error() {
     // SAFETY: the graph is nobody else's, and its event is never destroyed.
     drop(unsafe { Graph::from_raw(&context, graph) });
 
+    // The node is made although what was current cannot be restored.
+    soft.clear_faults();
+    let own = StreamRef::per_thread_default(&context);
+    let event = event();
+    let weak = Arc::downgrade(&event);
+    let capture = common::begin_capture(&own, CaptureMode::ThreadLocal).expect("a capture");
+    // The first restores after the capture was asked for.
+    soft.inject(Fault::on("cuCtxPopCurrent_v2").nth(2).after_the_work().answer(code));
+    failed(own.record_external(&event), Function::cuCtxPopCurrent_v2);
+    soft.clear_faults();
+    drop(event);
+    assert!(alive(&weak), "a node refers to it");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    exec.launch(&stream).and_then(|()| stream.synchronize()).expect("the work ends");
+    drop(exec);
+    assert!(!alive(&weak), "nothing refers to it any more");
+
+    // An interprocess event that a node may refer to stays in its context.
+    let interprocess = || Arc::new(Event::new(&context, EventFlags::INTERPROCESS).expect("an event"));
+    let second = Context::primary(Device::new(soft.driver(), 1).expect("a second device")).expect("its context");
+    let elsewhere = Stream::new(&second, StreamOptions::new()).expect("a stream");
+    let mut graph = Graph::new(&context).expect("a graph");
+    let plain = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let node = graph.add_event_wait_node(&[], &plain).expect("a node");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let function = Function::cuGraphExecEventWaitNodeSetEvent;
+    fail(function);
+    failed(exec.set_wait_node_event(&graph, node, &interprocess()), function);
+    assert!(matches!(exec.launch(&elsewhere), Err(Error::WaitAcrossContexts { .. })));
+    drop((graph, exec));
+
     // What the driver was not asked for, it did not do.
     soft.clear_faults();
     let capture = begin(&stream);
@@ -759,6 +790,24 @@ fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
     soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
     assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+
+    // Where it cannot be told, nothing is touched.
+    let info = Function::cuStreamGetCaptureInfo_v3;
+    soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    soft.inject(Fault::on(info.name()).once().answer(code));
+    soft.inject(Fault::on("cuGraphDestroy").answer(code));
+    let before = soft.injected();
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(soft.injected() - before, 2, "the graph is not destroyed");
+    soft.clear_faults();
+    assert_eq!((soft.live().captures, soft.live().graphs), (1, 1));
+    let mut graph = null_mut();
+    let end = soft.driver().symbols().cuStreamEndCapture;
+    // SAFETY: the stream is alive; a place for the handle.
+    check(Function::cuStreamEndCapture, unsafe { end(stream.as_raw(), &mut graph) });
+    // SAFETY: the graph is nobody else's, and has no nodes.
+    drop(unsafe { Graph::from_raw(&context, graph) });
     assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
 
     // A refusal is one, and the graph is destroyed: also where the stream captures something else.

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -204,12 +205,14 @@ fn by_another_path(detours: usize) -> PathBuf {
 
 /// What this binary's calls of `dlopen` are: they go on to the C library's.
 mod dlopen {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::ffi::{CStr, c_char, c_int, c_void};
 
     thread_local! {
         /// The calls of this thread: the path, the flags.
         pub static CALLS: RefCell<Vec<(Vec<u8>, c_int)>> = const { RefCell::new(Vec::new()) };
+        /// What the next call of this thread does first.
+        pub static FIRST: Cell<Option<fn()>> = const { Cell::new(None) };
     }
 
     // SAFETY: it stands in front of the C library's function of the same type, and does what that does.
@@ -224,6 +227,9 @@ mod dlopen {
             // SAFETY: a path is a C string.
             let path = unsafe { CStr::from_ptr(path) }.to_bytes().to_vec();
             CALLS.with_borrow_mut(|calls| calls.push((path, flags)));
+        }
+        if let Some(first) = FIRST.take() {
+            first();
         }
         // SAFETY: the C library has the function, and its type is that of this one.
         unsafe { std::mem::transmute::<*mut c_void, Open>(dlsym(RTLD_NEXT, c"dlopen".as_ptr()))(path, flags) }
@@ -839,6 +845,21 @@ fn threads_that_load_at_once_get_the_same_driver() {
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     assert!(drivers.iter().all(|driver| *driver == drivers[0]), "{drivers:?}");
+}
+
+/// The faster one comes in the midst of the slower one here, every time.
+#[test]
+fn of_two_loads_at_once_the_faster_one_gives_the_driver_to_both() {
+    thread_local! {
+        static FASTER: Cell<Option<Driver>> = const { Cell::new(None) };
+    }
+    fn load() -> Driver {
+        Driver::load_from(by_another_path(3)).expect("a driver")
+    }
+    dlopen::FIRST.set(Some(|| FASTER.set(Some(load()))));
+    let slower = load();
+    assert_eq!(FASTER.take(), Some(slower));
+    assert_eq!(load(), slower);
 }
 
 // Loading initialises nothing.
