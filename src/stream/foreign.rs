@@ -40,7 +40,9 @@ impl StreamRef {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// capture by a wait, and an event that is recorded through the result during the capture: until the
+    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
+    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -146,7 +148,9 @@ impl<O> ForeignStream<O> {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// capture by a wait, and an event that is recorded through the result during the capture: until the
+    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
+    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

@@ -152,8 +152,9 @@ impl Stream {
     /// else may destroy it.
     ///
     /// While the stream takes part in a capture that other code began, no other thread than the capturing one
-    /// may use it: the driver does not guard what it builds, and crashes. Whoever else has the handle may not
-    /// capture the stream in one thread while another thread uses the result. See
+    /// may use it, or an event that is recorded in it meanwhile: the driver does not guard what it builds, and
+    /// crashes. So do not await such an event, and do not give it back to a pool. Whoever else has the handle
+    /// may not capture the stream in one thread while another thread uses the result. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         fork::note_initialised();
@@ -232,7 +233,9 @@ impl StreamRef {
     ///
     /// The owner may not capture the stream in one thread while another thread uses the result, even for a
     /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// capture by a wait, and an event that is recorded through the result during the capture: until the
+    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
+    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         fork::note_initialised();
         Self::new(context, raw)
