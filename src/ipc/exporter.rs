@@ -36,7 +36,7 @@ pub enum ExporterState {
 ///
 /// /// Puts what comes next in `stream` after the exporter's work; whether that is possible.
 /// fn follow(context: &Context, stream: &Stream, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
-///     // Before the event is opened, so that it is this exporter, and no later process of the same number.
+///     // As soon as there is a descriptor: a process that gets the exporter's number later is told apart.
 ///     let exporter = ExporterProcess::of(descriptor);
 ///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is told that this one is done.
 ///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
@@ -65,8 +65,11 @@ pub enum ExporterState {
 /// # What can be seen
 ///
 /// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need no new file
-/// descriptor, and a later process that gets the same number is told apart.
+/// descriptor, and a process that gets the same number after [`of`](Self::of) is told apart.
 ///
+/// * A process that had the number before [`of`](Self::of), because the exporter had ended, is taken for the exporter.
+///   That a descriptor opens says nothing of it: those of a killed exporter still do. Ask soon after the exporter has
+///   sent the descriptor, and wait with a limit.
 /// * The end of the process is always seen, also before its parent has waited for it. A process whose first thread has
 ///   ended while others run is running.
 /// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the same user, the exporter
@@ -91,7 +94,7 @@ const LOOK: Duration = Duration::from_millis(100);
 impl ExporterProcess {
     /// The descriptor's exporter.
     ///
-    /// Ask before you open the descriptor. The state is [`Unknown`](ExporterState::Unknown) for good if this process does
+    /// Ask as soon as you have the descriptor, before you open it. The state is [`Unknown`](ExporterState::Unknown) for good if this process does
     /// not see the exporter now: it has ended already, the descriptor does not name it
     /// ([`IpcEventDescriptor::from_raw`]), `/proc` cannot be read, or this process can open no more files.
     ///
