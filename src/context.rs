@@ -27,7 +27,8 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 ///
 /// Every clone of a context holds a share of it, and so does every event, stream or other object made in it. Dropping a
 /// share is cheap and never waits, with one exception: the last share of a context that [`primary`](Self::primary)
-/// retained. That drop calls `cuDevicePrimaryCtxRelease`. If nobody else in the process retains the primary context, the
+/// retained. (The last share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may
+/// do the same.) That drop calls `cuDevicePrimaryCtxRelease`. If nobody else in the process retains the primary context, the
 /// driver destroys it then, and first waits until all work in its streams is done. **It blocks for ever if that work
 /// never ends**, for example if
 ///
@@ -168,6 +169,7 @@ impl Context {
     /// for ever can end: its exit does not wait for the stream.
     ///
     /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is its owner's as before.
+    /// The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never dropped.
     ///
     /// If only an event or a stream is left, its context is there: `stream.context().clone().abandon()`.
     ///
