@@ -100,6 +100,9 @@ impl Driver {
     /// The same driver with an observer in front of every entry point: each call that is made through the result, and
     /// through what is created with it, is told to `observer` after it returned, on the thread that made it.
     ///
+    /// An observer must not wait for a thread that drops a [`Completion`](crate::Completion), and must not drop one: such a
+    /// drop waits for the query that the observer may just be told of.
+    ///
     /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are told to
     /// nobody. A panic in it is contained, and the call goes on. [`stop_observing`](Self::stop_observing) takes the observer
     /// away; otherwise it is kept for the rest of the process, as the driver is.

@@ -49,7 +49,8 @@ const YOUNG: Duration = Duration::from_millis(10);
 ///
 /// The future owns the event, and whoever drops the future drops the event, on his own thread. Once
 /// that drop has returned, the poller never asks for this event again. The drop waits for one
-/// `cuEventQuery` at most, which the poller may be making at that moment.
+/// `cuEventQuery` at most, which the poller may be making at that moment. So do not drop the future
+/// in a [host function](StreamRef::launch_host_function), for which that query may wait.
 ///
 /// The poller has no share of an event or of a context: it has the driver's handle of the event,
 /// and the drop takes that away.
