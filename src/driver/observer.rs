@@ -100,7 +100,7 @@ impl Driver {
     /// The same driver with an observer in front of every entry point: each call that is made through the result, and
     /// through what is created with it, is told to `observer` after it returned, on the thread that made it.
     ///
-    /// An observer must not wait for a thread that drops a [`Completion`](crate::Completion), and must not drop one: such a
+    /// An observer must not wait for a thread that drops a [`Completion`](crate::ext::Completion), and must not drop one: such a
     /// drop waits for the query that the observer may just be told of.
     ///
     /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are told to

@@ -88,7 +88,7 @@ impl StreamRef {
     /// The function must not make CUDA calls, and must not wait for work that is not before it in the stream: the driver
     /// may run the host functions of all streams one after another. Dropping is a call too: a [`Stream`](crate::Stream),
     /// an [`Event`](crate::Event) or a [`Context`](crate::Context) that the function owns is destroyed on the driver's thread
-    /// when the function ends, and dropping a [`Completion`](crate::Completion) may wait for a query that the driver does
+    /// when the function ends, and dropping a [`Completion`](crate::ext::Completion) may wait for a query that the driver does
     /// not answer meanwhile. The driver may refuse that, so that the thing stays for ever, or deadlock. Keep such things
     /// elsewhere, or send them to another thread, to be dropped there (the example does). If the stream's context fails before its turn comes
     /// it is never called (see [`pending_host_functions`]); [`add_callback`](Self::add_callback) is called then too. If
