@@ -106,8 +106,9 @@ impl StreamRef {
     /// | a per-thread default stream | nobody: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
     ///
     /// So a [`from_foreign`](Self::from_foreign) or a [`from_raw`](Self::from_raw) for each wait costs four calls
-    /// on top of its own, of which the first needs the context current: create, record, wait, destroy. Keep the
-    /// [`StreamRef`] or the [`ForeignStream`](crate::ForeignStream) instead.
+    /// on top of its own, of which the first needs the context current: create, record, wait, destroy. So does a
+    /// [`from_foreign`](Self::from_foreign) of a default stream's handle, which names the context anew each time. Keep
+    /// the [`StreamRef`] or the [`ForeignStream`](crate::ForeignStream) instead.
     ///
     /// If `other` captures, this stream joins its capture. A stream that captures cannot wait like this for one outside of
     /// its capture: [`wait_external`](Self::wait_external) can, for an event that is recorded there.

@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -388,6 +389,8 @@ fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
     let (stream, other) = (gpu.stream(), gpu.stream());
     let _current = gpu.context.make_current().expect("the context can be made current");
     let event = [cuCtxGetCurrent, cuEventCreate, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    // The record in a default stream wants the context current.
+    let own = [cuCtxGetCurrent, cuEventCreate, cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
     for _ in 0..2 {
         // SAFETY: `other` outlives it.
         makes(&event, || stream.wait_stream(&unsafe { StreamRef::from_raw(&gpu.context, other.as_raw()) }));
@@ -399,9 +402,13 @@ fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
             // SAFETY: as above.
             stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), other.as_raw()) }?)
         });
+        // So does the default stream by its handle, whose event goes with the context that was named for the one wait.
+        makes(&[&[cuStreamGetCtx], device, &own].concat(), || {
+            // SAFETY: NULL is a default stream's handle.
+            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), null_mut()) }?)
+        });
     }
-    // A per-thread default stream is another one in each thread; its record wants the context current.
-    let own = [cuCtxGetCurrent, cuEventCreate, cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    // A per-thread default stream is another one in each thread.
     makes(&own, || stream.wait_stream(&StreamRef::per_thread_default(&gpu.context)));
     // Kept, it is two calls.
     // SAFETY: as above.
