@@ -166,7 +166,8 @@ pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::Pat
 
 /// Whether there may be code at the address of an exported symbol: not if it is in a part of a loaded library that is
 /// not executable, as data is. An address in no library is that of a thread-local variable, a number, or code that was
-/// made at run time (an emulator stands in for a library so); the memory there tells. NULL is nobody's address and passes.
+/// made at run time (an emulator stands in for a library so); the memory there tells. With glibc data that a linker put
+/// beside code is told apart too. NULL is nobody's address and passes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
@@ -225,8 +226,57 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
     // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and does not unwind.
     match unsafe { dl_iterate_phdr(visit, address) } {
         0 => is_executable_memory(address.addr()),
-        found => found == 1,
+        found => found == 1 && !is_object(address),
     }
+}
+
+/// Whether the library says of its symbol at this very address that it is data: some linkers put constants beside code.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+#[allow(unsafe_code)]
+fn is_object(address: *mut core::ffi::c_void) -> bool {
+    use core::ffi::{c_char, c_int, c_void};
+    use core::ptr::{null, null_mut};
+
+    const RTLD_DL_SYMENT: c_int = 1;
+    const STT_OBJECT: u8 = 1;
+
+    /// The C library's `Dl_info`.
+    #[repr(C)]
+    struct Info {
+        file: *const c_char,
+        base: *mut c_void,
+        symbol: *const c_char,
+        symbol_address: *mut c_void,
+    }
+
+    /// ELF's `Elf64_Sym`.
+    #[repr(C)]
+    struct Symbol {
+        name: u32,
+        info: u8,
+        other: u8,
+        section: u16,
+        value: u64,
+        size: u64,
+    }
+
+    unsafe extern "C" {
+        fn dladdr1(address: *const c_void, info: *mut Info, extra: *mut *const Symbol, what: c_int) -> c_int;
+    }
+
+    let mut info = Info { file: null(), base: null_mut(), symbol: null(), symbol_address: null_mut() };
+    let mut symbol = null();
+    // SAFETY: the declarations are those of glibc, which takes any address; with this option it gives a symbol.
+    let found = unsafe { dladdr1(address, &mut info, &mut symbol, RTLD_DL_SYMENT) } != 0;
+    // SAFETY: NULL, or a symbol of a library that is loaded.
+    let symbol = unsafe { symbol.as_ref() }.filter(|_| found && info.symbol_address == address);
+    symbol.is_some_and(|symbol| symbol.info & 0xf == STT_OBJECT)
+}
+
+/// Elsewhere a symbol's kind cannot be asked for.
+#[cfg(all(target_os = "linux", not(target_env = "gnu"), target_pointer_width = "64"))]
+fn is_object(_address: *mut core::ffi::c_void) -> bool {
+    false
 }
 
 /// Whether the process may execute what is at the address. True where `/proc` does not tell.
@@ -327,6 +377,19 @@ mod tests {
         ] {
             assert!(!is_code(data), "{what}");
         }
+    }
+
+    /// Beside this program is a library that has such a constant.
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn a_constant_beside_code_is_none() {
+        let library = std::env::current_exe().unwrap().with_file_name("libcuda_events_fake_library.so");
+        // SAFETY: without a certain variable its initialisation code does nothing.
+        #[allow(unsafe_code)]
+        let library = unsafe { open(&library) }.unwrap();
+        let constant = library.symbol(c"fake_constant_beside_code");
+        assert!(!constant.is_null() && is_object(constant));
+        assert!(!is_code(constant));
     }
 
     #[test]

@@ -12,6 +12,12 @@ use std::sync::atomic::AtomicI32;
 #[unsafe(no_mangle)]
 pub static cuDriverGetVersion: AtomicI32 = AtomicI32::new(12080);
 
+/// A constant that the linker puts beside code, as some do with all constants.
+// SAFETY: nothing else has the name; a linker joins all sections of such a name to the code, which nothing runs into.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.constant")]
+pub static fake_constant_beside_code: c_int = 12080;
+
 #[used]
 // SAFETY: the system calls each address in this section when it opens the library, with arguments that `initialise`
 // does not look at.
