@@ -355,7 +355,8 @@ impl Event {
     ///
     /// Success does not mean that the exporter lives. The driver's file for the events goes with the last release of the
     /// exporter's primary context. It stays if the exporter was killed, and its descriptors still open. They may also open
-    /// if it ended in peace, but without that release.
+    /// if it ended without that release. After the release they open in a process that had the event open before, even if it
+    /// has closed that import, and the event is done. In any other process they are `CUDA_ERROR_MAP_FAILED`.
     ///
     /// # Safety
     ///

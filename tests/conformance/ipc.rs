@@ -560,6 +560,34 @@ rules! {
         }
     }
 
+    /// After an exporter that ended in peace, its event and its context given back, a process that never had the event open
+    /// cannot open it. One that had it open before can, and sees it done, whether it has destroyed that import or not.
+    fn an_exporter_that_ended_in_peace(rig, saw) =
+        "never open CUDA_ERROR_MAP_FAILED (205); destroyed before success, query success; still open success, query \
+         success"
+    {
+        let _ = rig;
+        let mut peer = Peer::start();
+        let descriptor = peer.export();
+        let [mut never, mut destroyed, mut open] = [(); 3].map(|()| Peer::start());
+        for importer in [&mut destroyed, &mut open] {
+            assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+        }
+        assert_eq!(destroyed.step("destroy"), said(CUresult::CUDA_SUCCESS));
+        for step in ["record", "synchronize", "destroy"] {
+            assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+        }
+        // The end of the peer's rig is the last release of its primary context.
+        peer.end();
+        saw.text(format_args!("never open {}", never.import(&descriptor)));
+        for (when, importer) in [("destroyed before", &mut destroyed), ("still open", &mut open)] {
+            let opened = importer.import(&descriptor);
+            let query = if opened == said(CUresult::CUDA_SUCCESS) { importer.step("query") } else { String::new() };
+            saw.text(format_args!("{when} {opened}, query {query}"));
+        }
+        [never, destroyed, open].into_iter().for_each(Peer::end);
+    }
+
     /// A record by an importer does not replace the unfinished record of a killed exporter: its stream waits for that,
     /// for ever.
     fn recording_after_a_killed_exporter(rig, saw) =

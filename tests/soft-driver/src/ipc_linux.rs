@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::abi::*;
 use crate::machine::{Machine, State};
@@ -327,22 +327,32 @@ impl Descriptor {
     }
 
     fn find(&self, strict: bool) -> Option<Arc<Mapping>> {
-        let found = open(&self.name());
+        let name = self.name();
+        let found = open(&name).or_else(|| find_open(|opened| opened == name));
         if strict || found.is_some() {
             return found;
         }
         let stem = self.stem();
         let mut names =
             std::fs::read_dir(FOLDER).ok()?.flatten().filter_map(|file| file.file_name().into_string().ok());
-        names.find(|name| name.starts_with(&stem)).and_then(|name| open(&format!("{FOLDER}/{name}")))
+        let there = names.find(|name| name.starts_with(&stem)).and_then(|name| open(&format!("{FOLDER}/{name}")));
+        let stem = format!("{FOLDER}/{stem}");
+        there.or_else(|| find_open(|opened| opened.starts_with(&stem)))
     }
+}
+
+/// What this process has opened. Measured: what was opened once can be opened again after its exporter has ended in
+/// peace, whether the import was destroyed meanwhile or not.
+static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
+
+fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
+    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.iter().find(|mapping| is(&mapping.name)).cloned()
 }
 
 /// Opens a file that somebody else made, and trusts it only if it is of the same user and of the right shape.
 fn open(name: &str) -> Option<Arc<Mapping>> {
-    static OPEN: Mutex<Vec<Weak<Mapping>>> = Mutex::new(Vec::new());
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    opened.retain(|mapping| mapping.strong_count() > 0);
     let path = CString::new(name).ok()?;
     // SAFETY: a C string that lives for the call.
     let descriptor = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
@@ -352,8 +362,8 @@ fn open(name: &str) -> Option<Arc<Mapping>> {
     // SAFETY: just opened, and owned by nothing else.
     let file = unsafe { File::from_raw_fd(descriptor) };
     // A file that is open already may have been removed and made anew: the name has a nonce, so it was not.
-    if let Some(mapping) = opened.iter().filter_map(Weak::upgrade).find(|mapping| mapping.name == name) {
-        return Some(mapping);
+    if let Some(mapping) = opened.iter().find(|mapping| mapping.name == name) {
+        return Some(mapping.clone());
     }
     let metadata = file.metadata().ok()?;
     use std::os::unix::fs::MetadataExt as _;
@@ -370,7 +380,7 @@ fn open(name: &str) -> Option<Arc<Mapping>> {
     if mapping.layout().magic.load(Ordering::SeqCst) != MAGIC {
         return None;
     }
-    opened.push(Arc::downgrade(&mapping));
+    opened.push(mapping.clone());
     Some(mapping)
 }
 
