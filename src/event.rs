@@ -65,8 +65,9 @@ impl EventFlags {
 /// they saw.
 ///
 /// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop ignores what the driver
-/// returns, and does nothing in a forked child; [`close`](Self::close) reports. Do not keep events in statics or
-/// thread-locals: their destructors run while the driver is shutting down.
+/// returns, and does nothing in a forked child; [`close`](Self::close) reports. In a context that has failed the driver
+/// keeps the event until the context is released. Do not keep events in statics or thread-locals: their destructors run
+/// while the driver is shutting down.
 ///
 /// An event holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
 /// all work of the context is done: see [`Context`](Context#dropping-the-last-share).
@@ -180,8 +181,8 @@ impl Event {
     /// # Errors
     ///
     /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
-    /// not use the handle again: this was the one destruction. In a context that has failed the driver may keep the event
-    /// until the process ends.
+    /// not use the handle again: this was the one destruction. In a context that has failed the driver refuses with the
+    /// context's error and keeps the event until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
         const FUNCTION: Function = Function::cuEventDestroy_v2;

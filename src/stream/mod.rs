@@ -37,7 +37,8 @@ pub use options::{PriorityRange, StreamOptions};
 /// What can be done with a stream is on [`StreamRef`], which this type dereferences to.
 ///
 /// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
-/// driver returns, and does nothing in a forked child; [`close`](Self::close) reports.
+/// driver returns, and does nothing in a forked child; [`close`](Self::close) reports. In a context that has failed the
+/// driver keeps the stream until the context is released.
 ///
 /// A stream holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
 /// all work of the context is done, this stream's included: see [`Context`](Context#dropping-the-last-share).
@@ -176,8 +177,8 @@ impl Stream {
     /// # Errors
     ///
     /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
-    /// not use the handle again: this was the one destruction. In a context that has failed the driver may keep the stream
-    /// until the process ends.
+    /// not use the handle again: this was the one destruction. In a context that has failed the driver refuses with the
+    /// context's error and keeps the stream until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
         const FUNCTION: Function = Function::cuStreamDestroy_v2;

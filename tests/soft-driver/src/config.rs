@@ -61,18 +61,6 @@ impl Scheduler {
     }
 }
 
-/// What becomes of an event or a stream that is destroyed in a failed context. The call answers the context's error, which
-/// is measured; whether the object is gone then is not. This is the one place that says so: a measurement changes
-/// [`Config::DEFAULT`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DestroyedInFailed {
-    /// The handle stays good, as far as anything is in that context.
-    Kept,
-    /// The handle is one of a destroyed object, and its use is a misuse.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the day when it is measured"))]
-    Gone,
-}
-
 /// The settings of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -96,7 +84,6 @@ pub(crate) struct Config {
     /// `cuInit` answers this instead.
     pub(crate) init_result: u32,
     pub(crate) faults: Vec<Fault>,
-    pub(crate) destroyed_in_failed: DestroyedInFailed,
     /// Pairs: a base name, and the exported name whose address a lookup of it gives.
     pub(crate) wrong_lookups: Vec<(String, String)>,
 }
@@ -125,7 +112,6 @@ impl Config {
         null_lookups: Vec::new(),
         init_result: 0,
         faults: Vec::new(),
-        destroyed_in_failed: DestroyedInFailed::Kept,
         wrong_lookups: Vec::new(),
     };
 }

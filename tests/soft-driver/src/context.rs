@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
-use crate::config::DestroyedInFailed;
 use crate::device;
 use crate::engine::{Point, Task};
 use crate::entry::Call;
@@ -237,27 +236,25 @@ impl State {
         taken.saturating_sub(kept.count())
     }
 
-    /// Whether something of a context can be destroyed, and what the call then answers. `Err` is the answer of a call that
-    /// destroys nothing. In a failed context the program has done what it can either way, and nothing counts as alive that it
-    /// tried to destroy.
-    pub(crate) fn may_destroy(&mut self, context: u32, handle: u64) -> Result<Answer, CUresult> {
-        let answer = self.usable(context);
-        if answer == Err(STREAM_DETACHED) {
+    /// Whether something of a context can be destroyed. In a failed context the program has done what it can when it has
+    /// tried, and nothing counts as alive that it tried to destroy.
+    pub(crate) fn may_destroy(&mut self, context: u32, handle: u64) -> Answer {
+        match self.usable(context) {
             // Documented: a stream outlives its green context, and can do no more than be destroyed.
-            return Ok(Ok(()));
-        }
-        if let Err(code) = answer {
-            self.given_up.insert(handle);
-            if self.config.destroyed_in_failed == DestroyedInFailed::Kept {
-                return Err(code);
+            Err(STREAM_DETACHED) => Ok(()),
+            Err(code) => {
+                // Measured: the driver keeps it until the context is released, and the handle answers as before.
+                self.given_up.insert(handle);
+                Err(code)
             }
+            Ok(()) => Ok(()),
         }
-        Ok(answer)
     }
 
-    /// Whether the program has tried to destroy something of a failed context.
+    /// Whether the program has tried to destroy something of a failed context, or can no longer.
     pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
-        self.contexts[context].failed.is_some() && self.given_up.contains(&handle)
+        let context = &self.contexts[context];
+        (context.failed.is_some() || !context.alive) && self.given_up.contains(&handle)
     }
 
     /// A context fails for good: what it had to do is left out, and everything answers the code.

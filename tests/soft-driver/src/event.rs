@@ -182,13 +182,13 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.named_event(call, event)?;
     let context = state.events[index].context;
-    let answer = state.may_destroy(context, event.addr())?;
+    state.may_destroy(context, event.addr())?;
     state.bury(call, event.addr());
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         ipc::free_event(&mut state, context, *shared);
     }
-    answer
+    Ok(())
 }
 
 pub(crate) fn event_record(call: &Call, event: EventArg, stream: StreamArg) -> Answer {

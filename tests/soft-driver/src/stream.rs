@@ -217,10 +217,10 @@ pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
     }
     let index = state.stream_by_handle(call, stream)?;
     let context = state.streams[index].context;
-    let answer = state.may_destroy(context, stream.addr())?;
+    state.may_destroy(context, stream.addr())?;
     state.leave_capture(index);
     state.destroy_stream(call, index);
-    answer
+    Ok(())
 }
 
 pub(crate) fn stream_query(call: &Call, stream: StreamArg) -> Answer {
