@@ -27,10 +27,11 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 ///
 /// Every clone of a context holds a share of it, and so does every event, stream or other object made in it. Dropping a
 /// share is cheap and never waits, with one exception: the last share of a context that [`primary`](Self::primary)
-/// retained. (The last share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may
-/// do the same.) That drop calls `cuDevicePrimaryCtxRelease`. If nobody else in the process retains the primary context, the
-/// driver destroys it then, and first waits until all work in its streams is done. **It blocks for ever if that work
-/// never ends**, for example if
+/// retained or [`green`](Self::green) created. (The last share of a context with an
+/// [owner](Self::from_raw_with_owner) drops the owner, which may do the same.) That drop calls
+/// `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The
+/// driver destroys a green context then, and a primary one if nobody else in the process retains it. It first waits until
+/// all work in the context's streams is done. **It blocks for ever if that work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that nobody writes,
@@ -377,6 +378,13 @@ impl Context {
 
     pub(crate) fn owned(&self) -> &Owned {
         &self.0.owned
+    }
+
+    /// Whether the driver takes the events of both for those of one: a primary context and its green ones share theirs. Of
+    /// a context that somebody else owns it is not known.
+    pub(crate) fn shares_events(&self, other: &Self) -> bool {
+        let retained = |context: &Self| matches!(context.0.owned, Owned::Primary | Owned::Green(_));
+        self == other || retained(self) && retained(other) && self.device() == other.device()
     }
 
     /// The place for the event that `wait_stream` records in the legacy default stream.

@@ -451,7 +451,7 @@ impl EventRef {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {
                     Error::TimingDisabled { function, code }
-                } else if self.context != end.context {
+                } else if !self.context.shares_events(&end.context) {
                     self.mismatch(&end.context, function, code)
                 } else {
                     Error::NotRecorded { function, code }
@@ -463,7 +463,7 @@ impl EventRef {
     }
 
     /// Makes the event stand for all work that is in the context now, in whatever stream. The event must belong to the
-    /// context. It does not wait. CUDA 12.5.
+    /// context, where the primary context and its [green](Context::green) ones count as one. It does not wait. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
     ///
@@ -496,7 +496,7 @@ impl EventRef {
         // SAFETY: context and event are alive as long as their references are.
         match unsafe { record(context.as_raw(), self.raw) } {
             CUresult::CUDA_SUCCESS => Ok(()),
-            code if code == CUresult::CUDA_ERROR_INVALID_HANDLE && self.context != *context => {
+            code if code == CUresult::CUDA_ERROR_INVALID_HANDLE && !self.context.shares_events(context) => {
                 Err(self.mismatch(context, FUNCTION, code))
             }
             code => Err(Error::driver(FUNCTION, code)),

@@ -1,7 +1,8 @@
 //! Green contexts: contexts that have a part of a device's multiprocessors.
 
 use core::fmt;
-use core::ptr::null_mut;
+use core::ptr::{self, null_mut};
+use std::sync::Arc;
 
 use crate::context::{Context, Owned};
 use crate::device::Device;
@@ -24,6 +25,8 @@ pub struct SmResource {
     device: Device,
     /// The context that it was asked of, which stays alive with it.
     context: Option<Context>,
+    /// What one split made has this in common; none for what was not split.
+    split: Option<Arc<()>>,
 }
 
 /// What a [split](SmResource::split_by_count) made.
@@ -47,7 +50,24 @@ unsafe impl Sync for SmResource {}
 #[allow(unsafe_code)]
 impl SmResource {
     fn new(raw: CUdevResource, device: Device, context: Option<Context>) -> Self {
-        Self { raw, device, context }
+        Self { raw, device, context, split: None }
+    }
+
+    /// Whether a context of `device` can be made of all these. A resource cannot be cloned, and what one split made does not
+    /// overlap: so two places in memory are two different parts.
+    fn go_together(device: Device, resources: &[&Self]) -> bool {
+        let of_device = |of: &&Self| of.device == device && of.raw.type_ == SM && of.count() > 0;
+        let of_one_split = |one: &Self, other: &Self| match (&one.split, &other.split) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        let mut rest = resources;
+        let mut apart = false;
+        while let [one, others @ ..] = rest {
+            apart |= others.iter().any(|other| ptr::eq(*one, *other) || !of_one_split(one, other));
+            rest = others;
+        }
+        !resources.is_empty() && !apart && resources.iter().all(of_device)
     }
 
     fn sm(&self) -> CUdevSmResource {
@@ -89,16 +109,17 @@ impl SmResource {
     /// Splits it into at most `groups` parts of at least `min_count` multiprocessors each, and what remains.
     ///
     /// The driver rounds `min_count` up to a size that the device can have, and makes fewer parts when there are not
-    /// enough multiprocessors. `u32::MAX` groups are as many as there can be. A split changes nothing: to try one, drop
-    /// the result. A part cannot be split again before a green context was created with it: split what that
-    /// [has](Context::sm_resource).
+    /// enough multiprocessors for more. Of the smallest size that can be fewer than the numbers allow: of 132
+    /// multiprocessors an H200 makes 15 parts of 8. `u32::MAX` groups are as many as there can be. A split changes
+    /// nothing: to try one, drop the result. A part cannot be split again before a green context was created with it:
+    /// split what that [has](Context::sm_resource).
     ///
     /// One driver call: `cuDevSmResourceSplitByCount` (CUDA 12.4).
     ///
     /// # Errors
     ///
-    /// What the driver returns: `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for no groups,
-    /// for more than there are multiprocessors, and for a part; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// The driver returns `CUDA_ERROR_INVALID_VALUE` for no groups, and `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for
+    /// more than there are multiprocessors and for a part. [`Error::Unsupported`]; [`Error::ForkedChild`].
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     #[doc(alias = "split")]
     pub fn split_by_count(&self, groups: u32, min_count: u32) -> Result<SmSplit> {
@@ -115,7 +136,8 @@ impl SmResource {
         // input came from the driver, and the context that it came from lives.
         let code = unsafe { split(raws.as_mut_ptr(), &mut made, &self.raw, &mut rest, 0, min_count) };
         Error::check(FUNCTION, code)?;
-        let part = |raw| Self::new(raw, self.device, self.context.clone());
+        let split = Arc::new(());
+        let part = |raw| Self { raw, device: self.device, context: self.context.clone(), split: Some(split.clone()) };
         Ok(SmSplit {
             groups: raws.into_iter().take(made as usize).map(part).collect(),
             remainder: (rest.type_ == SM).then(|| part(rest)).filter(|rest| rest.count() > 0),
@@ -159,14 +181,22 @@ impl Context {
     /// Creates a green context: one that shares the device's primary context and has some of its multiprocessors only.
     ///
     /// Streams and events are created in it as in any other context, and what is in its streams runs on its
-    /// multiprocessors. To the driver it is a context of its own: an event is recorded in a stream of the context that it
-    /// was created in, and waits go between contexts. The streams must be non-blocking, as they are by default. The
-    /// context is destroyed when the last clone and the last object made in it are gone, or never, if it is
-    /// [leaked](Self::leak).
+    /// multiprocessors. The primary context and all its green contexts share their events: an event of one can be
+    /// recorded in a stream of any of them and waited for there, and
+    /// [elapsed times](crate::EventRef::elapsed_ms) go between all of them. Only
+    /// [interprocess](crate::EventFlags::INTERPROCESS) events are waited for in their own context alone. The streams
+    /// must be non-blocking, as they are by default. The context has a default stream of its own, which can be
+    /// captured, and no [per-thread](StreamRef::per_thread_default) one: the driver returns
+    /// `CUDA_ERROR_INVALID_HANDLE` for that.
     ///
-    /// `resources` are one part or several of one [split](SmResource::split_by_count), or all that a device or a context
-    /// has. Hold the [primary](Self::primary) context for as long as green ones come and go, or each first one creates it
-    /// anew.
+    /// The context is destroyed when the last clone and the last object made in it are gone, or never, if it is
+    /// [leaked](Self::leak). The driver waits then until all work in its streams is done, as for
+    /// [the last share](Self#dropping-the-last-share) of a primary context. A stream that the driver still has in it,
+    /// such as one that [`into_raw`](crate::Stream::into_raw) gave, ends with it.
+    ///
+    /// `resources` is one resource, or several different ones that one [split](SmResource::split_by_count) made. A part
+    /// may be in several contexts at the same time. Hold the [primary](Self::primary) context for as long as green ones
+    /// come and go, or each first one creates it anew.
     ///
     /// CUDA 12.4. Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate` and `cuCtxFromGreenCtx`;
     /// `cuGreenCtxDestroy` when the last user is dropped. What is current stays so.
@@ -195,9 +225,9 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherDriver`] for a resource of another driver library; what the driver returns, such as
-    /// `CUDA_ERROR_INVALID_VALUE` for no resource and `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for parts of different
-    /// splits or devices; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// [`Error::OtherDriver`] for a resource of another driver library. [`Error::ResourceMismatch`] for no resource, for one
+    /// of another device, and for several that are not different parts of one split: the driver is not asked, because it may
+    /// end the process. Otherwise the driver's error; [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -223,9 +253,13 @@ impl Context {
             driver.check_same(resource.device.driver(), Function::cuDevResourceGenerateDesc)?;
             raws.push(resource.raw);
         }
+        if !SmResource::go_together(device, resources) {
+            return Err(Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc });
+        }
         let count = u32::try_from(raws.len()).unwrap_or(u32::MAX);
         let mut description = null_mut();
-        // SAFETY: a place for the description, and as many resources of this driver as the count says.
+        // SAFETY: a place for the description, and as many resources of this driver as the count says: one, or different
+        // parts of one split, of the device that the context is made of.
         let code = unsafe { describe(&mut description, raws.as_mut_ptr(), count) };
         Error::check(Function::cuDevResourceGenerateDesc, code)?;
         let mut green = null_mut();

@@ -145,6 +145,11 @@ fn texts() -> Vec<(Error, &'static str)> {
              event that was recorded in the capture",
         ),
         (
+            Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc },
+            "cuDevResourceGenerateDesc was not called: a green context takes one resource of its device, or several \
+             different parts of one split",
+        ),
+        (
             Error::OtherContext { function: Function::cuStreamCopyAttributes, device: 0, other_device: 1 },
             "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and of device 1; both must \
              belong to one context",

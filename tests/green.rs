@@ -119,27 +119,54 @@ fn a_green_context_has_its_part() {
     assert!(current(gpu.driver).is_null());
 }
 
+/// The driver is not asked: over some of these a real one ended the process.
 #[test]
 fn parts_that_do_not_belong_together_make_no_context() {
     let gpu = Gpu::new();
     if !needs(gpu.driver, Function::cuGreenCtxCreate) {
         return;
     }
-    let refused = |parts: &[&SmResource]| match green(gpu.device, parts) {
-        Err(Error::Driver { function: Function::cuDevResourceGenerateDesc, code }) => code,
-        other => panic!("{other:?}"),
-    };
-    let none = refused(&[]);
-    assert_eq!(none, CUresult::CUDA_ERROR_INVALID_VALUE);
-    let (first, second) = (halves(&gpu), halves(&gpu));
-    let apart = refused(&[&first[0], &second[1]]);
-    assert_eq!(apart, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    let (primary, calls) = observed(&gpu);
+    let device = primary.device();
+    let split = |groups| device.sm_resource().and_then(|all| all.split_by_count(groups, 16)).expect("parts");
+    let (first, second, all) = (split(2), split(2), device.sm_resource().expect("what there is"));
+    let (rest, again) = (first.remainder.as_ref().expect("a rest"), device.sm_resource().expect("what there is"));
+    let whole = green(device, &[&first.groups[0]]).and_then(|context| context.sm_resource()).expect("its resource");
+    calls();
+    let apart: [&[&SmResource]; 10] = [
+        &[],
+        &[&first.groups[0], &second.groups[1]],
+        &[&first.groups[0], &first.groups[1], &second.groups[1]],
+        &[&first.groups[0], &first.groups[0]],
+        &[&first.groups[0], &first.groups[1], &first.groups[0]],
+        &[rest, second.remainder.as_ref().expect("a rest")],
+        &[rest, rest],
+        &[&all, &first.groups[0]],
+        &[&all, &again],
+        &[&whole, &first.groups[1]],
+    ];
+    let function = Function::cuDevResourceGenerateDesc;
+    for (index, parts) in apart.into_iter().enumerate() {
+        assert_eq!(green(device, parts).map(drop), Err(Error::ResourceMismatch { function }), "number {index}");
+    }
 
     let soft = SoftDriver::new();
     let elsewhere = Device::new(soft.driver(), 0).expect("device 0").sm_resource().expect("what there is");
-    let function = Function::cuDevResourceGenerateDesc;
-    assert_eq!(green(gpu.device, &[&elsewhere]).map(drop), Err(Error::OtherDriver { function }));
-    assert_eq!(green(gpu.device, &[&first[0], &elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(green(device, &[&elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(green(device, &[&first.groups[0], &elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(calls(), []);
+    drop(green(device, &[&first.groups[0], &first.groups[1]]).expect("parts of one split belong together"));
+}
+
+#[test]
+fn resources_of_one_device_make_no_context_of_another() {
+    let soft = SoftDriver::builder().devices(2).build();
+    let [one, other] = [0, 1].map(|ordinal| Device::new(soft.driver(), ordinal).expect("a device"));
+    let [mine, theirs] = [one, other].map(|device| device.sm_resource().expect("what there is"));
+    let refused = Err(Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc });
+    assert_eq!(green(one, &[&theirs]).map(drop), refused);
+    assert_eq!(green(other, &[&mine, &theirs]).map(drop), refused);
+    drop(green(other, &[&theirs]).expect("a green context"));
 }
 
 /// Events and waits go both ways between a green stream and one of the primary context.
@@ -196,24 +223,56 @@ fn the_time_between_events_of_a_green_context() {
     assert_eq!(start.elapsed_ms(&start), Ok(0.0));
 }
 
-/// To the driver it is a context of its own.
+/// The primary context and all its green ones share their events.
 #[test]
-fn an_event_is_recorded_in_its_own_context() {
+fn an_event_is_recorded_in_any_context_of_its_device() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, other] = halves(&gpu);
+    let contexts = [
+        gpu.context.clone(),
+        green(gpu.device, &[&part]).expect("a green context"),
+        green(gpu.device, &[&other]).expect("a green context"),
+    ];
+    for of in &contexts {
+        for recording in &contexts {
+            let (start, end) = (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
+            let stream = stream(recording);
+            let latch = Latch::hold(&stream);
+            assert_eq!((start.record(&stream), end.record(&stream)), (Ok(()), Ok(())));
+            assert_eq!(start.query(), Ok(Progress::Pending));
+            latch.release();
+            end.synchronize().expect("the work ends");
+            assert_eq!(start.query(), Ok(Progress::Done));
+            assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
+            assert!(end.elapsed_ms(&start).expect("a time") <= 0.0);
+            if of != recording {
+                // What is wrong is named, and not that there are two contexts.
+                let never = event(of, EventFlags::TIMING);
+                let error = never.elapsed_ms(&end).expect_err("one was never recorded");
+                assert!(matches!(error, Error::NotRecorded { .. }), "{error}");
+            }
+            if gpu.driver.symbols().cuCtxRecordEvent.is_some() {
+                assert_eq!(start.record_context(recording), Ok(()));
+            }
+        }
+    }
+}
+
+/// A green context has no per-thread default stream.
+#[test]
+fn it_has_no_per_thread_default_stream() {
     let gpu = Gpu::new();
     if !needs(gpu.driver, Function::cuGreenCtxCreate) {
         return;
     }
     let [part, _] = halves(&gpu);
     let context = green(gpu.device, &[&part]).expect("a green context");
-    let expected = Error::ContextMismatch {
-        function: Function::cuEventRecord,
-        code: CUresult::CUDA_ERROR_INVALID_HANDLE,
-        event_device: 0,
-        other_device: 0,
-    };
-    let (primary, own) = (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
-    assert_eq!(primary.record(&stream(&context)), Err(expected.clone()));
-    assert_eq!(own.record(&stream(&gpu.context)), Err(expected));
+    let (function, code) = (Function::cuStreamQuery, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(StreamRef::per_thread_default(&context).query(), Err(Error::Driver { function, code }));
+    assert_eq!(StreamRef::legacy_default(&context).query(), Ok(Progress::Done));
 }
 
 #[test]

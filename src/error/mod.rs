@@ -97,7 +97,8 @@ pub enum Error {
         /// How many devices there are; they are numbered from 0.
         count: u32,
     },
-    /// Two objects that must belong to one context do not.
+    /// Two objects that must belong to one context do not. The primary context and its [green](crate::Context::green) ones
+    /// count as one there.
     ContextMismatch {
         /// The call.
         function: Function,
@@ -154,6 +155,12 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
+    /// A [green context](crate::Context::green) cannot be made of these resources: of none, of one of another device, or of
+    /// several that are not different parts of one split. The driver was not asked: it may end the process.
+    ResourceMismatch {
+        /// The call that was not made.
+        function: Function,
+    },
     /// An event cannot have both [`TIMING`](crate::EventFlags::TIMING) and
     /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). The driver was not asked.
     TimingWithInterprocess,
@@ -191,6 +198,7 @@ impl Error {
             | Self::ClosureInCapture { function }
             | Self::NodeOfOtherGraph { function }
             | Self::OtherCapture { function }
+            | Self::ResourceMismatch { function }
             | Self::ContextMismatch { function, .. }
             | Self::WaitAcrossContexts { function, .. }
             | Self::TimingDisabled { function, .. }
@@ -374,6 +382,11 @@ impl fmt::Display for Error {
                 f,
                 "{function} was not called: the stream is not of this capture; let it wait for an event that was \
                  recorded in the capture"
+            ),
+            Self::ResourceMismatch { function } => write!(
+                f,
+                "{function} was not called: a green context takes one resource of its device, or several different parts \
+                 of one split"
             ),
             Self::TimingWithInterprocess => f.write_str(
                 "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create \

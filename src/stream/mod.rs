@@ -258,7 +258,7 @@ impl StreamRef {
     }
 
     /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever thread uses the result
-    /// uses its own.
+    /// uses its own. A [green](Context::green) context has none: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
     ///
     /// ```
     /// use cuda_events::StreamRef;

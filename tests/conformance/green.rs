@@ -2,6 +2,7 @@
 //!
 //! What a real driver answers depends on its multiprocessors: the numbers are those of an H100 or H200 with 132.
 
+use std::io::Write as _;
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 
@@ -44,17 +45,29 @@ fn split(rig: &Rig, input: &CUdevResource, groups: u32, min: u32) -> (CUresult, 
 }
 
 /// Parts of 16 multiprocessors of one split.
-fn parts(rig: &Rig, count: u32) -> Vec<CUdevResource> {
+pub fn parts(rig: &Rig, count: u32) -> Vec<CUdevResource> {
     let (code, parts, _) = split(rig, &all(rig), count, 16);
     must("cuDevSmResourceSplitByCount", code);
     assert_eq!(parts.len(), count as usize, "the device has as many parts");
     parts
 }
 
-fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevResourceDesc) {
+pub fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevResourceDesc) {
     let mut description = null_mut();
     let code = rig.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), resources.len() as u32);
     (code, description)
+}
+
+/// Says what is done next, in case that it ends the process.
+fn step(what: &str) {
+    // Past the harness, which would show nothing of a process that ends.
+    writeln!(std::io::stderr(), "describing {what}").expect("stderr is open");
+}
+
+/// A description, which is said before it is made.
+fn describing(rig: &Rig, what: &str, resources: &[CUdevResource]) -> CUresult {
+    step(what);
+    describe(rig, &mut resources.to_vec()).0
 }
 
 fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
@@ -131,12 +144,12 @@ rules! {
         ]);
     }
 
-    /// A split by count rounds up to whole groups of eight, and makes as many parts as there is room for: groups asked for
-    /// x at least, parts x size + remainder.
+    /// A split by count rounds up to whole groups of eight, but not past all that there are, and makes as many parts as there
+    /// is room for, of eight one fewer: groups asked for x at least, parts x size + remainder.
     [since(12, 4)]
     fn splits(rig, saw) =
-        "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: 1x128+4; 132x1: 16x8+4; \
-         132x16: 8x16+4; 132x20: 5x24+12; 1x132: CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)"
+        "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: 1x128+4; 132x1: 15x8+12; \
+         132x16: 8x16+4; 132x20: 5x24+12; 1x132: 1x132+0"
     {
         let cases = [(1, 0), (1, 1), (1, 10), (2, 16), (3, 48), (1, 128), (132, 1), (132, 16), (132, 20), (1, 132)];
         for (groups, min) in cases {
@@ -153,12 +166,12 @@ rules! {
         }
     }
 
-    /// What a split refuses.
+    /// What a split refuses. A flag that there is not is none.
     [since(12, 4)]
     fn splits_that_are_refused(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from no groups, more than there is, flag 4, no place for the number; \
-         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from a resource of zeros; \
-         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a part"
+        "CUDA_ERROR_INVALID_VALUE (1) from no groups, no place for the number; \
+         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from more than there is, a part; success from flag 4; \
+         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from a resource of zeros"
     {
         let all = all(rig);
         let (mut made, mut part) = (1, CUdevResource::default());
@@ -176,7 +189,7 @@ rules! {
 
     /// Without a place for parts a split tells how many there would be. Nobody has to take what remains.
     [since(12, 4)]
-    fn a_split_without_places(rig, saw) = "success, 16; without the remainder success, 1" {
+    fn a_split_without_places(rig, saw) = "success, 15; without the remainder success, 1" {
         let (all, mut made, mut part) = (all(rig), 0, CUdevResource::default());
         let code = rig.cuDevSmResourceSplitByCount(null_mut(), &mut made, &all, null_mut(), 0, 8);
         saw.text(format_args!("{}, {made}", said(code)));
@@ -185,36 +198,65 @@ rules! {
         saw.text(format_args!("without the remainder {}, {made}", said(code)));
     }
 
-    /// Which resources can be described together.
+    /// Which resources can be described: all of a device, a part, and parts of one split.
     [since(12, 4)]
-    fn descriptions(rig, saw) =
-        "success from the device, a part, two parts, a part and the remainder; \
-         CUDA_ERROR_INVALID_VALUE (1) from none; \
-         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from zeros; \
-         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from parts of two splits, a part twice"
-    {
-        let (code, two, rest) = split(rig, &all(rig), 2, 16);
-        must("cuDevSmResourceSplitByCount", code);
-        let other = parts(rig, 2);
-        let describe = |resources: &[CUdevResource]| describe(rig, &mut resources.to_vec()).0;
-        let mut description = null_mut();
-        let mut unused = CUdevResource::default();
+    fn descriptions(rig, saw) = "success from the device, a part, two parts" {
+        let two = parts(rig, 2);
         saw.codes(&[
-            ("the device", describe(&[all(rig)])),
-            ("a part", describe(&two[..1])),
-            ("two parts", describe(&two)),
-            ("none", rig.cuDevResourceGenerateDesc(&mut description, &mut unused, 0)),
-            ("zeros", describe(&[unused])),
-            ("a part and the remainder", describe(&[two[0], rest])),
-            ("parts of two splits", describe(&[two[0], other[1]])),
-            ("a part twice", describe(&[two[0], two[0]])),
+            ("the device", describing(rig, "the device", &[all(rig)])),
+            ("a part", describing(rig, "a part", &two[..1])),
+            ("two parts", describing(rig, "two parts", &two)),
         ]);
     }
 
-    /// The flag that asks for a default stream is a duty before CUDA 13.3.
+    /// A part and what remained of the same split, described together, as NVIDIA documents it.
+    [alone, since(12, 4)]
+    fn describing_a_part_and_the_remainder(rig, saw) = "success" {
+        let (code, parts, rest) = split(rig, &all(rig), 1, 16);
+        must("cuDevSmResourceSplitByCount", code);
+        saw.text(said(describing(rig, "a part and the remainder", &[parts[0], rest])));
+    }
+
+    /// A resource of zeros has no type that can be described.
+    [alone, since(12, 4)]
+    fn describing_zeros(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_TYPE (914)" {
+        saw.text(said(describing(rig, "zeros", &[CUdevResource::default()])));
+    }
+
+    /// A description of no resource, with an address of one. A real driver may end the process.
+    [alone, settings("misuse=error"), since(12, 4)]
+    fn describing_nothing(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let (mut description, mut unused) = (null_mut(), all(rig));
+        step("no resource, with an address");
+        saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, &mut unused, 0)));
+    }
+
+    /// A description of no resource, with no address. A real driver may end the process.
+    [alone, settings("misuse=error"), since(12, 4)]
+    fn describing_nothing_at_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let mut description = null_mut();
+        step("no resource, with NULL");
+        saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, null_mut(), 0)));
+    }
+
+    /// A description of parts of two splits. A real driver may end the process, although NVIDIA documents the error.
+    [alone, settings("misuse=error"), since(12, 4)]
+    fn describing_parts_of_two_splits(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)" {
+        let (one, other) = (parts(rig, 2), parts(rig, 2));
+        saw.text(said(describing(rig, "parts of two splits", &[one[0], other[1]])));
+    }
+
+    /// A description that has a part twice. A real driver may end the process.
+    [alone, settings("misuse=error"), since(12, 4)]
+    fn describing_a_part_twice(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)" {
+        let part = parts(rig, 1)[0];
+        saw.text(said(describing(rig, "a part twice", &[part, part])));
+    }
+
+    /// The flag that asks for a default stream is a duty before CUDA 13.3. A description is none.
     [since(12, 4)]
     fn flags_of_creation(rig, saw) =
-        "success from flag 1; CUDA_ERROR_INVALID_VALUE (1) from no flag, flag 2, no description"
+        "success from flag 1, no description; CUDA_ERROR_INVALID_VALUE (1) from no flag, flag 2"
     {
         let (_, description) = describe(rig, &mut parts(rig, 1));
         let mut green = null_mut();
@@ -233,8 +275,9 @@ rules! {
         ]);
     }
 
-    /// Resources of one device make no green context of another, and those of two devices none at all.
-    [alone, two_devices, since(12, 4)]
+    /// Resources of one device make no green context of another, and those of two devices none at all. A real driver may end
+    /// the process over a description of both.
+    [alone, two_devices, settings("devices=2,misuse=error"), since(12, 4)]
     fn resources_of_two_devices(rig, saw) =
         "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a description of both; CUDA_ERROR_INVALID_DEVICE (101) \
          from creating it on the other"
@@ -332,7 +375,8 @@ rules! {
     [since(12, 5)]
     fn its_default_streams(rig, saw) =
         "NULL: success, green success true, v2 success true; 1: success, green success true, v2 success true; \
-         2: success, green success true, v2 CUDA_ERROR_INVALID_HANDLE (400) false"
+         2: CUDA_ERROR_INVALID_HANDLE (400), green CUDA_ERROR_INVALID_HANDLE (400) false, v2 \
+         CUDA_ERROR_INVALID_HANDLE (400) false"
     {
         let green = one(rig);
         rig.within(green.context, || {
@@ -392,11 +436,11 @@ rules! {
         destroy(rig, green);
     }
 
-    /// An event is recorded in a stream of its own context only.
+    /// An event is recorded in the streams of the primary context, and of all its green ones, whichever it was created in.
     [since(12, 4)]
     fn records_across(rig, saw) =
-        "success from its own in its own, the primary's in the primary's; CUDA_ERROR_INVALID_HANDLE (400) from the \
-         primary's in its own, its own in the primary's, another green one's in its own"
+        "success from its own in its own, the primary's in the primary's, the primary's in its own, its own in the \
+         primary's, another green one's in its own"
     {
         let two = parts(rig, 2);
         let (green, other) = (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
@@ -442,7 +486,7 @@ rules! {
     /// The time between events: within one, and between it and its primary context.
     [since(12, 4)]
     fn elapsed_across(rig, saw) =
-        "success from within; CUDA_ERROR_INVALID_HANDLE (400) from its own to the primary's, the primary's to its own"
+        "success from within, its own to the primary's, the primary's to its own"
     {
         let green = one(rig);
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
@@ -462,13 +506,13 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Which events a record of a whole context takes: of the context that stands for it, of the green one itself, and of the
-    /// primary one. A wait takes any.
+    /// A record of a whole context, of the one that stands for a green one, of the green one itself, and of the primary one,
+    /// takes events of all of them; so does a wait.
     [since(12, 5)]
     fn records_of_contexts(rig, saw) =
-        "success from the context with its own, the green one with its own, the green one with the primary's, the \
-         primary with the primary's, the green one's wait, the context's wait; CUDA_ERROR_INVALID_HANDLE (400) from the context with the primary's, the primary \
-         with its own"
+        "success from the context with its own, the context with the primary's, the green one with its own, the green \
+         one with the primary's, the primary with the primary's, the primary with its own, the green one's wait, the \
+         context's wait"
     {
         let green = one(rig);
         let (own, primary) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
@@ -541,8 +585,7 @@ rules! {
     /// Its streams capture, and so does its default stream; a captured wait goes to a stream of the primary context.
     [since(12, 4)]
     fn captures(rig, saw) =
-        "its stream: success, success; NULL: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), \
-         CUDA_ERROR_ILLEGAL_STATE (401); joined by the primary's: success, success"
+        "its stream: success, success; NULL: success, success; joined by the primary's: success, success"
     {
         let green = one(rig);
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
@@ -597,9 +640,11 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Destroying it waits for the work in it.
+    /// Destroying it waits for the work in it, and ends its streams.
     [alone, since(12, 4)]
-    fn destroying_waits(rig, saw) = "success; the work was done; the stream is destroyed with success" {
+    fn destroying_waits(rig, saw) =
+        "success; the work was done; the stream is destroyed with CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+    {
         let green = one(rig);
         let stream = stream_in(rig, green);
         let latch = rig.hold(stream);
@@ -621,11 +666,11 @@ rules! {
         saw.text(format_args!("the stream is destroyed with {}", said(rig.cuStreamDestroy_v2(stream))));
     }
 
-    /// Its streams outlive it, and can do no more than be destroyed.
+    /// Its streams end with it, before CUDA 13.1.
     [alone, since(13, 0)]
     fn streams_without_it(rig, saw) =
-        "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuLaunchHostFunc, \
-         cuStreamWaitEvent; success from cuStreamDestroy"
+        "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, \
+         cuLaunchHostFunc, cuStreamWaitEvent, cuStreamDestroy"
     {
         let green = one(rig);
         let (stream, event) = (stream_in(rig, green), rig.event(NO_TIMING));
@@ -636,6 +681,24 @@ rules! {
             ("cuStreamSynchronize", rig.cuStreamSynchronize(stream)),
             ("cuStreamGetFlags", rig.cuStreamGetFlags(stream, &mut flags)),
             ("cuLaunchHostFunc", rig.host(stream, || {})),
+            ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
+            ("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)),
+        ]);
+        clear(rig, &[], &[event]);
+    }
+
+    /// From CUDA 13.1 on its streams are detached, and can do no more than be destroyed.
+    [alone, since(13, 1), settings("version=13.5")]
+    fn detached_streams(rig, saw) =
+        "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, cuStreamWaitEvent; success from \
+         cuStreamDestroy"
+    {
+        let green = one(rig);
+        let (stream, event) = (stream_in(rig, green), rig.event(NO_TIMING));
+        destroy(rig, green);
+        saw.codes(&[
+            ("cuStreamQuery", rig.cuStreamQuery(stream)),
+            ("cuStreamSynchronize", rig.cuStreamSynchronize(stream)),
             ("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, 0)),
             ("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)),
         ]);

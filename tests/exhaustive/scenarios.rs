@@ -249,7 +249,7 @@ fn green_contexts(run: &Run) -> Result<()> {
     let stream = Stream::new(&green, StreamOptions::new())?;
     stream.record_event(EventFlags::empty())?.synchronize()?;
     // SAFETY: this thread alone would use the context.
-    run.refused(unsafe { Context::green(device, &[]) }, none)
+    run.refused(unsafe { Context::green(device, &[]) }, |error| matches!(error, Error::ResourceMismatch { .. }))
 }
 
 fn guards(run: &Run) -> Result<()> {

@@ -321,7 +321,8 @@ impl State {
             return Err(INVALID_VALUE);
         }
         let stream = self.stream(call, stream)?;
-        if self.streams[stream].is_legacy {
+        // Measured: the default stream of a green context captures as any other stream does.
+        if self.streams[stream].is_legacy && !self.contexts[self.streams[stream].context].green {
             return Err(UNSUPPORTED);
         }
         if self.streams[stream].capture.is_some() {

@@ -91,10 +91,10 @@ impl State {
     }
 
     /// Whether work can be given to a context.
-    pub(crate) fn usable(&self, context: u32) -> Answer {
-        let context = &self.contexts[context];
+    pub(crate) fn usable(&self, index: u32) -> Answer {
+        let context = &self.contexts[index];
         if !context.alive {
-            return Err(if context.green { STREAM_DETACHED } else { CONTEXT_IS_DESTROYED });
+            return Err(self.destroyed_code(index));
         }
         match context.failed {
             Some(code) => Err(code),
@@ -138,14 +138,30 @@ impl State {
 
     /// Notes what the program has not destroyed in a context that ends.
     fn note_lost(&mut self, context: u32) {
-        let streams = self.streams.iter().filter(|(_, of)| of.context == context && of.created && !of.destroyed);
-        let streams = streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)));
+        let streams = self.streams_lost_with(context);
         let events = self.events.iter().filter(|(_, of)| of.context == context && !of.orphan);
         let events = events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
         let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
-        let lost = streams.chain(events).chain(memory).filter(|(_, handle, _)| !self.given_up.contains(handle));
-        let lost: Vec<_> = lost.collect();
+        let lost = streams.into_iter().chain(events).chain(memory);
+        let lost: Vec<_> = lost.filter(|(_, handle, _)| !self.given_up.contains(handle)).collect();
         self.lost.extend(lost);
+    }
+
+    /// The streams of a context that the program has to destroy.
+    fn streams_lost_with(&self, context: u32) -> Vec<(&'static str, u64, u64)> {
+        let streams = self.streams.iter().filter(|(_, of)| of.context == context && of.created && !of.destroyed);
+        streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index))).collect()
+    }
+
+    /// The streams of a green context end with it, and answer so.
+    pub(crate) fn end_streams_of(&mut self, context: u32) {
+        let mut lost = self.streams_lost_with(context);
+        lost.retain(|(_, handle, _)| !self.given_up.contains(handle));
+        // Nothing more can be done with them.
+        self.given_up.extend(lost.iter().map(|(_, handle, _)| *handle));
+        if self.contexts[context].failed.is_none() {
+            self.lost.extend(lost);
+        }
     }
 
     /// What a context takes with it.
@@ -548,7 +564,7 @@ pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg
     let state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;
-    if state.events[event].context != context {
+    if !state.go_together(state.events[event].context, context) {
         return Err(INVALID_HANDLE);
     }
     record_all(call, state, context, event)

@@ -203,7 +203,7 @@ fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) 
     let event = state.event(call, event)?;
     let stream = state.stream(call, stream)?;
     // Measured: a capture takes an external record of any context's event.
-    let foreign = state.events[event].context != state.streams[stream].context;
+    let foreign = !state.go_together(state.events[event].context, state.streams[stream].context);
     if foreign && !(external && state.streams[stream].capture.is_some()) {
         return Err(INVALID_HANDLE);
     }
@@ -286,7 +286,7 @@ pub(crate) fn event_elapsed_time(call: &Call, milliseconds: Ptr<f32>, start: Eve
     }
     let (start, end) = (state.event(call, start)?, state.event(call, end)?);
     let (start, end) = (&state.events[start], &state.events[end]);
-    if start.context != end.context || !start.timing() || !end.timing() {
+    if !state.go_together(start.context, end.context) || !start.timing() || !end.timing() {
         return Err(INVALID_HANDLE);
     }
     let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);

@@ -21,8 +21,13 @@ const UNIT: u32 = 8;
 /// The same where it is told to look at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;
 
+/// Measured: of the 16 parts of that size which would fit, the H200 makes 15; of larger ones as many as fit.
+const LEAST_PARTS: u32 = 15;
+
 const IGNORE_SM_COSCHEDULING: u32 = 1;
-const SPLIT_FLAGS: u32 = 3;
+
+/// The first version that detaches the streams of a green context, which ends, where older ones end them too.
+const DETACHES: i32 = 13_010;
 
 const INVALID_RESOURCE_TYPE: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE;
 const INVALID_RESOURCE_CONFIGURATION: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
@@ -135,6 +140,22 @@ impl State {
         self.green_of(context).map_or(context, |(_, green)| green.primary)
     }
 
+    /// Whether what belongs to one of two contexts may be used with what belongs to the other. Measured: events are of the
+    /// primary context and of all its green ones.
+    pub(crate) fn go_together(&self, one: u32, other: u32) -> bool {
+        one == other || self.primary_behind(one) == self.primary_behind(other)
+    }
+
+    /// What everything of a context answers that was destroyed. Measured for a green one on 13.0; what newer drivers do is
+    /// documented.
+    pub(crate) fn destroyed_code(&self, context: u32) -> CUresult {
+        if self.contexts[context].green && self.config.version >= DETACHES {
+            STREAM_DETACHED
+        } else {
+            CONTEXT_IS_DESTROYED
+        }
+    }
+
     /// A context, and if it is a primary one all green contexts of its device: what is asked of it is meant for them too.
     pub(crate) fn with_greens(&self, context: u32) -> Vec<u32> {
         let green = self.greens.table.iter().filter(|(_, green)| green.primary == context);
@@ -220,22 +241,20 @@ pub(crate) fn dev_sm_resource_split_by_count(
     groups.required()?;
     let input = input.get()?;
     let whole = Part::of(&state, call, &input)?;
-    if flags & !SPLIT_FLAGS != 0 || min_count > whole.count {
+    let places = if result.is_null() { None } else { Some(groups.get()?) };
+    if places == Some(0) {
         return Err(INVALID_VALUE);
     }
-    if whole.split != 0 {
+    // Measured: a flag that there is not is ignored.
+    if whole.split != 0 || min_count > whole.count {
         return Err(INVALID_RESOURCE_CONFIGURATION);
     }
     let unit = if flags & IGNORE_SM_COSCHEDULING != 0 { FINE_UNIT } else { whole.unit };
-    let size = min_count.max(1).next_multiple_of(unit);
-    let most = whole.count / size;
-    if result.is_null() {
-        return groups.put(most);
-    }
-    let wanted = groups.get()?;
-    if wanted == 0 {
-        return Err(INVALID_VALUE);
-    }
+    // Measured: all that there is can be one part, whether it is a multiple or not.
+    let size = min_count.max(1).next_multiple_of(unit).min(whole.count);
+    let fit = whole.count.checked_div(size).unwrap_or_default();
+    let most = if size == UNIT { fit.min(LEAST_PARTS) } else { fit };
+    let Some(wanted) = places else { return groups.put(most) };
     if most == 0 {
         return Err(INVALID_RESOURCE_CONFIGURATION);
     }
@@ -259,6 +278,10 @@ pub(crate) fn dev_resource_generate_desc(
 ) -> Answer {
     let mut state = call.ready()?;
     description.required()?;
+    // Measured: the real driver ends the process over one of these, or more. Which one is not known.
+    if count == 0 {
+        return Err(state.misuse(call, "a description of no resource", INVALID_VALUE));
+    }
     let resources = resources.read_array(count as usize)?;
     let parts: Result<Vec<Part>, CUresult> =
         resources.iter().map(|resource| Part::of(&state, call, resource)).collect();
@@ -266,12 +289,14 @@ pub(crate) fn dev_resource_generate_desc(
     let first = *parts.first().ok_or(INVALID_VALUE)?;
     let together = |part: &Part| part.device == first.device && part.split == first.split && part.unit == first.unit;
     if !parts.iter().all(together) {
-        return Err(INVALID_RESOURCE_CONFIGURATION);
+        let what = "a description of resources of two splits or devices";
+        return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
     }
     parts.sort_by_key(|part| part.first);
     // A range is enough here: nothing runs on what it holds besides.
     if parts.windows(2).any(|pair| pair[0].first + pair[0].count > pair[1].first) {
-        return Err(INVALID_RESOURCE_CONFIGURATION);
+        let what = "a description of a resource that is in it twice";
+        return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
     }
     let total = parts.iter().map(|part| part.count).sum();
     let start = parts[0].first.min(MULTIPROCESSORS - total);
@@ -293,8 +318,11 @@ pub(crate) fn green_ctx_create(
     if flags != CU_GREEN_CTX_DEFAULT_STREAM && (flags != CU_GREEN_CTX_NONE || state.config.version < 13_030) {
         return Err(INVALID_VALUE);
     }
-    let described = (description.addr() as usize >> 4).checked_sub(1);
-    let part = described.and_then(|index| state.greens.described.get(index)).copied().ok_or(INVALID_VALUE)?;
+    let part = match (description.addr() as usize >> 4).checked_sub(1) {
+        Some(index) => *state.greens.described.get(index).ok_or(INVALID_VALUE)?,
+        // Measured: without a description it is success. What it has then is not known.
+        None => Part::whole(device),
+    };
     if part.device != device {
         return Err(INVALID_DEVICE);
     }
@@ -319,7 +347,11 @@ pub(crate) fn green_ctx_destroy(call: &Call, green: GreenArg) -> Answer {
     let Some(Green { primary, .. }) = state.greens.table.remove(index) else { return Err(INVALID_CONTEXT) };
     state.bury(call, handle);
     state.end_captures_of(context);
-    // Its streams stay, for their owner to destroy; its events are the primary context's from here on.
+    // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone. Its events are the
+    // primary context's from here on.
+    if state.config.version < DETACHES {
+        state.end_streams_of(context);
+    }
     let events: Vec<u32> =
         state.events.iter().filter(|(_, event)| event.context == context).map(|(index, _)| index).collect();
     for event in events {

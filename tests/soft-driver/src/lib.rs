@@ -49,7 +49,7 @@
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is recognised, and
 //!   [`OnMisuse`] says what then happens.
 //! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context is a context that has
-//!   some of them.
+//!   some of them, and shares the events of the primary one.
 //! * Interprocess events are slots in shared memory, one file for each exporting context, owned by and readable for one
 //!   user. Linux only; elsewhere they are `CUDA_ERROR_NOT_SUPPORTED`.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.

@@ -111,6 +111,10 @@ impl State {
             }
             Named::PerThread => {
                 let context = self.current(call)?;
+                if self.contexts[context].green {
+                    // Measured: a green context has no such stream.
+                    return Err(INVALID_HANDLE);
+                }
                 let thread = thread::number();
                 match self.contexts[context].per_thread.get(&thread) {
                     Some(index) => *index,
@@ -326,10 +330,6 @@ pub(crate) fn stream_get_ctx_v2(
     context.required()?;
     let index = state.stream(call, stream)?;
     let (primary, of) = state.green_and_primary(state.streams[index].context);
-    if !of.is_null() && matches!(named(call, stream), Named::PerThread) {
-        // Documented.
-        return Err(INVALID_HANDLE);
-    }
     context.put(primary)?;
     green.put(of)
 }

@@ -210,6 +210,32 @@ fn what_only_its_context_destroys_is_a_leak() {
     assert!(failed.is_err());
 }
 
+/// A green context ends its streams before CUDA 13.1, and leaves them to their owner from then on.
+#[test]
+fn what_a_green_context_leaves_of_its_streams() {
+    for (minor, destroyed, live, lost) in [(0, DESTROYED, 0, 1), (1, OK, 1, 0)] {
+        let raw = Raw::with(SoftDriver::builder().version(13, minor));
+        let mut all = CUdevResource::default();
+        let (mut description, mut green, mut stream) = (null_mut(), null_mut(), null_mut());
+        unsafe {
+            let sm = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+            assert_eq!(raw.cuDeviceGetDevResource.expect("of 12.4")(0, &mut all, sm).0, OK);
+            let describe = raw.cuDevResourceGenerateDesc.expect("of 12.4");
+            assert_eq!(describe(&mut description, &mut all, 1).0, OK);
+            assert_eq!(raw.cuGreenCtxCreate.expect("of 12.4")(&mut green, description, 0, 1).0, OK);
+            let create = raw.cuGreenCtxStreamCreate.expect("of 12.5");
+            assert_eq!(create(&mut stream, green, CU_STREAM_NON_BLOCKING, 0).0, OK);
+            assert_eq!(raw.cuGreenCtxDestroy.expect("of 12.4")(green).0, OK);
+            let left = raw.soft.live();
+            assert_eq!((left.streams, left.lost), (live, lost), "13.{minor}");
+            assert_eq!((raw.cuStreamDestroy_v2)(stream).0, destroyed, "13.{minor}");
+            let left = raw.soft.live();
+            assert_eq!((left.streams, left.lost), (0, lost), "13.{minor}");
+        }
+        assert!(raw.soft.misuses().is_empty(), "13.{minor}");
+    }
+}
+
 #[test]
 fn faults_strike_when_they_are_told_to() {
     let raw = Raw::new();
