@@ -80,83 +80,33 @@ macro_rules! say {
 pub(crate) use say;
 
 pub mod abi;
+mod api;
 mod arg;
-mod builder;
-mod capture;
-mod capture_info;
-mod clock;
-mod config;
-mod context;
-mod control;
-mod device;
-mod driver;
-mod engine;
-mod entry;
+mod calls;
 mod errors;
-mod event;
-pub mod exports;
-mod faults;
-#[doc(hidden)]
-pub mod foreign;
-mod fork;
-mod graph;
-mod green;
-mod handles;
-mod hooks;
-mod ipc;
-mod limits;
-mod log;
-mod machine;
-mod memory;
-mod nodes;
-mod objects;
-mod places;
-mod pointers;
-mod primary;
+mod front;
+mod model;
 mod random;
-mod report;
-mod stream;
-mod thread;
-mod values;
-mod workers;
-
-/// The bodies of the entry points, by the names that the list of exports gives them.
-pub(crate) mod bodies {
-    pub(crate) use crate::capture::*;
-    pub(crate) use crate::capture_info::*;
-    pub(crate) use crate::context::*;
-    pub(crate) use crate::device::*;
-    pub(crate) use crate::entry::*;
-    pub(crate) use crate::event::*;
-    pub(crate) use crate::graph::*;
-    pub(crate) use crate::green::*;
-    pub(crate) use crate::ipc::*;
-    pub(crate) use crate::limits::*;
-    pub(crate) use crate::memory::*;
-    pub(crate) use crate::nodes::*;
-    pub(crate) use crate::objects::*;
-    pub(crate) use crate::pointers::*;
-    pub(crate) use crate::primary::*;
-    pub(crate) use crate::stream::*;
-    pub(crate) use crate::values::*;
-}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-pub use builder::Builder;
-pub use config::{OnMisuse, Rules, Scheduler, Time};
+pub use api::builder::Builder;
 #[doc(hidden)]
-pub use control::control_shared_library;
-pub use device::DEVICE_NAME;
-pub use driver::SoftDriver;
+pub use api::control::control_shared_library;
+pub use api::driver::SoftDriver;
 #[doc(hidden)]
-pub use driver::{end_shared_library, shared_library_lacks, start_shared_library};
-pub use entry::Export;
-pub use faults::Fault;
-pub use log::CallRecord;
-pub use machine::SLOTS;
+pub use api::driver::{end_shared_library, shared_library_lacks, start_shared_library};
+pub use api::report::Live;
+pub use calls::device::DEVICE_NAME;
+pub use front::entry::Export;
+pub use front::exports;
+pub use front::faults::Fault;
 #[doc(hidden)]
-pub use places::waits_for_places;
-pub use report::Live;
+pub use front::foreign;
+pub use front::log::CallRecord;
+pub use model::config::{OnMisuse, Rules, Scheduler, Time};
+pub use model::machine::SLOTS;
+#[doc(hidden)]
+pub use model::places::waits_for_places;

@@ -1,0 +1,381 @@
+//! How a software driver is set up.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use crate::abi::*;
+use crate::api::driver::SoftDriver;
+use crate::errors;
+use crate::front::exports::EXPORTS;
+use crate::front::faults::Fault;
+use crate::model::config::{Config, OnMisuse, Rules, Scheduler, Time};
+
+/// The settings of a [`SoftDriver`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    config: Config,
+    /// The first setting that makes no sense, and what would.
+    wrong: Option<String>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self { config: Config::DEFAULT, wrong: None }
+    }
+}
+
+/// What the text takes: each name, and what it can be set to.
+const SETTINGS: &[(&str, &str)] = &[
+    ("version", "`12.4` and its like, from `11.0` to `13.5`"),
+    ("devices", "0 to 8"),
+    ("memory", "bytes, or with `K`, `M`, `G` behind"),
+    ("misuse", "`abort` or `error`"),
+    ("rules", "`faithful` or `strict`"),
+    ("time", "`real` or `virtual`"),
+    ("seed", "a number or `random`"),
+    ("latency", "whole microseconds"),
+    ("ipc", "`on` or `off`"),
+    ("ipc_slots", "0 to 4096"),
+    ("log", "how many calls"),
+    ("log_lookups", "`on` or `off`"),
+    ("leaks", "`report` or `ignore`"),
+    ("without", "an exported name"),
+    ("null", "a base name"),
+    ("init", "a result code by number or name"),
+    ("fault", "what `Fault::from_text` reads"),
+];
+
+/// What the list of exports is of.
+const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
+
+/// What can be wrong with a setting is kept until [`build`](Builder::build) or [`from_text`](Builder::from_text) says it.
+impl Builder {
+    fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
+        if !good && self.wrong.is_none() {
+            self.wrong = Some(what());
+        }
+        self
+    }
+
+    /// The version of CUDA that the driver is of, from 11.0 to 13.5: `(12, 4)`. Later entry points are absent, from
+    /// exports and lookup.
+    pub fn version(mut self, major: u32, minor: u32) -> Self {
+        let good = VERSIONS.contains(&(major, minor)) && minor < 10;
+        if good {
+            self.config.version = (major * 1000 + minor * 10) as i32;
+        }
+        self.refuse_unless(good, || {
+            format!("there is no version {major}.{minor} of this driver: it can be 11.0 to 13.5")
+        })
+    }
+
+    /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
+    pub fn devices(mut self, count: u32) -> Self {
+        self.config.devices = count.min(8) as i32;
+        self.refuse_unless(count <= 8, || format!("there cannot be {count} devices: it takes 0 to 8"))
+    }
+
+    /// How much memory each device has, in bytes. It is used as it is touched.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.config.memory = bytes;
+        self
+    }
+
+    /// What happens on what is undefined on a real driver.
+    pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
+        self.config.on_misuse = on_misuse;
+        self
+    }
+
+    /// As measured, or as documented.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.config.rules = rules;
+        self
+    }
+
+    /// Which clock timing events read.
+    pub fn time(mut self, time: Time) -> Self {
+        self.config.time = time;
+        self
+    }
+
+    /// In what order independent work is done.
+    pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
+        self.config.scheduler = scheduler;
+        self
+    }
+
+    /// Whether there are interprocess events.
+    pub fn ipc(mut self, on: bool) -> Self {
+        self.config.ipc = on;
+        self
+    }
+
+    /// How many interprocess events a context can have: 4096 unless told, and no more.
+    pub fn ipc_slots(mut self, slots: u32) -> Self {
+        self.config.ipc_slots = slots;
+        self.refuse_unless(slots <= 4096, || format!("a context cannot have {slots} slots: it takes 0 to 4096"))
+    }
+
+    fn needs_export(self, name: &str) -> Self {
+        let known = EXPORTS.iter().any(|export| export.name == name);
+        self.refuse_unless(known, || {
+            format!(
+                "nothing is exported as `{name}`: it takes a whole name like cuEventDestroy_v2 or cuEventRecord_ptsz"
+            )
+        })
+    }
+
+    fn needs_base(self, name: &str) -> Self {
+        let known = EXPORTS.iter().any(|export| export.base() == name);
+        self.refuse_unless(known, || {
+            format!("`{name}` is nothing to look up: it takes a name without version and suffix, like cuEventDestroy")
+        })
+    }
+
+    /// An exported name that the driver lacks. `cuGetProcAddress` does not know the version that it is of, and gives no
+    /// older function for it: the program would call that with the newer one's arguments. Whoever asks for the older version
+    /// still gets the older function.
+    pub fn without(mut self, name: &str) -> Self {
+        self.config.missing.push(name.to_owned());
+        self.needs_export(name)
+    }
+
+    /// A base name for which `cuGetProcAddress` answers success with a NULL pointer.
+    pub fn null_lookup(mut self, name: &str) -> Self {
+        self.config.null_lookups.push(name.to_owned());
+        self.needs_base(name)
+    }
+
+    /// What `cuInit` answers instead of working: `CUDA_ERROR_STUB_LIBRARY`, a version mismatch.
+    pub fn init_result(mut self, code: CUresult) -> Self {
+        self.config.init_result = code.0;
+        self
+    }
+
+    /// A base name for which `cuGetProcAddress` gives the address of another exported function: what comes of asking
+    /// for the wrong version.
+    pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
+        self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
+        self.needs_base(base).needs_export(exported)
+    }
+
+    /// How much longer each call takes.
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.config.latency = latency;
+        self
+    }
+
+    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told. Lookups of entry points, of which
+    /// loading makes more than a hundred, are left out unless [told](Self::log_lookups), or a fault was injected.
+    pub fn log(mut self, calls: usize) -> Self {
+        self.config.log = calls;
+        self
+    }
+
+    /// Whether the log has calls of `cuGetProcAddress` too.
+    pub fn log_lookups(mut self, on: bool) -> Self {
+        self.config.log_lookups = on;
+        self
+    }
+
+    /// A fault that is there from the start; see [`SoftDriver::inject`].
+    pub fn fault(mut self, fault: Fault) -> Self {
+        match fault.checked() {
+            Ok(fault) => self.config.faults.push(fault),
+            Err(what) => return self.refuse_unless(false, || what),
+        }
+        self
+    }
+
+    /// Whether a [`SoftDriver`] that is dropped, or a process with the shared library that ends, says on standard
+    /// error what is still alive.
+    pub fn report_leaks(mut self, on: bool) -> Self {
+        self.config.report_leaks = on;
+        self
+    }
+
+    /// Starts the driver; waits while all [`SLOTS`](crate::SLOTS) are taken.
+    ///
+    /// # Panics
+    ///
+    /// When a setting makes no sense: a version or number out of its range, a name or a fault's pattern that is no entry
+    /// point's. A test that is set up so would test nothing.
+    #[track_caller]
+    pub fn build(self) -> SoftDriver {
+        match self.wrong {
+            Some(what) => panic!("the software driver cannot be set up: {what}"),
+            None => SoftDriver::take(self.config),
+        }
+    }
+
+    pub(crate) fn into_config(self) -> Config {
+        self.config
+    }
+
+    /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the shared library:
+    /// `name=value` with commas or white space between.
+    ///
+    /// | name | value | as |
+    /// |---|---|---|
+    /// | `version` | `12.4` and its like, from `11.0` to `13.5` | [`version`](Self::version) |
+    /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
+    /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
+    /// | `misuse` | `abort` or `error` | [`on_misuse`](Self::on_misuse) |
+    /// | `rules` | `faithful` or `strict` | [`rules`](Self::rules) |
+    /// | `time` | `real` or `virtual` | [`time`](Self::time) |
+    /// | `seed` | a number or `random` | [`scheduler`](Self::scheduler) |
+    /// | `latency` | whole microseconds | [`latency`](Self::latency) |
+    /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
+    /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
+    /// | `log` | how many calls | [`log`](Self::log) |
+    /// | `log_lookups` | `on` or `off` | [`log_lookups`](Self::log_lookups) |
+    /// | `leaks` | `report` or `ignore` | [`report_leaks`](Self::report_leaks) |
+    /// | `without` | an exported name | [`without`](Self::without) |
+    /// | `null` | a base name | [`null_lookup`](Self::null_lookup) |
+    /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
+    /// | `fault` | what `Fault::from_text` reads | [`fault`](Self::fault) |
+    ///
+    /// `without`, `null` and `fault` can be there more than once; [`Fault::from_text`] has the words of a fault.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first pair that is not understood, makes no sense, or says again what was said.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut builder = Self::default();
+        let mut seen = BTreeSet::new();
+        for pair in text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
+            builder = builder.set(name, value)?;
+            if !matches!(name, "without" | "null" | "fault") && !seen.insert(name) {
+                return Err(format!("`{name}` is set twice"));
+            }
+        }
+        match builder.wrong {
+            Some(what) => Err(what),
+            None => Ok(builder),
+        }
+    }
+
+    fn set(self, name: &str, value: &str) -> Result<Self, String> {
+        let Some((_, takes)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<_> = SETTINGS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no setting `{name}`: it takes {}", names.join(", ")));
+        };
+        let bad = || format!("`{value}` is no value for {name}: it takes {takes}");
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        let choice = |no: &str, yes: &str| match value {
+            _ if value == yes => Ok(true),
+            _ if value == no => Ok(false),
+            _ => Err(bad()),
+        };
+        Ok(match name {
+            "version" => {
+                let (major, minor) = value.split_once('.').ok_or_else(bad)?;
+                let part = |text: &str| text.parse().map_err(|_| bad());
+                self.version(part(major)?, part(minor)?)
+            }
+            "devices" => self.devices(number()?.try_into().map_err(|_| bad())?),
+            "memory" => {
+                let digits = value.trim_end_matches(['K', 'M', 'G']);
+                let shift = match &value[digits.len()..] {
+                    "" => 0,
+                    "K" => 10,
+                    "M" => 20,
+                    "G" => 30,
+                    _ => return Err(bad()),
+                };
+                let count: u64 = digits.parse().map_err(|_| bad())?;
+                self.memory(count.checked_mul(1 << shift).ok_or_else(bad)?)
+            }
+            "misuse" => self.on_misuse(if choice("abort", "error")? { OnMisuse::Error } else { OnMisuse::Abort }),
+            "rules" => self.rules(if choice("faithful", "strict")? { Rules::Strict } else { Rules::Faithful }),
+            "time" => self.time(if choice("real", "virtual")? { Time::Virtual } else { Time::Real }),
+            "seed" if value == "random" => self.scheduler(Scheduler::random()),
+            "seed" => self.scheduler(Scheduler::Seeded(number()?)),
+            "latency" => self.latency(Duration::from_micros(number()?)),
+            "ipc" => self.ipc(choice("off", "on")?),
+            "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
+            "log" => self.log(number()?.try_into().map_err(|_| bad())?),
+            "log_lookups" => self.log_lookups(choice("off", "on")?),
+            "leaks" => self.report_leaks(choice("ignore", "report")?),
+            "without" => self.without(value),
+            "null" => self.null_lookup(value),
+            "init" => self.init_result(errors::parse(value)?),
+            "fault" => self.fault(Fault::from_text(value)?),
+            _ => unreachable!("each name of the list is dealt with"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text() {
+        let text = "version=12.4, devices=2 memory=3M misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
+                    ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,fault=cuEvent*:nth=2:code=9";
+        let config = Builder::from_text(text).unwrap().config;
+        assert_eq!((config.version, config.devices, config.memory), (12040, 2, 3 << 20));
+        assert_eq!((config.on_misuse, config.rules, config.time), (OnMisuse::Error, Rules::Strict, Time::Virtual));
+        assert_eq!(config.scheduler, Scheduler::Seeded(7));
+        assert_eq!((config.latency, config.ipc, config.ipc_slots), (Duration::from_micros(5), false, 3));
+        assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
+        assert_eq!((config.missing.len(), config.null_lookups.len(), config.faults.len()), (1, 1, 1));
+        assert_eq!(Builder::from_text("").unwrap().config.version, 13000);
+        for wrong in
+            ["version", "version=12", "version=12.100", "devices=9", "memory=3X", "ipc=yes", "colour=red", "fault="]
+        {
+            assert!(Builder::from_text(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Who sets the shared library up reads the page of the package, not this one's.
+    #[test]
+    fn every_setting_is_listed_everywhere() {
+        let (page, code) = (include_str!("../../README.md"), include_str!("builder.rs"));
+        for (name, takes) in SETTINGS {
+            let row = format!("| `{name}` | {takes} |");
+            assert!(page.contains(&row), "the page lacks {row}");
+            assert!(code.contains(&format!("    /// {row}")), "the documentation lacks {row}");
+            let told = Builder::from_text(&format!("{name}=")).expect_err(name);
+            assert!(!told.contains("there is no setting"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, told) in [
+            ("version=10.0", "there is no version 10.0 of this driver: it can be 11.0 to 13.5"),
+            ("version=99.99", "it can be 11.0 to 13.5"),
+            ("version=13.6", "it can be 11.0 to 13.5"),
+            ("version=12.10", "it can be 11.0 to 13.5"),
+            ("version=4294967295.0", "it can be 11.0 to 13.5"),
+            ("devices=9", "it takes 0 to 8"),
+            ("ipc_slots=4097", "it takes 0 to 4096"),
+            ("without=cuEventDestroi", "nothing is exported as `cuEventDestroi`"),
+            ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
+            ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),
+            ("leaks=yes", "it takes `report` or `ignore`"),
+            ("latency=1.5", "it takes whole microseconds"),
+            ("init=xyz", "`xyz` is no result code: it takes a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
+            ("colour=red", "there is no setting `colour`: it takes version, devices"),
+            ("version=12.4 version=13.0", "`version` is set twice"),
+            ("seed=random seed=3", "`seed` is set twice"),
+            ("fault=cuEvntRecord", "no entry point matches `cuEvntRecord`"),
+        ] {
+            let said = Builder::from_text(text).expect_err(text);
+            assert!(said.contains(told), "{text}: {said}");
+        }
+        // In Rust the first of them stops the build.
+        let panics = |builder: Builder| {
+            let built = std::panic::catch_unwind(|| builder.build()).expect_err("it is not built");
+            built.downcast_ref::<String>().cloned().unwrap_or_default()
+        };
+        assert!(panics(Builder::default().version(10, 0).devices(9)).contains("cannot be set up: there is no version"));
+        assert!(panics(Builder::default().fault(Fault::on("cuNothing"))).contains("no entry point matches"));
+        assert!(panics(Builder::default().lookup_as("cuInit", "cuNothing")).contains("nothing is exported as"));
+    }
+}

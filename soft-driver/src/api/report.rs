@@ -1,0 +1,125 @@
+//! What is alive on a machine, for tests that look for leaks.
+
+use core::fmt;
+
+use crate::model::handles::Table;
+use crate::model::machine::Machine;
+
+/// How much there is of what a program has to give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Live {
+    /// Retains of primary contexts that were not released.
+    pub retains: usize,
+    /// Contexts that were created and not destroyed; primary ones are counted by their retains.
+    pub contexts: usize,
+    /// Streams that were created and not destroyed. In a failed context, where destroying answers the context's error,
+    /// those that the program tried to destroy are not counted.
+    pub streams: usize,
+    /// Events that were created or imported, and not destroyed, counted as streams are.
+    pub events: usize,
+    /// Slots of interprocess events that are taken.
+    pub ipc_slots: usize,
+    /// Captures that were begun and not ended.
+    pub captures: usize,
+    /// Graphs that were not destroyed.
+    pub graphs: usize,
+    /// Executable graphs that were not destroyed.
+    pub graph_execs: usize,
+    /// User objects that something still refers to.
+    pub user_objects: usize,
+    /// Pieces of device and host memory that were not freed.
+    pub allocations: usize,
+    /// Streams, events and pieces of memory that went with their context, at its last release or its destruction, and that
+    /// nobody had destroyed until then: leaks that the context's end hides. What the program tried to destroy is not
+    /// counted, where a [fault](crate::Fault) kept that call from its work or the context had failed; nor is what
+    /// `cuDevicePrimaryCtxReset` takes, which is there to take it.
+    pub lost: usize,
+}
+
+impl Live {
+    /// Whether there is nothing of all that.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl fmt::Display for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.retains, "retain of a primary context", "retains of primary contexts"),
+            (self.contexts, "context", "contexts"),
+            (self.streams, "stream", "streams"),
+            (self.events, "event", "events"),
+            (self.ipc_slots, "interprocess slot", "interprocess slots"),
+            (self.captures, "capture", "captures"),
+            (self.graphs, "graph", "graphs"),
+            (self.graph_execs, "executable graph", "executable graphs"),
+            (self.user_objects, "user object", "user objects"),
+            (self.allocations, "piece of memory", "pieces of memory"),
+            (
+                self.lost,
+                "thing that only its context's end destroyed",
+                "things that only their context's end destroyed",
+            ),
+        ];
+        let mut separator = "";
+        for (count, one, many) in parts.into_iter().filter(|(count, ..)| *count > 0) {
+            write!(f, "{separator}{count} {}", if count == 1 { one } else { many })?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
+    }
+}
+
+/// How many of a kind a report names.
+const NAMED: usize = 8;
+
+/// Counts what is alive, and says which.
+pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
+    let control = machine.hooks.control();
+    let origin = |born: u64| match control.log.find(born) {
+        Some(record) => format!(", made by {record}"),
+        // Of memory it is not kept.
+        None if born == 0 => String::new(),
+        None => format!(", made by call {born}"),
+    };
+    let state = machine.lock();
+    let live = Live {
+        retains: state.live_retains(),
+        contexts: which(&state.contexts, |index| state.is_live_created_context(index)).len(),
+        streams: which(&state.streams, |index| state.is_live_stream(index)).len(),
+        events: which(&state.events, |index| state.is_live_event(index)).len(),
+        ipc_slots: state.live_ipc_slots(),
+        captures: state.live_captures(),
+        graphs: state.graphs.len(),
+        graph_execs: state.execs.len(),
+        user_objects: state.objects.len(),
+        allocations: state.memory.len(),
+        lost: state.lost.len(),
+    };
+    let mut text = String::new();
+    let mut name = |kind: &str, handles: Vec<(u64, u64)>| {
+        for (handle, born) in handles.iter().take(NAMED) {
+            text.push_str(&format!("\n  {kind} {handle:#x}{}", origin(*born)));
+        }
+        if handles.len() > NAMED {
+            text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
+        }
+    };
+    name("context", which(&state.contexts, |index| state.is_live_created_context(index)));
+    name("stream", which(&state.streams, |index| state.is_live_stream(index)));
+    name("event", which(&state.events, |index| state.is_live_event(index)));
+    name("graph", which(&state.graphs, |_| true));
+    name("executable graph", which(&state.execs, |_| true));
+    for (kind, what) in
+        [("stream", "lost stream"), ("event", "lost event"), ("piece of memory", "lost piece of memory")]
+    {
+        name(what, state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect());
+    }
+    (live, text)
+}
+
+fn which<T>(table: &Table<T>, alive: impl Fn(u32) -> bool) -> Vec<(u64, u64)> {
+    table.iter().filter(|(index, _)| alive(*index)).map(|(index, _)| (table.handle(index), table.born(index))).collect()
+}

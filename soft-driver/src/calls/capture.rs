@@ -1,0 +1,510 @@
+//! Stream capture: work that becomes a graph instead of being done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::abi::*;
+use crate::arg::{Ptr, StreamArg};
+use crate::calls::event::EventState;
+use crate::calls::graph::{Graph, NodeKind};
+use crate::calls::memory::MemoryWork;
+use crate::front::entry::Call;
+use crate::model::engine::HostCall;
+use crate::model::machine::State;
+use crate::model::thread;
+
+const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+const MERGE: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
+const UNMATCHED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+const ISOLATION: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+const IMPLICIT: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+const CAPTURED_EVENT: CUresult = CUresult::CUDA_ERROR_CAPTURED_EVENT;
+const WRONG_THREAD: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+
+const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
+const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
+
+/// The id of a capture, which nothing else of the machine has.
+pub(crate) type CaptureKey = u64;
+
+/// Where in a capture an event was recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    capture: CaptureKey,
+    nodes: Vec<u32>,
+}
+
+struct Capture {
+    /// The stream that it began in.
+    origin: u32,
+    mode: u32,
+    thread: u32,
+    context: u32,
+    graph: u32,
+    invalid: bool,
+    /// All its streams, with the nodes that their next work depends on.
+    streams: BTreeMap<u32, Vec<u32>>,
+    /// The nodes that joined streams ended with which were destroyed since: they have to be joined all the same.
+    left: Vec<u32>,
+}
+
+/// The captures under way.
+pub(crate) struct Captures {
+    active: BTreeMap<CaptureKey, Capture>,
+    last: CaptureKey,
+}
+
+impl Captures {
+    pub(crate) const fn new() -> Self {
+        Self { active: BTreeMap::new(), last: 0 }
+    }
+
+    /// Whether a capture into a graph is under way.
+    pub(crate) fn has_graph(&self, graph: u32) -> bool {
+        self.active.values().any(|capture| capture.graph == graph)
+    }
+
+    fn invalidate(&mut self, key: CaptureKey) {
+        if let Some(capture) = self.active.get_mut(&key) {
+            capture.invalid = true;
+        }
+    }
+}
+
+impl State {
+    /// Ends a capture: its streams capture no more. The answer is its graph. Unless that is `wanted` it is destroyed,
+    /// measured also of one that was there before.
+    fn end_capture(&mut self, key: CaptureKey, wanted: bool) -> Option<u32> {
+        let capture = self.captures.active.remove(&key)?;
+        for stream in capture.streams.keys() {
+            if let Some(stream) = self.streams.get_mut(*stream) {
+                stream.capture = None;
+            }
+        }
+        if !wanted {
+            self.remove_graph(capture.graph);
+        }
+        Some(capture.graph)
+    }
+
+    pub(crate) fn end_captures_of(&mut self, context: u32) {
+        let keys: Vec<CaptureKey> = self
+            .captures
+            .active
+            .iter()
+            .filter(|(_, capture)| capture.context == context)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in keys {
+            self.end_capture(key, false);
+        }
+    }
+
+    /// A stream that is destroyed takes its own capture with it, and leaves another one's. What it captured there stays.
+    pub(crate) fn leave_capture(&mut self, stream: u32) {
+        let Some(key) = self.streams[stream].capture else { return };
+        let Some(capture) = self.captures.active.get_mut(&key) else { return };
+        if capture.origin == stream {
+            self.end_capture(key, false);
+        } else {
+            capture.left.extend(capture.streams.remove(&stream).unwrap_or_default());
+        }
+    }
+
+    /// The captures in which a call that may block or depend on other work is forbidden to the calling thread.
+    fn forbidding(&self, call: &Call) -> Vec<CaptureKey> {
+        let thread = thread::number();
+        let mode = thread::with(call.machine.slot, self.epoch, |on| on.capture_mode);
+        if mode == RELAXED {
+            return Vec::new();
+        }
+        // Measured: whatever context and device the call is about.
+        let forbids = |capture: &Capture| {
+            if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
+        };
+        self.captures.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
+    }
+
+    /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
+    pub(crate) fn refuse_unsafe(&mut self, call: &Call) -> Answer {
+        if self.captures.active.is_empty() {
+            return Ok(());
+        }
+        let forbidding = self.forbidding(call);
+        for key in &forbidding {
+            self.captures.invalidate(*key);
+        }
+        if forbidding.is_empty() { Ok(()) } else { Err(UNSUPPORTED) }
+    }
+
+    /// The captures under way that have a stream which the legacy default stream would have to wait for.
+    fn implicated(&self, stream: u32) -> Vec<CaptureKey> {
+        if self.captures.active.is_empty() || !self.streams[stream].is_legacy {
+            return Vec::new();
+        }
+        let context = self.streams[stream].context;
+        let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
+        let active = self.captures.active.iter();
+        active
+            .filter(|(_, capture)| capture.context == context && capture.streams.keys().any(blocking))
+            .map(|(key, _)| *key)
+            .collect()
+    }
+
+    /// Refuses questions about the legacy default stream while such a capture is under way. They do no harm.
+    pub(crate) fn refuse_question(&self, stream: u32) -> Answer {
+        if self.implicated(stream).is_empty() { Ok(()) } else { Err(IMPLICIT) }
+    }
+
+    /// Refuses use of the legacy default stream while such a capture is under way, and spoils that.
+    fn refuse_implicit(&mut self, stream: u32) -> Answer {
+        let implicated = self.implicated(stream);
+        for key in &implicated {
+            self.captures.invalidate(*key);
+        }
+        if implicated.is_empty() { Ok(()) } else { Err(IMPLICIT) }
+    }
+
+    /// The capture that a stream is in, if that is still good. The legacy rule is looked at first.
+    fn capture_of(&mut self, stream: u32) -> Result<Option<CaptureKey>, CUresult> {
+        self.refuse_implicit(stream)?;
+        match self.streams[stream].capture {
+            Some(key) if self.captures.active.get(&key).is_some_and(|capture| capture.invalid) => Err(INVALIDATED),
+            key => Ok(key),
+        }
+    }
+
+    pub(crate) fn invalidate_captures_of(&mut self, context: u32) -> Answer {
+        let mut refused = false;
+        for capture in self.captures.active.values_mut().filter(|capture| capture.context == context) {
+            capture.invalid = true;
+            refused = true;
+        }
+        if refused { Err(UNSUPPORTED) } else { Ok(()) }
+    }
+
+    pub(crate) fn refuse_stream_in_capture(&mut self, call: &Call, stream: u32) -> Answer {
+        if self.captures.active.is_empty() {
+            return Ok(());
+        }
+        self.refuse_implicit(stream)?;
+        // Measured: the answer is the same once the capture is invalidated.
+        if let Some(key) = self.streams[stream].capture {
+            self.captures.invalidate(key);
+            return Err(UNSUPPORTED);
+        }
+        self.refuse_unsafe(call)
+    }
+
+    pub(crate) fn refuse_event_in_capture(&mut self, call: &Call, event: u32) -> Answer {
+        if let EventState::Captured(mark) = &self.events[event].state {
+            let (key, code) = (mark.capture, self.captured_code(mark));
+            self.captures.invalidate(key);
+            return Err(code);
+        }
+        self.refuse_unsafe(call)
+    }
+
+    /// What is answered about an event that was recorded in a capture.
+    pub(crate) fn captured_code(&self, mark: &Mark) -> CUresult {
+        // Measured: the code for captured events is answered only while the capture lasts.
+        if self.captures.active.contains_key(&mark.capture) { CAPTURED_EVENT } else { INVALID_VALUE }
+    }
+
+    /// Refuses what cannot be captured, and spoils the capture.
+    pub(crate) fn refuse_in_capture(&mut self, stream: u32) -> Answer {
+        match self.capture_of(stream)? {
+            Some(key) => {
+                self.captures.invalidate(key);
+                Err(UNSUPPORTED)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether it is in one.
+    pub(crate) fn captured(&mut self, stream: u32, kind: NodeKind) -> Result<bool, CUresult> {
+        let Some(key) = self.capture_of(stream)? else { return Ok(false) };
+        let Some(capture) = self.captures.active.get(&key) else { return Ok(false) };
+        let (graph, after) = (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
+        let node = self.add_node(graph, after, kind)?;
+        if let Some(capture) = self.captures.active.get_mut(&key) {
+            capture.streams.insert(stream, vec![node]);
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn captured_host(&mut self, stream: u32, host: HostCall) -> Result<bool, CUresult> {
+        self.captured(stream, NodeKind::Host(host))
+    }
+
+    pub(crate) fn captured_memory(&mut self, stream: u32, work: &MemoryWork) -> Result<bool, CUresult> {
+        if self.captures.active.is_empty() {
+            return Ok(false);
+        }
+        self.captured(stream, NodeKind::Memory(work.clone()))
+    }
+
+    pub(crate) fn captured_record(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+        if self.captures.active.is_empty() {
+            return Ok(false);
+        }
+        let Some(key) = self.capture_of(stream)? else { return Ok(false) };
+        if external {
+            return self.captured(stream, NodeKind::Record(self.events.handle(event)));
+        }
+        if self.events[event].flags & CU_EVENT_INTERPROCESS != 0 {
+            return Err(UNSUPPORTED);
+        }
+        let nodes = self.captures.active.get(&key).and_then(|capture| capture.streams.get(&stream)).cloned();
+        let mark = Mark { capture: key, nodes: nodes.unwrap_or_default() };
+        self.events[event].state = EventState::Captured(Box::new(mark));
+        Ok(true)
+    }
+
+    /// A wait that has to do with a capture: in a capturing stream, or for an event that was recorded in one.
+    pub(crate) fn captured_wait(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+        let own = if self.captures.active.is_empty() { None } else { self.capture_of(stream)? };
+        let mark = match &self.events[event].state {
+            EventState::Captured(mark) => Some((**mark).clone()),
+            _ => None,
+        };
+        match (own, mark) {
+            (None, None) => Ok(false),
+            (None, Some(mark)) => {
+                if external {
+                    return Err(ILLEGAL_STATE);
+                }
+                let is_legacy = self.streams[stream].is_legacy;
+                // Measured: an invalidated capture can be joined no more than one that has ended.
+                let capture = self.captures.active.get_mut(&mark.capture).filter(|capture| !capture.invalid);
+                let capture = capture.ok_or(INVALID_VALUE)?;
+                if is_legacy {
+                    capture.invalid = true;
+                    return Err(IMPLICIT);
+                }
+                // The waiting stream joins the capture.
+                capture.streams.insert(stream, mark.nodes);
+                self.streams[stream].capture = Some(mark.capture);
+                Ok(true)
+            }
+            (Some(_), _) if external => self.captured(stream, NodeKind::Wait(self.events.handle(event))),
+            (Some(key), Some(mark)) if mark.capture == key => {
+                if let Some(nodes) =
+                    self.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
+                {
+                    nodes.extend(mark.nodes);
+                    nodes.sort_unstable();
+                    nodes.dedup();
+                }
+                Ok(true)
+            }
+            (Some(key), Some(mark)) => {
+                self.captures.invalidate(key);
+                if !self.captures.active.contains_key(&mark.capture) {
+                    return Err(INVALID_VALUE);
+                }
+                self.captures.invalidate(mark.capture);
+                Err(MERGE)
+            }
+            (Some(_), None) if matches!(self.events[event].state, EventState::Never) => Ok(true),
+            (Some(key), None) => {
+                self.captures.invalidate(key);
+                Err(ISOLATION)
+            }
+        }
+    }
+
+    fn begin_capture(&mut self, call: &Call, stream: StreamArg, mode: u32, onto: Option<(u32, Vec<u32>)>) -> Answer {
+        if mode > RELAXED {
+            return Err(INVALID_VALUE);
+        }
+        let stream = self.stream(call, stream)?;
+        // Measured: the default stream of a green context captures as any other stream does.
+        if self.streams[stream].is_legacy && !self.contexts[self.streams[stream].context].green {
+            return Err(UNSUPPORTED);
+        }
+        if self.streams[stream].capture.is_some() {
+            return Err(ILLEGAL_STATE);
+        }
+        let (graph, after) = match onto {
+            Some((graph, _)) if self.captures.has_graph(graph) => return Err(ILLEGAL_STATE),
+            Some(onto) => onto,
+            None => (self.new_graph()?.0, Vec::new()),
+        };
+        self.captures.last += 1;
+        let key = self.captures.last;
+        let context = self.streams[stream].context;
+        let streams = BTreeMap::from([(stream, after)]);
+        let thread = thread::number();
+        let capture =
+            Capture { origin: stream, mode, thread, context, graph, invalid: false, streams, left: Vec::new() };
+        self.captures.active.insert(key, capture);
+        self.streams[stream].capture = Some(key);
+        Ok(())
+    }
+
+    /// Whether a forked stream's work was left behind: the origin's next work would not depend on it.
+    fn unjoined(&self, capture: &Capture) -> bool {
+        let mut reached = BTreeSet::new();
+        let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
+        while let Some(node) = left.pop() {
+            if reached.insert(node)
+                && let Some(node) = self.nodes.get(node)
+            {
+                left.extend(&node.after);
+            }
+        }
+        capture.streams.values().flatten().chain(&capture.left).any(|node| !reached.contains(node))
+    }
+
+    /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's next work depends on.
+    pub(crate) fn good_capture(&self, stream: u32) -> Option<(CaptureKey, u32, Vec<u32>)> {
+        let key = self.streams[stream].capture?;
+        let capture = self.captures.active.get(&key).filter(|capture| !capture.invalid)?;
+        Some((key, capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default()))
+    }
+
+    /// How many captures are under way.
+    pub(crate) fn live_captures(&self) -> usize {
+        self.captures.active.len()
+    }
+}
+
+pub(crate) fn stream_begin_capture(call: &Call, stream: StreamArg, mode: CUstreamCaptureMode) -> Answer {
+    call.ready()?.begin_capture(call, stream, mode.0, None)
+}
+
+/// The form of CUDA 10.0, whose captures are global.
+pub(crate) fn stream_begin_capture_v1(call: &Call, stream: StreamArg) -> Answer {
+    call.ready()?.begin_capture(call, stream, GLOBAL, None)
+}
+
+pub(crate) fn stream_begin_capture_to_graph(
+    call: &Call,
+    stream: StreamArg,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+    mode: CUstreamCaptureMode,
+) -> Answer {
+    let mut state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let after = state.nodes_of(graph, dependencies, count)?;
+    plain_edges(edges, count)?;
+    state.begin_capture(call, stream, mode.0, Some((graph, after)))
+}
+
+pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
+    let mut state = call.ready()?;
+    // NULL is taken: a program that asked for the graph while it was being made has it already.
+    graph.put_if(core::ptr::null_mut());
+    let stream = state.stream(call, stream)?;
+    let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
+    let capture = state.captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
+    if capture.origin != stream {
+        capture.invalid = true;
+        return Err(UNMATCHED);
+    }
+    let failure = if capture.mode != RELAXED && capture.thread != thread::number() {
+        Some(WRONG_THREAD)
+    } else if capture.invalid {
+        Some(INVALIDATED)
+    } else {
+        let capture = &state.captures.active[&key];
+        state.unjoined(capture).then_some(UNJOINED)
+    };
+    let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
+    match failure {
+        Some(code) => Err(code),
+        None => {
+            graph.put_if(state.graph_handle(made));
+            Ok(())
+        }
+    }
+}
+
+pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Answer {
+    let mut state = call.ready()?;
+    status.required()?;
+    let stream = state.stream(call, stream)?;
+    state.refuse_question(stream)?;
+    status.put(state.capture_status(stream))
+}
+
+impl State {
+    pub(crate) fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
+        match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
+            None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+            Some(Capture { invalid: true, .. }) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
+            Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+        }
+    }
+}
+
+/// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is taken for plain edges.
+fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
+    let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
+    if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+pub(crate) fn stream_update_capture_dependencies(
+    call: &Call,
+    stream: StreamArg,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    flags: u32,
+) -> Answer {
+    stream_update_capture_dependencies_v2(call, stream, dependencies, Ptr::NULL, count, flags)
+}
+
+pub(crate) fn stream_update_capture_dependencies_v2(
+    call: &Call,
+    stream: StreamArg,
+    dependencies: Ptr<CUgraphNode>,
+    edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+    flags: u32,
+) -> Answer {
+    let mut state = call.ready()?;
+    if flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES {
+        return Err(INVALID_VALUE);
+    }
+    let stream = state.stream(call, stream)?;
+    let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
+    let graph = state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
+    let new = state.nodes_of(graph, dependencies, count)?;
+    plain_edges(edges, count)?;
+    if let Some(nodes) = state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+        if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
+            nodes.clear();
+        }
+        nodes.extend(new);
+        nodes.sort_unstable();
+        nodes.dedup();
+    }
+    Ok(())
+}
+
+pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstreamCaptureMode>) -> Answer {
+    let state = call.ready()?;
+    if mode.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
+    // Measured: numbers that are no mode are taken too.
+    let new = mode.get()?.0;
+    let old = thread::with(call.machine.slot, state.epoch, |on| core::mem::replace(&mut on.capture_mode, new));
+    mode.put(CUstreamCaptureMode(old))
+}
+
+impl State {
+    pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
+        self.graphs.insert(self.call_number, Graph::default()).ok_or(OUT_OF_MEMORY)
+    }
+
+    pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
+        core::ptr::without_provenance_mut(self.graphs.handle(graph) as usize)
+    }
+}

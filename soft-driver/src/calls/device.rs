@@ -1,0 +1,184 @@
+//! Initialisation, the driver's version, error texts, and device queries.
+
+use core::ffi::{c_int, c_uchar, c_uint};
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::calls::context::Device;
+use crate::front::entry::Call;
+use crate::model::machine::State;
+
+/// What `cuDeviceGetName` says.
+pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";
+
+pub(crate) fn init(call: &Call, flags: c_uint) -> Answer {
+    let mut state = call.lock()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    if state.initialised {
+        return Ok(());
+    }
+    if state.config.init_result != 0 {
+        return Err(CUresult(state.config.init_result));
+    }
+    if state.config.devices == 0 {
+        return Err(NO_DEVICE);
+    }
+    state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
+    state.initialised = true;
+    Ok(())
+}
+
+pub(crate) fn driver_get_version(call: &Call, version: Ptr<c_int>) -> Answer {
+    let state = call.lock()?;
+    version.put(state.config.version)
+}
+
+pub(crate) fn get_error_name(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+    error_text(call, crate::errors::find(error).map(|entry| entry.0), text)
+}
+
+pub(crate) fn get_error_string(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+    error_text(call, crate::errors::find(error).map(|entry| entry.1), text)
+}
+
+fn error_text(call: &Call, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
+    let state = call.lock()?;
+    if text.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
+    match found {
+        Some(found) => text.put(found.as_ptr().cast()),
+        None => {
+            text.put_if(core::ptr::null());
+            Err(INVALID_VALUE)
+        }
+    }
+}
+
+/// The ordinal, if there is such a device.
+pub(crate) fn check(state: &State, device: CUdevice) -> Result<usize, CUresult> {
+    usize::try_from(device).ok().filter(|ordinal| *ordinal < state.devices.len()).ok_or(INVALID_DEVICE)
+}
+
+pub(crate) fn device_get(call: &Call, device: Ptr<CUdevice>, ordinal: c_int) -> Answer {
+    let state = call.ready()?;
+    device.required()?;
+    check(&state, ordinal)?;
+    device.put(ordinal)
+}
+
+pub(crate) fn device_get_count(call: &Call, count: Ptr<c_int>) -> Answer {
+    let state = call.ready()?;
+    count.put(state.config.devices)
+}
+
+pub(crate) fn device_get_name(call: &Call, name: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+    let state = call.ready()?;
+    check(&state, device)?;
+    name.put_text(DEVICE_NAME, length)
+}
+
+/// The same device has the same UUID in every process, as a real one has.
+pub(crate) fn device_get_uuid(call: &Call, uuid: Ptr<CUuuid>, device: CUdevice) -> Answer {
+    let state = call.ready()?;
+    check(&state, device)?;
+    let mut bytes = *b"cuda-soft-dev-\0\0";
+    bytes[15] = device as u8;
+    uuid.put(CUuuid { bytes })
+}
+
+pub(crate) fn device_total_mem(call: &Call, bytes: Ptr<usize>, device: CUdevice) -> Answer {
+    let state = call.ready()?;
+    check(&state, device)?;
+    bytes.put(state.config.memory as usize)
+}
+
+pub(crate) fn device_compute_capability(call: &Call, major: Ptr<c_int>, minor: Ptr<c_int>, device: CUdevice) -> Answer {
+    let state = call.ready()?;
+    check(&state, device)?;
+    major.put(9)?;
+    minor.put(0)
+}
+
+/// The attributes that are not 0.
+fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
+    match attribute {
+        1 => 1024,       // threads in a block
+        2 | 3 => 1024,   // block dimensions x and y
+        4 => 64,         // block dimension z
+        5 => i32::MAX,   // grid dimension x
+        6 | 7 => 65535,  // grid dimensions y and z
+        8 => 49152,      // shared memory of a block
+        9 => 65536,      // constant memory
+        10 => 32,        // warp size
+        11 => i32::MAX,  // memory pitch
+        12 => 65536,     // registers of a block
+        13 => 1_000_000, // clock rate in kHz
+        14 => 512,       // texture alignment
+        15 | 31 => 1,    // copies overlap, kernels run side by side
+        16 => crate::calls::green_context::MULTIPROCESSORS as i32,
+        19 => 1,          // host memory can be mapped
+        33 => 1 + device, // PCI bus
+        36 => 1_000_000,  // memory clock in kHz
+        37 => 512,        // memory bus width
+        39 => 2048,       // threads of a multiprocessor
+        40 => 2,          // copy engines
+        41 => 1,          // unified addressing
+        75 => 9,          // compute capability, major
+        78 => 1,          // stream priorities
+        92..=94 => 1,     // stream memory operations, first form
+        122 | 123 => 1,   // stream memory operations, second form
+        99 => 1,          // host memory can be registered
+        125 => i32::from(state.config.ipc && crate::model::ipc::AVAILABLE),
+        126 => 4, // memory synchronization domains
+        _ => 0,
+    }
+}
+
+pub(crate) fn device_get_attribute(
+    call: &Call,
+    value: Ptr<c_int>,
+    attribute: CUdevice_attribute,
+    device: CUdevice,
+) -> Answer {
+    let state = call.ready()?;
+    value.required()?;
+    // Later drivers know more attributes; the one that matters here came with 12.0.
+    let known = if state.config.version >= 12000 { 160 } else { 124 };
+    if attribute.0 == 0 || attribute.0 > known {
+        return Err(INVALID_VALUE);
+    }
+    check(&state, device)?;
+    value.put(attribute_value(&state, attribute.0, device))
+}
+
+pub(crate) fn device_can_access_peer(call: &Call, can: Ptr<c_int>, device: CUdevice, peer: CUdevice) -> Answer {
+    let state = call.ready()?;
+    can.required()?;
+    let (device, peer) = (check(&state, device)?, check(&state, peer)?);
+    can.put(i32::from(device != peer))
+}
+
+fn bus_id(device: usize) -> String {
+    format!("0000:{:02X}:00.0", device + 1)
+}
+
+pub(crate) fn device_get_pci_bus_id(call: &Call, text: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+    let state = call.ready()?;
+    let device = check(&state, device)?;
+    text.put_text(&bus_id(device), length)
+}
+
+pub(crate) fn device_get_by_pci_bus_id(call: &Call, device: Ptr<CUdevice>, text: Ptr<c_uchar>) -> Answer {
+    let state = call.ready()?;
+    device.required()?;
+    text.required()?;
+    let wanted = text.text();
+    let found = (0..state.devices.len()).find(|device| {
+        let id = bus_id(*device);
+        wanted.eq_ignore_ascii_case(id.as_bytes()) || wanted.eq_ignore_ascii_case(&id.as_bytes()[5..])
+    });
+    device.put(found.ok_or(INVALID_DEVICE)? as CUdevice)
+}

@@ -1,0 +1,307 @@
+//! Events: each holds the completion point of its latest record.
+
+use core::ffi::c_uint;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::calls::capture::Mark;
+use crate::front::entry::Call;
+use crate::model::clock;
+use crate::model::engine::{Point, Task};
+use crate::model::handles::Kind;
+use crate::model::ipc;
+use crate::model::machine::{Machine, State};
+
+/// What the latest record left.
+#[derive(Clone, Debug)]
+pub(crate) enum EventState {
+    Never,
+    /// Done, with its stamp: no point is needed any more.
+    Done(u64),
+    Pending(Arc<Point>),
+    /// Recorded in a stream capture.
+    Captured(Box<Mark>),
+}
+
+pub(crate) struct Event {
+    pub(crate) context: u32,
+    pub(crate) flags: u32,
+    /// Whether its context was destroyed under it.
+    pub(crate) orphan: bool,
+    pub(crate) state: EventState,
+    /// An interprocess event's slot.
+    pub(crate) shared: Option<Box<ipc::SharedEvent>>,
+}
+
+impl Event {
+    fn timing(&self) -> bool {
+        self.flags & CU_EVENT_DISABLE_TIMING == 0
+    }
+
+    /// Whether the latest record is done, as this process sees it.
+    fn is_done(&self) -> bool {
+        let here = match &self.state {
+            EventState::Never | EventState::Done(_) => true,
+            EventState::Pending(point) => point.is_done(),
+            EventState::Captured(_) => false,
+        };
+        here && self.shared.as_ref().is_none_or(|shared| shared.others_done())
+    }
+}
+
+impl State {
+    /// The event that an argument names, whose context can be worked with, and which is one to work with.
+    pub(crate) fn event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let index = self.any_event(call, event)?;
+        if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
+            let what = format!("event {:#x} is an import of {what}", event.addr());
+            return Err(self.misuse(call, &what, INVALID_HANDLE));
+        }
+        Ok(index)
+    }
+
+    /// The same, whatever became of the exporter's event.
+    fn any_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let index = self.named_event(call, event)?;
+        self.usable(self.events[index].context)?;
+        Ok(index)
+    }
+
+    /// The event that an argument names, whatever became of its context since, as long as that was not destroyed.
+    fn named_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+        let handle = event.addr();
+        if handle == 0 {
+            return Err(INVALID_HANDLE);
+        }
+        let index = self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
+        if self.events[index].orphan {
+            return Err(self.orphaned(call, handle));
+        }
+        Ok(index)
+    }
+
+    /// Whether an event is one that the program has to destroy.
+    pub(crate) fn is_live_event(&self, index: u32) -> bool {
+        let event = &self.events[index];
+        !event.orphan && !self.given_back(event.context, self.events.handle(index))
+    }
+
+    /// The program named an event whose context was destroyed under it.
+    #[cold]
+    pub(crate) fn orphaned(&self, call: &Call, event: u64) -> CUresult {
+        let what = format!("event {event:#x} {} (its context was)", self.epitaph(event));
+        self.misuse(call, &what, CONTEXT_IS_DESTROYED)
+    }
+
+    /// Records what a stream has been given so far.
+    pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
+        self.join_default(stream);
+        self.streams[stream].submitted += 1;
+        self.wait_for_shared(event, stream);
+        let timing = self.events[event].timing();
+        if self.streams[stream].queue.is_empty() && self.prompt() {
+            let stamp = if timing { self.clock.stamp() } else { 0 };
+            let event = &mut self.events[event];
+            event.state = EventState::Done(stamp);
+            if let Some(shared) = &event.shared {
+                shared.record_done();
+            }
+        } else {
+            let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
+            let point = self.new_point(timing, shared);
+            self.events[event].state = EventState::Pending(point.clone());
+            self.push(stream, Task::Complete(point));
+            self.run(machine);
+        }
+    }
+
+    /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever process: its stream
+    /// waits for that first.
+    fn wait_for_shared(&mut self, event: u32, stream: u32) {
+        let entry = &self.events[event];
+        let Some(shared) = &entry.shared else { return };
+        let others = shared.wait_for_others();
+        if let EventState::Pending(point) = &entry.state
+            && !point.is_done()
+        {
+            let point = point.clone();
+            self.push(stream, Task::Wait(point));
+        }
+        if let Some(others) = others {
+            self.push(stream, Task::WaitShared(others));
+        }
+    }
+
+    /// Has a stream wait for the latest record of an event.
+    pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
+        let entry = &self.events[event];
+        let point = match &entry.state {
+            EventState::Pending(point) if !point.is_done() => Some(point.clone()),
+            _ => None,
+        };
+        let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
+        // Measured: in the legacy default stream a wait for what is done is an operation, one for what was never recorded
+        // is not.
+        let nothing = point.is_none() && others.is_none();
+        if nothing && (!self.streams[stream].is_legacy || matches!(entry.state, EventState::Never)) {
+            return;
+        }
+        self.join_default(stream);
+        self.streams[stream].submitted += 1;
+        if let Some(point) = point {
+            self.push(stream, Task::Wait(point));
+        }
+        if let Some(others) = others {
+            self.push(stream, Task::WaitShared(others));
+        }
+        self.run(machine);
+    }
+}
+
+pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    event.required()?;
+    let interprocess = flags & CU_EVENT_INTERPROCESS != 0;
+    let known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if flags & !known != 0 || (interprocess && flags & CU_EVENT_DISABLE_TIMING == 0) {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let shared = if interprocess { Some(ipc::new_event(&mut state, context)?) } else { None };
+    let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
+    let born = state.call_number;
+    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    event.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.named_event(call, event)?;
+    let context = state.events[index].context;
+    state.may_destroy(context, event.addr())?;
+    state.bury(call, event.addr());
+    // What waits for it holds the point itself.
+    if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
+        ipc::free_event(&mut state, context, *shared);
+    }
+    Ok(())
+}
+
+pub(crate) fn event_record(call: &Call, event: EventArg, stream: StreamArg) -> Answer {
+    record_with(call, event, stream, false)
+}
+
+fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let event = state.event(call, event)?;
+    let stream = state.stream(call, stream)?;
+    // Measured: a capture takes an external record of any context's event.
+    let foreign = !state.go_together(state.events[event].context, state.streams[stream].context);
+    if foreign && !(external && state.streams[stream].capture.is_some()) {
+        return Err(INVALID_HANDLE);
+    }
+    if state.captured_record(stream, event, external)? {
+        return Ok(());
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    state.record(call.machine, event, stream);
+    Ok(())
+}
+
+pub(crate) fn event_record_with_flags(call: &Call, event: EventArg, stream: StreamArg, flags: c_uint) -> Answer {
+    if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    record_with(call, event, stream, flags == CU_EVENT_RECORD_EXTERNAL)
+}
+
+pub(crate) fn event_query(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.event(call, event)?;
+    state.refuse_event_in_capture(call, index)?;
+    if !state.events[index].is_done() {
+        return Err(NOT_READY);
+    }
+    settle(&mut state, index);
+    Ok(())
+}
+
+/// Lets go of a point that is done.
+fn settle(state: &mut State, event: u32) {
+    if let EventState::Pending(point) = &state.events[event].state
+        && point.is_done()
+    {
+        let stamp = point.stamp();
+        state.events[event].state = EventState::Done(stamp);
+    }
+}
+
+pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    let index = state.event(call, event)?;
+    state.refuse_event_in_capture(call, index)?;
+    let context = state.events[index].context;
+    let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
+    if let EventState::Pending(point) = &state.events[index].state {
+        let point = point.clone();
+        point.want();
+        state = call.machine.wait_until(state, |_| point.is_done())?;
+    }
+    if let Some(others) = others {
+        let epoch = state.epoch;
+        drop(state);
+        ipc::block(call.machine, &others)?;
+        state = call.lock()?;
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
+    }
+    state.usable(context)
+}
+
+pub(crate) fn event_elapsed_time(call: &Call, milliseconds: Ptr<f32>, start: EventArg, end: EventArg) -> Answer {
+    if start.is_null() || end.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let state = call.ready()?;
+    // Measured: the driver answers so for a NULL result too.
+    if milliseconds.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let (start, end) = (state.event(call, start)?, state.event(call, end)?);
+    let (start, end) = (&state.events[start], &state.events[end]);
+    if !state.go_together(start.context, end.context) || !start.timing() || !end.timing() {
+        return Err(INVALID_HANDLE);
+    }
+    let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
+    match (start, end) {
+        (Some(start), Some(end)) => milliseconds.put(clock::milliseconds(start, end)),
+        _ => Err(NOT_READY),
+    }
+}
+
+/// The stamp of the latest record, none while it is not done.
+fn stamp(state: &State, event: &Event) -> Result<Option<u64>, CUresult> {
+    match &event.state {
+        EventState::Never => Err(INVALID_HANDLE),
+        EventState::Done(stamp) => Ok(Some(*stamp)),
+        EventState::Pending(point) => Ok(point.is_done().then(|| point.stamp())),
+        EventState::Captured(mark) => Err(state.captured_code(mark)),
+    }
+}

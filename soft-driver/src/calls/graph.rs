@@ -1,0 +1,408 @@
+//! Graphs: what a capture makes, and what a launch does.
+
+use core::ffi::{c_uchar, c_uint, c_ulonglong};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::calls::mem_ops::{ValueWait, ValueWrite};
+use crate::calls::memory::MemoryWork;
+use crate::calls::user_object::References;
+use crate::front::entry::Call;
+use crate::model::engine::{HostCall, Point, Task};
+use crate::model::handles::Kind;
+use crate::model::machine::State;
+
+/// What a node does. Events are named by handle: a graph does not keep them.
+#[derive(Clone, Debug)]
+pub(crate) enum NodeKind {
+    Empty,
+    Host(HostCall),
+    Memory(MemoryWork),
+    Record(u64),
+    Wait(u64),
+    WaitValue(ValueWait),
+    WriteValue(ValueWrite),
+}
+
+pub(crate) struct Node {
+    pub(crate) graph: u32,
+    pub(crate) after: Vec<u32>,
+    pub(crate) kind: NodeKind,
+}
+
+/// A graph's nodes in the order in which they were added: each after all that it depends on.
+#[derive(Default)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) objects: References,
+}
+
+struct ExecNode {
+    /// The handle of the graph's node.
+    of: u64,
+    kind: NodeKind,
+    /// Whether its event was set in the executable graph, and is not the one that it was instantiated with.
+    set: bool,
+}
+
+/// A graph that can be launched: a copy, in an order that keeps all dependencies.
+pub(crate) struct Exec {
+    nodes: Vec<ExecNode>,
+    /// The end of the last launch: launches of one graph do not overlap.
+    last: Option<Arc<Point>>,
+    objects: References,
+}
+
+impl State {
+    /// Measured: these handles are checked, and a bad one is an invalid value.
+    pub(crate) fn graph(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
+        self.graphs.find(graph.addr()).map_err(|_| INVALID_VALUE)
+    }
+
+    pub(crate) fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
+        self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
+    }
+
+    fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
+        self.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
+    }
+
+    /// The nodes of an array argument, which must be of that graph.
+    pub(crate) fn nodes_of(&self, graph: u32, nodes: Ptr<CUgraphNode>, count: usize) -> Result<Vec<u32>, CUresult> {
+        let nodes = nodes.read_array(count)?.into_iter().map(|node| {
+            let node = self.node(node)?;
+            if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
+        });
+        nodes.collect()
+    }
+
+    pub(crate) fn add_node(&mut self, graph: u32, after: Vec<u32>, kind: NodeKind) -> Result<u32, CUresult> {
+        let (node, _) = self.nodes.insert(self.call_number, Node { graph, after, kind }).ok_or(OUT_OF_MEMORY)?;
+        self.graphs[graph].nodes.push(node);
+        Ok(node)
+    }
+
+    pub(crate) fn remove_graph(&mut self, graph: u32) {
+        if let Some(graph) = self.graphs.remove(graph) {
+            for node in graph.nodes {
+                self.nodes.remove(node);
+            }
+            self.release_objects(graph.objects);
+        }
+    }
+
+    /// Refuses a launch over an event that was set in the executable graph and is gone. Instantiation checks events, so that
+    /// what is measured of those says nothing about one that came later.
+    fn refuse_gone_events(&self, call: &Call, exec: u32) -> Answer {
+        for node in self.execs[exec].nodes.iter().filter(|node| node.set) {
+            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
+                self.event_is_there(call, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an event that is gone, itself or with its context.
+    fn event_is_there(&self, call: &Call, event: u64) -> Answer {
+        match self.events.find(event) {
+            Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
+            Ok(_) => Ok(()),
+            Err(bad) => Err(self.bad_handle(call, Kind::Event, event, bad)),
+        }
+    }
+
+    fn event_handle(&self, call: &Call, event: EventArg) -> Result<u64, CUresult> {
+        if event.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        self.event(call, event)?;
+        Ok(event.addr())
+    }
+}
+
+pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    graph.required()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let (new, _) = state.new_graph()?;
+    graph.put(state.graph_handle(new))
+}
+
+pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.graph(graph)?;
+    if state.captures.has_graph(index) {
+        return Err(ILLEGAL_STATE);
+    }
+    state.remove_graph(index);
+    Ok(())
+}
+
+pub(crate) fn graph_instantiate_with_flags(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    flags: c_ulonglong,
+) -> Answer {
+    let mut state = call.ready()?;
+    exec.required()?;
+    if flags & !0xF != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let graph = state.graph(graph)?;
+    state.current(call)?;
+    for node in &state.graphs[graph].nodes {
+        if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind {
+            state.event_is_there(call, event)?;
+        }
+    }
+    let nodes = state.graphs[graph].nodes.iter();
+    let copy =
+        |node: &u32| ExecNode { of: state.nodes.handle(*node), kind: state.nodes[*node].kind.clone(), set: false };
+    let nodes = nodes.map(copy).collect();
+    let objects = state.graphs[graph].objects.clone();
+    let objects = state.share_objects(&objects);
+    let born = state.call_number;
+    let (_, handle) = state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
+    exec.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn graph_instantiate(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    error_node: Ptr<CUgraphNode>,
+    log: Ptr<c_uchar>,
+    log_size: usize,
+) -> Answer {
+    error_node.put_if(core::ptr::null_mut());
+    if !log.is_null() && log_size > 0 {
+        log.put_if(0);
+    }
+    graph_instantiate_with_flags(call, exec, graph, 0)
+}
+
+pub(crate) fn graph_instantiate_with_params(
+    call: &Call,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    params: Ptr<InstantiateParams>,
+) -> Answer {
+    let mut settings = params.get()?;
+    graph_instantiate_with_flags(call, exec, graph, settings.flags)?;
+    (settings.error_node, settings.result) = (core::ptr::null_mut(), 0);
+    params.put(settings)
+}
+
+pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.exec(exec)?;
+    if let Some(exec) = state.execs.remove(index) {
+        match exec.last {
+            Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
+            _ => state.release_objects(exec.objects),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let stream = state.stream(call, stream)?;
+    let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
+    state.refuse_in_capture(stream)?;
+    state.refuse_gone_events(call, exec)?;
+    // Whatever its nodes are, threads are there before the first is submitted: a launch happens whole or not at all.
+    state.ensure_host_thread(call.machine)?;
+    state.ensure_pool_thread(call.machine)?;
+    state.ensure_ticker_thread(call.machine)?;
+    if let Some(last) = state.execs[exec].last.take()
+        && !last.is_done()
+    {
+        state.submit(call.machine, stream, Task::Wait(last));
+    }
+    for kind in nodes {
+        match kind {
+            NodeKind::Empty => {}
+            NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
+            NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
+            NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
+            NodeKind::WriteValue(write) => state.submit(call.machine, stream, Task::WriteValue(write)),
+            // Measured: events that were destroyed since the instantiation are no trouble. Nobody can see such a record
+            // any more.
+            NodeKind::Record(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.record(call.machine, event, stream);
+                }
+            }
+            NodeKind::Wait(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.wait_for(call.machine, stream, event);
+                }
+            }
+        }
+    }
+    let end = state.new_point(false, None);
+    state.execs[exec].last = Some(end.clone());
+    state.submit(call.machine, stream, Task::Complete(end));
+    Ok(())
+}
+
+pub(crate) fn add_node_with(
+    call: &Call,
+    out: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
+) -> Answer {
+    let mut state = call.ready()?;
+    out.required()?;
+    let graph = state.graph(graph)?;
+    let after = state.nodes_of(graph, dependencies, count)?;
+    let kind = kind(&state)?;
+    let node = state.add_node(graph, after, kind)?;
+    out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
+}
+
+pub(crate) fn graph_add_event_record_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Record(state.event_handle(call, event)?))
+    })
+}
+
+pub(crate) fn graph_add_event_wait_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| Ok(NodeKind::Wait(state.event_handle(call, event)?)))
+}
+
+pub(crate) fn graph_add_empty_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))
+}
+
+/// Whether both are of one kind, of those that have an event.
+fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
+    match kind {
+        NodeKind::Record(event) if record => Some(*event),
+        NodeKind::Wait(event) if !record => Some(*event),
+        _ => None,
+    }
+}
+
+fn get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
+    let state = call.ready()?;
+    event.required()?;
+    let node = state.node(node.raw())?;
+    let found = event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    event.put(core::ptr::without_provenance_mut(found as usize))
+}
+
+fn set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let event = state.event_handle(call, event)?;
+    event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    state.nodes[node].kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    Ok(())
+}
+
+fn set_exec_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+    record: bool,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let event = state.event_handle(call, event)?;
+    let wanted = node.addr();
+    state.node(node.raw())?;
+    let node = state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
+    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    node.set = true;
+    Ok(())
+}
+
+pub(crate) fn graph_event_record_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
+    get_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
+    get_event(call, node, event, false)
+}
+
+pub(crate) fn graph_event_record_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+    set_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+    set_event(call, node, event, false)
+}
+
+pub(crate) fn graph_exec_event_record_node_set_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, true)
+}
+
+pub(crate) fn graph_exec_event_wait_node_set_event(
+    call: &Call,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, false)
+}
+
+/// Nothing has to be sent ahead to a device that is this machine.
+pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    state.exec(exec)?;
+    state.stream(call, stream)?;
+    Ok(())
+}
+
+pub(crate) fn graph_clone(call: &Call, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
+    let mut state = call.ready()?;
+    clone.required()?;
+    let graph = state.graph(graph)?;
+    let (new, _) = state.new_graph()?;
+    let mut copies = BTreeMap::new();
+    for node in state.graphs[graph].nodes.clone() {
+        let after = state.nodes[node].after.iter().filter_map(|node| copies.get(node).copied()).collect();
+        let kind = state.nodes[node].kind.clone();
+        copies.insert(node, state.add_node(new, after, kind)?);
+    }
+    let objects = state.graphs[graph].objects.clone();
+    state.graphs[new].objects = state.share_objects(&objects);
+    clone.put(state.graph_handle(new))
+}

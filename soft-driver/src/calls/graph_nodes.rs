@@ -1,0 +1,214 @@
+//! Looking at graphs, and host nodes.
+
+use core::ffi::c_uint;
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::calls::graph::{NodeKind, add_node_with};
+use crate::front::entry::Call;
+use crate::model::engine::{HostCall, UserData};
+use crate::model::machine::State;
+
+/// Hands out handles as the driver does: with no array the count alone, else as many as there is room for, the rest of
+/// the room filled with NULL.
+fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
+    count.required()?;
+    if nodes.is_null() {
+        return count.put(found.len());
+    }
+    let room = count.get()?;
+    fill(found, nodes, room);
+    count.put(found.len().min(room))
+}
+
+fn fill(found: &[u64], nodes: Ptr<CUgraphNode>, room: usize) {
+    for at in 0..room {
+        let handle = found.get(at).copied().unwrap_or(0);
+        // SAFETY: the C call says that the array has room for as many as its count.
+        unsafe { nodes.raw().add(at).write(core::ptr::without_provenance_mut(handle as usize)) };
+    }
+}
+
+/// No edge here carries data: all of it is zero.
+fn no_data(edges: Ptr<CUgraphEdgeData>, room: usize) {
+    if !edges.is_null() {
+        // SAFETY: the C call says that the array has room for as many as its count; zeros are valid edge data.
+        unsafe { edges.raw().write_bytes(0, room) };
+    }
+}
+
+pub(crate) fn graph_get_nodes(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let found: Vec<u64> = state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+pub(crate) fn graph_get_root_nodes(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let roots = state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
+    let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+/// All edges of a graph: from, and to.
+fn edges(state: &State, graph: u32) -> (Vec<u64>, Vec<u64>) {
+    let handle = |node: u32| state.nodes.handle(node);
+    let of_node = |to: &u32| {
+        let to = *to;
+        state.nodes[to].after.iter().map(move |from| (*from, to)).collect::<Vec<_>>()
+    };
+    let edges = state.graphs[graph].nodes.iter().flat_map(of_node);
+    edges.map(|(from, to)| (handle(from), handle(to))).unzip()
+}
+
+pub(crate) fn graph_get_edges(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let graph = state.graph(graph)?;
+    if from.is_null() != to.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let (sources, targets) = edges(&state, graph);
+    if !to.is_null() {
+        fill(&targets, to, count.get()?);
+    }
+    list(&sources, from, count)
+}
+
+pub(crate) fn graph_get_edges_v2(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    data: Ptr<CUgraphEdgeData>,
+    count: Ptr<usize>,
+) -> Answer {
+    no_data(data, count.get()?);
+    graph_get_edges(call, graph, from, to, count)
+}
+
+pub(crate) fn graph_node_get_dependencies(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let found: Vec<u64> = state.nodes[node].after.iter().map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+pub(crate) fn graph_node_get_dependencies_v2(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    nodes: Ptr<CUgraphNode>,
+    data: Ptr<CUgraphEdgeData>,
+    count: Ptr<usize>,
+) -> Answer {
+    no_data(data, count.get()?);
+    graph_node_get_dependencies(call, node, nodes, count)
+}
+
+pub(crate) fn graph_node_get_dependent_nodes(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    nodes: Ptr<CUgraphNode>,
+    count: Ptr<usize>,
+) -> Answer {
+    let state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let all = &state.graphs[state.nodes[node].graph].nodes;
+    let later = all.iter().filter(|other| state.nodes[**other].after.contains(&node));
+    let found: Vec<u64> = later.map(|node| state.nodes.handle(*node)).collect();
+    list(&found, nodes, count)
+}
+
+pub(crate) fn graph_node_get_dependent_nodes_v2(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    nodes: Ptr<CUgraphNode>,
+    data: Ptr<CUgraphEdgeData>,
+    count: Ptr<usize>,
+) -> Answer {
+    no_data(data, count.get()?);
+    graph_node_get_dependent_nodes(call, node, nodes, count)
+}
+
+pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    kind.required()?;
+    let node = state.node(node.raw())?;
+    kind.put(match &state.nodes[node].kind {
+        NodeKind::Memory(work) if work.is_copy() => 1,
+        NodeKind::Memory(_) => 2,
+        NodeKind::Host(_) => 3,
+        NodeKind::Empty => 5,
+        NodeKind::Wait(_) => 6,
+        NodeKind::Record(_) => 7,
+        NodeKind::WaitValue(_) | NodeKind::WriteValue(_) => 12,
+    })
+}
+
+fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
+    let params = params.get()?;
+    let function = params.function.ok_or(INVALID_VALUE)?;
+    Ok(NodeKind::Host(HostCall::Function(function, UserData(params.user_data))))
+}
+
+pub(crate) fn graph_add_host_node(
+    call: &Call,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    params: Ptr<HostNodeParams>,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |_| host_kind(params))
+}
+
+pub(crate) fn graph_host_node_get_params(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<HostNodeParams>,
+) -> Answer {
+    let state = call.ready()?;
+    let node = state.node(node.raw())?;
+    match state.nodes[node].kind {
+        NodeKind::Host(HostCall::Function(function, data)) => {
+            params.put(HostNodeParams { function: Some(function), user_data: data.0 })
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn graph_host_node_set_params(
+    call: &Call,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<HostNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    if !matches!(state.nodes[node].kind, NodeKind::Host(_)) {
+        return Err(INVALID_VALUE);
+    }
+    state.nodes[node].kind = host_kind(params)?;
+    Ok(())
+}

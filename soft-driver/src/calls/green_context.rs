@@ -1,0 +1,417 @@
+//! Green contexts: parts of a device's multiprocessors, and the contexts that work on them.
+//!
+//! A resource is 144 bytes of which the driver alone knows the first hundred. Here they say which multiprocessors it is,
+//! as a range, and where it comes from.
+
+use core::ffi::{c_int, c_uint};
+
+use crate::abi::*;
+use crate::arg::{ContextArg, EventArg, Ptr};
+use crate::calls::context::{ctx_wait_event, record_all};
+use crate::calls::device;
+use crate::calls::stream::stream_create_in;
+use crate::front::entry::Call;
+use crate::model::handles::{Kind, Table};
+use crate::model::machine::State;
+
+/// As an H200 has them.
+pub(crate) const MULTIPROCESSORS: u32 = 132;
+/// The least part, and what the size of each is a multiple of, on compute capability 9.0.
+const UNIT: u32 = 8;
+/// The same where it is told to look at each multiprocessor by itself.
+const FINE_UNIT: u32 = 2;
+
+/// Measured: of the 16 parts of that size which would fit, the H200 makes 15; of larger ones as many as fit.
+const LEAST_PARTS: u32 = 15;
+
+const IGNORE_SM_COSCHEDULING: u32 = 1;
+
+/// The first version that detaches the streams of a green context, which ends, where older ones end them too.
+const DETACHES: i32 = 13_010;
+
+const INVALID_RESOURCE_TYPE: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE;
+const INVALID_RESOURCE_CONFIGURATION: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+
+pub(crate) type GreenArg = Ptr<CUgreenCtx_st>;
+
+/// A green context.
+pub(crate) struct Green {
+    /// The context that stands for it.
+    pub(crate) context: u32,
+    /// The primary context that it keeps.
+    pub(crate) primary: u32,
+    part: Part,
+}
+
+/// Everything of green contexts on one machine.
+pub(crate) struct Greens {
+    pub(crate) table: Table<Green>,
+    /// What descriptors describe; they are never destroyed.
+    described: Vec<Part>,
+    splits: u32,
+}
+
+impl Greens {
+    pub(crate) const fn new(slot: usize) -> Self {
+        Self { table: Table::new(Kind::Green, slot), described: Vec::new(), splits: 0 }
+    }
+
+    pub(crate) fn reset(&mut self, life: u64) {
+        self.table.reset(life);
+        self.described = Vec::new();
+        self.splits = 0;
+    }
+}
+
+/// Some multiprocessors of a device, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Part {
+    device: CUdevice,
+    first: u32,
+    count: u32,
+    unit: u32,
+    /// Which split it came from; 0 for a whole, which can be split.
+    split: u32,
+}
+
+const MARK: u32 = 0x6772_6e21;
+
+impl Part {
+    fn whole(device: CUdevice) -> Self {
+        Self { device, first: 0, count: MULTIPROCESSORS, unit: UNIT, split: 0 }
+    }
+
+    fn to_resource(self, state: &State) -> CUdevResource {
+        let mut resource = CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
+        let words = [MARK, self.device as u32, self.first, self.unit, self.split];
+        for (place, word) in resource._internal_padding.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        // These two fields came with CUDA 13.0.
+        let told = if state.config.version >= 13_000 { self.unit } else { 0 };
+        resource.__bindgen_anon_1.sm = CUdevSmResource {
+            smCount: self.count,
+            minSmPartitionSize: told,
+            smCoscheduledAlignment: told,
+            ..Default::default()
+        };
+        resource
+    }
+
+    /// The part that a resource is, or what is wrong with it.
+    fn of(state: &State, call: &Call, resource: &CUdevResource) -> Result<Self, CUresult> {
+        if resource.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+            return Err(INVALID_RESOURCE_TYPE);
+        }
+        let mut words = [0; 5];
+        for (word, place) in words.iter_mut().zip(resource._internal_padding.chunks_exact(4)) {
+            *word = u32::from_le_bytes([place[0], place[1], place[2], place[3]]);
+        }
+        let [mark, device, first, unit, split] = words;
+        // SAFETY: the union's bytes are initialised, whoever wrote them, and every number is a count.
+        let count = unsafe { resource.__bindgen_anon_1.sm }.smCount;
+        if mark != MARK || first.saturating_add(count) > MULTIPROCESSORS || unit == 0 {
+            return Err(state.misuse(call, "a resource that this driver did not give", INVALID_VALUE));
+        }
+        Ok(Self { device: device as CUdevice, first, count, unit, split })
+    }
+}
+
+impl State {
+    /// The green context that a handle names.
+    fn green(&self, call: &Call, green: GreenArg) -> Result<u32, CUresult> {
+        let handle = green.addr();
+        if handle == 0 {
+            return Err(INVALID_CONTEXT);
+        }
+        self.greens.table.find(handle).map_err(|bad| match self.bad_handle(call, Kind::Green, handle, bad) {
+            INVALID_HANDLE => INVALID_CONTEXT,
+            code => code,
+        })
+    }
+
+    /// The green context that a context stands for.
+    fn green_of(&self, context: u32) -> Option<(u32, &Green)> {
+        self.greens.table.iter().find(|(_, green)| green.context == context)
+    }
+
+    /// The primary context that a green one keeps; any other is its own.
+    pub(crate) fn primary_behind(&self, context: u32) -> u32 {
+        self.green_of(context).map_or(context, |(_, green)| green.primary)
+    }
+
+    /// Whether what belongs to one of two contexts may be used with what belongs to the other. Measured: events are of the
+    /// primary context and of all its green ones.
+    pub(crate) fn go_together(&self, one: u32, other: u32) -> bool {
+        one == other || self.primary_behind(one) == self.primary_behind(other)
+    }
+
+    /// What everything of a context answers that was destroyed. Measured for a green one on 13.0; what newer drivers do is
+    /// documented.
+    pub(crate) fn destroyed_code(&self, context: u32) -> CUresult {
+        if self.contexts[context].green && self.config.version >= DETACHES {
+            STREAM_DETACHED
+        } else {
+            CONTEXT_IS_DESTROYED
+        }
+    }
+
+    /// A context, and if it is a primary one all green contexts of its device: what is asked of it is meant for them too.
+    pub(crate) fn with_greens(&self, context: u32) -> Vec<u32> {
+        let green = self.greens.table.iter().filter(|(_, green)| green.primary == context);
+        core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
+    }
+
+    /// How many retains of primary contexts are those of green contexts.
+    pub(crate) fn retains_of_greens(&self) -> usize {
+        self.greens.table.len()
+    }
+
+    /// The context and the green context that a stream is said to be of.
+    pub(crate) fn green_and_primary(&self, context: u32) -> (CUcontext, CUgreenCtx) {
+        match self.green_of(context) {
+            None => (self.context_handle(context), core::ptr::null_mut()),
+            Some((index, green)) => (
+                self.context_handle(green.primary),
+                core::ptr::without_provenance_mut(self.greens.table.handle(index) as usize),
+            ),
+        }
+    }
+}
+
+fn known_type(kind: CUdevResourceType) -> Answer {
+    if kind == CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM { Ok(()) } else { Err(INVALID_RESOURCE_TYPE) }
+}
+
+pub(crate) fn device_get_dev_resource(
+    call: &Call,
+    device: CUdevice,
+    resource: Ptr<CUdevResource>,
+    kind: CUdevResourceType,
+) -> Answer {
+    let state = call.ready()?;
+    resource.required()?;
+    known_type(kind)?;
+    device::check(&state, device)?;
+    resource.put(Part::whole(device).to_resource(&state))
+}
+
+pub(crate) fn ctx_get_dev_resource(
+    call: &Call,
+    context: ContextArg,
+    resource: Ptr<CUdevResource>,
+    kind: CUdevResourceType,
+) -> Answer {
+    let state = call.ready()?;
+    resource.required()?;
+    known_type(kind)?;
+    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    state.usable(context)?;
+    let part = match state.green_of(context) {
+        // What a green context has can be split again.
+        Some((_, green)) => Part { split: 0, ..green.part },
+        None => Part::whole(state.contexts[context].device),
+    };
+    resource.put(part.to_resource(&state))
+}
+
+pub(crate) fn green_ctx_get_dev_resource(
+    call: &Call,
+    green: GreenArg,
+    resource: Ptr<CUdevResource>,
+    kind: CUdevResourceType,
+) -> Answer {
+    let state = call.ready()?;
+    resource.required()?;
+    known_type(kind)?;
+    let green = state.green(call, green)?;
+    resource.put(Part { split: 0, ..state.greens.table[green].part }.to_resource(&state))
+}
+
+pub(crate) fn dev_sm_resource_split_by_count(
+    call: &Call,
+    result: Ptr<CUdevResource>,
+    groups: Ptr<c_uint>,
+    input: Ptr<CUdevResource>,
+    remaining: Ptr<CUdevResource>,
+    flags: c_uint,
+    min_count: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    groups.required()?;
+    let input = input.get()?;
+    let whole = Part::of(&state, call, &input)?;
+    let places = if result.is_null() { None } else { Some(groups.get()?) };
+    if places == Some(0) {
+        return Err(INVALID_VALUE);
+    }
+    // Measured: a flag that there is not is ignored.
+    if whole.split != 0 || min_count > whole.count {
+        return Err(INVALID_RESOURCE_CONFIGURATION);
+    }
+    let unit = if flags & IGNORE_SM_COSCHEDULING != 0 { FINE_UNIT } else { whole.unit };
+    // Measured: all that there is can be one part, whether it is a multiple or not.
+    let size = min_count.max(1).next_multiple_of(unit).min(whole.count);
+    let fit = whole.count.checked_div(size).unwrap_or_default();
+    let most = if size == UNIT { fit.min(LEAST_PARTS) } else { fit };
+    let Some(wanted) = places else { return groups.put(most) };
+    if most == 0 {
+        return Err(INVALID_RESOURCE_CONFIGURATION);
+    }
+    state.greens.splits += 1;
+    let split = state.greens.splits;
+    let made = wanted.min(most);
+    for index in 0..made {
+        let part = Part { first: whole.first + index * size, count: size, unit, split, ..whole };
+        result.put_at(index as usize, part.to_resource(&state));
+    }
+    let rest = Part { first: whole.first + made * size, count: whole.count - made * size, unit, split, ..whole };
+    remaining.put_if(if rest.count == 0 { CUdevResource::default() } else { rest.to_resource(&state) });
+    groups.put(made)
+}
+
+pub(crate) fn dev_resource_generate_desc(
+    call: &Call,
+    description: Ptr<CUdevResourceDesc>,
+    resources: Ptr<CUdevResource>,
+    count: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    description.required()?;
+    // Measured: the real driver ends the process over one of these, or more. Which one is not known.
+    if count == 0 {
+        return Err(state.misuse(call, "a description of no resource", INVALID_VALUE));
+    }
+    let resources = resources.read_array(count as usize)?;
+    let parts: Result<Vec<Part>, CUresult> =
+        resources.iter().map(|resource| Part::of(&state, call, resource)).collect();
+    let mut parts = parts?;
+    let first = *parts.first().ok_or(INVALID_VALUE)?;
+    let together = |part: &Part| part.device == first.device && part.split == first.split && part.unit == first.unit;
+    if !parts.iter().all(together) {
+        let what = "a description of resources of two splits or devices";
+        return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
+    }
+    parts.sort_by_key(|part| part.first);
+    // A range is enough here: nothing runs on what it holds besides.
+    if parts.windows(2).any(|pair| pair[0].first + pair[0].count > pair[1].first) {
+        let what = "a description of a resource that is in it twice";
+        return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
+    }
+    let total = parts.iter().map(|part| part.count).sum();
+    let start = parts[0].first.min(MULTIPROCESSORS - total);
+    state.greens.described.push(Part { first: start, count: total, ..first });
+    description.put(core::ptr::without_provenance_mut(state.greens.described.len() << 4))
+}
+
+pub(crate) fn green_ctx_create(
+    call: &Call,
+    green: Ptr<CUgreenCtx>,
+    description: Ptr<CUdevResourceDesc_st>,
+    device: CUdevice,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    green.required()?;
+    let ordinal = device::check(&state, device)?;
+    // To do without the default stream came later.
+    if flags != CU_GREEN_CTX_DEFAULT_STREAM && (flags != CU_GREEN_CTX_NONE || state.config.version < 13_030) {
+        return Err(INVALID_VALUE);
+    }
+    let part = match (description.addr() as usize >> 4).checked_sub(1) {
+        Some(index) => *state.greens.described.get(index).ok_or(INVALID_VALUE)?,
+        // Measured: without a description it is success. What it has then is not known.
+        None => Part::whole(device),
+    };
+    if part.device != device {
+        return Err(INVALID_DEVICE);
+    }
+    let primary = state.retain_primary(device, ordinal)?;
+    let flags = state.contexts[primary].flags;
+    let context = state.new_context(device, flags, false)?;
+    state.contexts[context].green = true;
+    let born = state.call_number;
+    let (_, handle) = state.greens.table.insert(born, Green { context, primary, part }).ok_or(OUT_OF_MEMORY)?;
+    green.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn green_ctx_destroy(call: &Call, green: GreenArg) -> Answer {
+    let state = call.ready()?;
+    let handle = green.addr();
+    let index = state.green(call, green)?;
+    let context = state.greens.table[index].context;
+    let mut state = call.machine.drain(state, context)?;
+    if state.greens.table.find(handle) != Ok(index) {
+        return Err(CONTEXT_IS_DESTROYED);
+    }
+    let Some(Green { primary, .. }) = state.greens.table.remove(index) else { return Err(INVALID_CONTEXT) };
+    state.bury(call, handle);
+    state.end_captures_of(context);
+    // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone. Its events are the
+    // primary context's from here on.
+    if state.config.version < DETACHES {
+        state.end_streams_of(context);
+    }
+    let events: Vec<u32> =
+        state.events.iter().filter(|(_, event)| event.context == context).map(|(index, _)| index).collect();
+    for event in events {
+        state.events[event].context = primary;
+    }
+    state.contexts[context].alive = false;
+    let ordinal = state.contexts[context].device as usize;
+    state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
+    if state.devices[ordinal].retained == 0 {
+        crate::calls::primary_context::reset_primary(call, state, ordinal)
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn ctx_from_green_ctx(call: &Call, context: Ptr<CUcontext>, green: GreenArg) -> Answer {
+    let state = call.ready()?;
+    context.required()?;
+    let green = state.green(call, green)?;
+    context.put(state.context_handle(state.greens.table[green].context))
+}
+
+/// The context that stands for a green one, as an argument.
+fn standing_for(call: &Call, green: GreenArg) -> Result<ContextArg, CUresult> {
+    let state = call.ready()?;
+    let green = state.green(call, green)?;
+    Ok(Ptr::of_handle(state.context_handle(state.greens.table[green].context)))
+}
+
+/// Documented: the event may be of any context that has the same primary one.
+pub(crate) fn green_ctx_record_event(call: &Call, green: GreenArg, event: EventArg) -> Answer {
+    let state = call.ready()?;
+    let green = state.green(call, green)?;
+    let Green { context, primary, .. } = state.greens.table[green];
+    state.usable(context)?;
+    let event = state.event(call, event)?;
+    if !state.with_greens(primary).contains(&state.events[event].context) {
+        return Err(INVALID_HANDLE);
+    }
+    record_all(call, state, context, event)
+}
+
+pub(crate) fn green_ctx_wait_event(call: &Call, green: GreenArg, event: EventArg) -> Answer {
+    ctx_wait_event(call, standing_for(call, green)?, event)
+}
+
+pub(crate) fn green_ctx_stream_create(
+    call: &Call,
+    stream: Ptr<CUstream>,
+    green: GreenArg,
+    flags: c_uint,
+    priority: c_int,
+) -> Answer {
+    let mut state = call.ready()?;
+    stream.required()?;
+    let green = state.green(call, green)?;
+    if flags != CU_STREAM_NON_BLOCKING {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.greens.table[green].context;
+    state.usable(context)?;
+    stream_create_in(&mut state, stream, context, flags, priority)
+}

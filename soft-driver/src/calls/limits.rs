@@ -1,0 +1,90 @@
+//! Settings of a context that nothing in software depends on: they are kept for the program to read back.
+
+use core::ffi::c_uint;
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::front::entry::Call;
+
+/// What a context keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    limits: [usize; LIMITS],
+    cache: u32,
+    shared_memory: u32,
+}
+
+const LIMITS: usize = 7;
+/// Limits that the driver knows, but this one does not.
+const KNOWN_LIMITS: u32 = 10;
+
+impl Default for Settings {
+    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch granularity, and
+    /// persisting cache.
+    fn default() -> Self {
+        Self { limits: [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, shared_memory: 0 }
+    }
+}
+
+fn check(limit: u32) -> Result<usize, CUresult> {
+    match limit as usize {
+        limit if limit < LIMITS => Ok(limit),
+        _ if limit < KNOWN_LIMITS => Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn ctx_get_limit(call: &Call, value: Ptr<usize>, limit: c_uint) -> Answer {
+    let state = call.ready()?;
+    value.required()?;
+    let limit = check(limit)?;
+    let context = state.current(call)?;
+    value.put(state.contexts[context].settings.limits[limit])
+}
+
+pub(crate) fn ctx_set_limit(call: &Call, limit: c_uint, value: usize) -> Answer {
+    let mut state = call.ready()?;
+    let limit = check(limit)?;
+    let context = state.current(call)?;
+    state.contexts[context].settings.limits[limit] = value;
+    Ok(())
+}
+
+/// Both configurations are one of four.
+fn check_config(config: u32) -> Answer {
+    if config > 3 { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
+pub(crate) fn ctx_get_cache_config(call: &Call, config: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    let context = state.current(call)?;
+    config.put(state.contexts[context].settings.cache)
+}
+
+pub(crate) fn ctx_set_cache_config(call: &Call, config: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    check_config(config)?;
+    let context = state.current(call)?;
+    state.contexts[context].settings.cache = config;
+    Ok(())
+}
+
+pub(crate) fn ctx_get_shared_mem_config(call: &Call, config: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    let context = state.current(call)?;
+    config.put(state.contexts[context].settings.shared_memory)
+}
+
+pub(crate) fn ctx_set_shared_mem_config(call: &Call, config: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    check_config(config)?;
+    let context = state.current(call)?;
+    state.contexts[context].settings.shared_memory = config;
+    Ok(())
+}
+
+pub(crate) fn ctx_reset_persisting_l2_cache(call: &Call) -> Answer {
+    let state = call.ready()?;
+    state.current(call)?;
+    Ok(())
+}

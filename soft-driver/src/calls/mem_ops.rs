@@ -1,0 +1,186 @@
+//! Words in memory that streams wait for and write.
+
+use core::ffi::c_uint;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::abi::*;
+use crate::arg::{Ptr, StreamArg};
+use crate::calls::graph::NodeKind;
+use crate::calls::memory::Place;
+use crate::front::entry::Call;
+use crate::model::engine::Task;
+use crate::model::machine::State;
+
+/// A word in memory that a stream waits for or writes.
+#[derive(Clone, Debug)]
+struct Word {
+    place: Place,
+    wide: bool,
+}
+
+impl Word {
+    fn load(&self) -> u64 {
+        // SAFETY: within a region that `place` keeps, aligned as submission checked. The program reads and writes the
+        // same word from other threads, hence the atomics.
+        unsafe {
+            if self.wide {
+                AtomicU64::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire)
+            } else {
+                u64::from(AtomicU32::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire))
+            }
+        }
+    }
+
+    fn store(&self, value: u64) {
+        // SAFETY: as in `load`.
+        unsafe {
+            if self.wide {
+                AtomicU64::from_ptr(self.place.pointer().cast()).store(value, Ordering::Release);
+            } else {
+                AtomicU32::from_ptr(self.place.pointer().cast()).store(value as u32, Ordering::Release);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ValueWait {
+    word: Word,
+    value: u64,
+    condition: u32,
+}
+
+impl ValueWait {
+    pub(crate) fn is_done(&self) -> bool {
+        let (now, value) = (self.word.load(), self.value);
+        match self.condition {
+            // Cyclic: the difference, as a signed number.
+            CU_STREAM_WAIT_VALUE_GEQ if self.word.wide => now.wrapping_sub(value) as i64 >= 0,
+            CU_STREAM_WAIT_VALUE_GEQ => (now as u32).wrapping_sub(value as u32) as i32 >= 0,
+            CU_STREAM_WAIT_VALUE_EQ => now == value,
+            CU_STREAM_WAIT_VALUE_AND => now & value != 0,
+            _ => {
+                let mask = if self.word.wide { u64::MAX } else { u64::from(u32::MAX) };
+                !(now | value) & mask != 0
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ValueWrite {
+    word: Word,
+    value: u64,
+}
+
+impl ValueWrite {
+    pub(crate) fn execute(&self) {
+        self.word.store(self.value);
+    }
+}
+
+impl State {
+    fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
+        let bytes = if wide { 8 } else { 4 };
+        if address == 0 || !address.is_multiple_of(bytes as u64) {
+            return Err(INVALID_VALUE);
+        }
+        Ok(Word { place: self.device_range(address, bytes)?, wide })
+    }
+
+    fn value_wait(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
+        if flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
+            return Err(INVALID_VALUE);
+        }
+        Ok(NodeKind::WaitValue(ValueWait { word: self.word(address, wide)?, value, condition: flags & 3 }))
+    }
+
+    fn value_write(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
+        if flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
+            return Err(INVALID_VALUE);
+        }
+        Ok(NodeKind::WriteValue(ValueWrite { word: self.word(address, wide)?, value }))
+    }
+}
+
+fn value_operations(
+    call: &Call,
+    stream: StreamArg,
+    operations: impl FnOnce(&State) -> Result<Vec<NodeKind>, CUresult>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let operations = operations(&state)?;
+    state.ensure_ticker_thread(call.machine)?;
+    for operation in operations {
+        if state.captured(stream, operation.clone())? {
+            continue;
+        }
+        let task = match operation {
+            NodeKind::WaitValue(wait) => Task::WaitValue(wait),
+            NodeKind::WriteValue(write) => Task::WriteValue(write),
+            _ => continue,
+        };
+        state.submit(call.machine, stream, task);
+    }
+    Ok(())
+}
+
+pub(crate) fn stream_wait_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
+    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, u64::from(value), flags, false)?]))
+}
+
+pub(crate) fn stream_wait_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
+    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, value, flags, true)?]))
+}
+
+pub(crate) fn stream_write_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
+    value_operations(call, stream, |state| Ok(vec![state.value_write(address, u64::from(value), flags, false)?]))
+}
+
+pub(crate) fn stream_write_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
+    value_operations(call, stream, |state| Ok(vec![state.value_write(address, value, flags, true)?]))
+}
+
+pub(crate) fn stream_batch_mem_op(
+    call: &Call,
+    stream: StreamArg,
+    count: c_uint,
+    operations: Ptr<CUstreamBatchMemOpParams>,
+    flags: c_uint,
+) -> Answer {
+    type Op = CUstreamBatchMemOpType;
+    // As documented: fewer than 256.
+    if flags != 0 || count >= 256 {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    let operations = operations.read_array(count as usize)?;
+    value_operations(call, stream, |state| {
+        let mut tasks = Vec::new();
+        for operation in &operations {
+            // SAFETY: every variant begins with the operation, and all are plain integers: reading one of them from
+            // bytes that another one wrote gives numbers, never an invalid value.
+            let (kind, wait, write) = unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
+            // SAFETY: both members are integers.
+            let (narrow, wide) = unsafe { (wait.__bindgen_anon_1.value, wait.__bindgen_anon_1.value64) };
+            match kind {
+                Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+                    tasks.push(state.value_wait(wait.address, u64::from(narrow), wait.flags, false)?);
+                }
+                Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                    tasks.push(state.value_wait(wait.address, wide, wait.flags, true)?);
+                }
+                Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                    tasks.push(state.value_write(write.address, u64::from(narrow), write.flags, false)?);
+                }
+                Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                    tasks.push(state.value_write(write.address, wide, write.flags, true)?);
+                }
+                Op::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Op::CU_STREAM_MEM_OP_BARRIER => {}
+                _ => return Err(INVALID_VALUE),
+            }
+        }
+        Ok(tasks)
+    })
+}

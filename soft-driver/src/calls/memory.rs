@@ -1,0 +1,566 @@
+//! Memory: device memory is host memory that the driver tracks, at the same address for both.
+
+use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{Memory, Ptr, StreamArg};
+use crate::calls::stream::wait_idle;
+use crate::front::entry::Call;
+use crate::model::engine::Task;
+use crate::model::machine::State;
+
+/// Memory that the driver gave out, or that the program registered. Work in a queue keeps it: freeing takes the
+/// address away at once and the memory when nothing uses it any more.
+#[derive(Debug)]
+pub(crate) struct Region {
+    base: usize,
+    bytes: usize,
+    owned: bool,
+}
+
+const ALIGNMENT: usize = 512;
+
+#[cfg(unix)]
+fn map(bytes: usize) -> Option<usize> {
+    // SAFETY: a new private mapping; no existing memory is named. Pages are only there once they are touched.
+    let address = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (address != libc::MAP_FAILED).then_some(address.expose_provenance())
+}
+
+#[cfg(unix)]
+fn unmap(base: usize, bytes: usize) {
+    // SAFETY: a mapping that `map` made, unmapped once, by the drop of its only owner.
+    unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(base), bytes) };
+}
+
+#[cfg(not(unix))]
+fn map(bytes: usize) -> Option<usize> {
+    let layout = core::alloc::Layout::from_size_align(bytes, ALIGNMENT).ok()?;
+    // SAFETY: the size is not 0; `alloc` answers that itself.
+    let address = unsafe { std::alloc::alloc_zeroed(layout) };
+    (!address.is_null()).then_some(address.expose_provenance())
+}
+
+#[cfg(not(unix))]
+fn unmap(base: usize, bytes: usize) {
+    if let Ok(layout) = core::alloc::Layout::from_size_align(bytes, ALIGNMENT) {
+        // SAFETY: made by `map` with this layout, freed once, by the drop of its only owner.
+        unsafe { std::alloc::dealloc(core::ptr::with_exposed_provenance_mut(base), layout) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.owned {
+            unmap(self.base, self.bytes);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Device,
+    /// From `cuMemHostAlloc`, with its flags.
+    Host(u32),
+    Registered(u32),
+}
+
+struct Allocation {
+    region: Arc<Region>,
+    context: u32,
+    kind: Kind,
+    /// What the program asked for.
+    bytes: usize,
+}
+
+/// What is known of an address.
+pub(crate) struct Known {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) context: u32,
+    pub(crate) host: bool,
+}
+
+/// All memory of a machine, by its first address.
+pub(crate) struct Allocations(BTreeMap<u64, Allocation>);
+
+impl Allocations {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The allocation that an address is in, and how far.
+    fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
+        let (base, allocation) = self.0.range(..=address).next_back()?;
+        (address - base < allocation.bytes as u64).then_some((*base, allocation))
+    }
+
+    /// The allocation that holds a whole range.
+    fn within(&self, address: u64, bytes: usize) -> Option<Arc<Region>> {
+        let (base, allocation) = self.around(address)?;
+        let end = (address - base).checked_add(bytes as u64)?;
+        (end <= allocation.bytes as u64).then(|| allocation.region.clone())
+    }
+
+    /// The addresses of what a context has.
+    pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
+        self.0.iter().filter(move |(_, allocation)| allocation.context == context).map(|(address, _)| *address)
+    }
+
+    /// Frees what a context has. How much of it was device memory.
+    pub(crate) fn forget_context(&mut self, context: u32) -> u64 {
+        let mut used = 0;
+        self.0.retain(|_, allocation| {
+            let theirs = allocation.context == context;
+            if theirs && allocation.kind == Kind::Device {
+                used += allocation.region.bytes as u64;
+            }
+            !theirs
+        });
+        used
+    }
+
+    /// What is known of an address.
+    pub(crate) fn describe(&self, address: u64) -> Option<Known> {
+        let (base, allocation) = self.around(address)?;
+        let host = allocation.kind != Kind::Device;
+        Some(Known { base, bytes: allocation.bytes as u64, context: allocation.context, host })
+    }
+
+    /// How many allocations the program has to free.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl State {
+    fn allocate(&mut self, context: u32, bytes: usize, kind: Kind) -> Result<u64, CUresult> {
+        if bytes == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let rounded = bytes.checked_next_multiple_of(ALIGNMENT).ok_or(OUT_OF_MEMORY)?;
+        let device = self.contexts[context].device as usize;
+        let used = self.devices[device].used;
+        if kind == Kind::Device {
+            if used.checked_add(rounded as u64).is_none_or(|wanted| wanted > self.config.memory) {
+                return Err(OUT_OF_MEMORY);
+            }
+            self.devices[device].used += rounded as u64;
+        }
+        let Some(base) = map(rounded) else {
+            self.devices[device].used = used;
+            return Err(OUT_OF_MEMORY);
+        };
+        let region = Arc::new(Region { base, bytes: rounded, owned: true });
+        self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
+        Ok(base as u64)
+    }
+
+    fn free(&mut self, address: u64, host: bool) -> Answer {
+        let device = match self.memory.0.get(&address) {
+            Some(allocation) if (allocation.kind != Kind::Device) == host => {
+                self.contexts[allocation.context].device as usize
+            }
+            _ => return Err(INVALID_VALUE),
+        };
+        if let Some(allocation) = self.memory.0.remove(&address)
+            && allocation.kind == Kind::Device
+        {
+            let bytes = allocation.region.bytes as u64;
+            self.devices[device].used = self.devices[device].used.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+
+    /// The memory behind a device address, whole.
+    pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
+        let region = self.memory.within(address, bytes).ok_or(INVALID_VALUE)?;
+        Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
+    }
+
+    /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which it answers.
+    fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
+        let address = pointer.expose_provenance();
+        let keeper = self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
+        Place { address, keeper }
+    }
+}
+
+/// Some memory, kept while work uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    address: usize,
+    keeper: Keeper,
+}
+
+/// What keeps a place.
+#[derive(Clone, Debug)]
+enum Keeper {
+    Region(#[allow(dead_code, reason = "held, not looked at")] Arc<Region>),
+    /// A copy that was taken of the program's bytes.
+    Staged(#[allow(dead_code, reason = "held, not looked at")] Arc<[u8]>),
+    /// The program itself.
+    Program,
+}
+
+impl Place {
+    /// Whether it is ordinary memory of the program, which the driver knows nothing of.
+    fn pageable(&self) -> bool {
+        matches!(self.keeper, Keeper::Program)
+    }
+
+    /// A copy of what is there now.
+    fn staged(&self, bytes: usize) -> Self {
+        // SAFETY: the program promises so many bytes at its address.
+        let copy: Arc<[u8]> = unsafe { core::slice::from_raw_parts(self.pointer(), bytes) }.into();
+        Self { address: copy.as_ptr().expose_provenance(), keeper: Keeper::Staged(copy) }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(self.address)
+    }
+}
+
+/// A memset or a copy.
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryWork {
+    /// `count` elements of `width` bytes.
+    Set {
+        to: Place,
+        value: u32,
+        width: usize,
+        count: usize,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+        bytes: usize,
+    },
+}
+
+impl MemoryWork {
+    pub(crate) fn is_copy(&self) -> bool {
+        matches!(self, Self::Copy { .. })
+    }
+
+    pub(crate) fn execute(&self) {
+        match self {
+            Self::Set { to, value, width: 1, count } => {
+                // SAFETY: `count` bytes within a region that `to` keeps.
+                unsafe { to.pointer().write_bytes(*value as u8, *count) };
+            }
+            Self::Set { to, value, width: 2, count } => {
+                // SAFETY: `count` values of 2 bytes within a region that `to` keeps, aligned as submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u16>(), *count) }.fill(*value as u16);
+            }
+            Self::Set { to, value, count, .. } => {
+                // SAFETY: `count` values of 4 bytes within a region that `to` keeps, aligned as submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u32>(), *count) }.fill(*value);
+            }
+            Self::Copy { to, from, bytes } => {
+                // SAFETY: device ranges were checked and are kept; host ranges are the program's promise. They may
+                // overlap.
+                unsafe { core::ptr::copy(from.pointer(), to.pointer(), *bytes) };
+            }
+        }
+    }
+
+    /// What it takes in virtual time: a nanosecond for each KiB.
+    pub(crate) fn virtual_ns(&self) -> u64 {
+        let bytes = match self {
+            Self::Set { width, count, .. } => width * count,
+            Self::Copy { bytes, .. } => *bytes,
+        };
+        (bytes / 1024) as u64
+    }
+}
+
+pub(crate) fn submit(call: &Call, mut state: crate::model::machine::Locked, stream: u32, work: MemoryWork) -> Answer {
+    if state.captured_memory(stream, &work)? {
+        return Ok(());
+    }
+    state.ensure_pool_thread(call.machine)?;
+    state.submit(call.machine, stream, Task::Memory(work));
+    Ok(())
+}
+
+pub(crate) fn mem_get_info(call: &Call, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
+    let state = call.ready()?;
+    free.required()?;
+    total.required()?;
+    let context = state.current(call)?;
+    let used = state.devices[state.contexts[context].device as usize].used;
+    free.put(state.config.memory.saturating_sub(used) as usize)?;
+    total.put(state.config.memory as usize)
+}
+
+pub(crate) fn mem_alloc(call: &Call, address: Ptr<CUdeviceptr>, bytes: usize) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    let context = state.current(call)?;
+    state.refuse_unsafe(call)?;
+    let base = state.allocate(context, bytes, Kind::Device)?;
+    address.put(base)
+}
+
+pub(crate) fn mem_free(call: &Call, address: CUdeviceptr) -> Answer {
+    let mut state = call.ready()?;
+    if address == 0 {
+        return Ok(());
+    }
+    state.current(call)?;
+    state.free(address, false)
+}
+
+pub(crate) fn mem_host_alloc(call: &Call, memory: Ptr<*mut c_void>, bytes: usize, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    memory.required()?;
+    if flags & !7 != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let base = state.allocate(context, bytes, Kind::Host(flags))?;
+    memory.put(core::ptr::with_exposed_provenance_mut(base as usize))
+}
+
+pub(crate) fn mem_alloc_host(call: &Call, memory: Ptr<*mut c_void>, bytes: usize) -> Answer {
+    mem_host_alloc(call, memory, bytes, 0)
+}
+
+pub(crate) fn mem_free_host(call: &Call, memory: Memory) -> Answer {
+    let mut state = call.ready()?;
+    state.current(call)?;
+    if let Some(Allocation { kind: Kind::Registered(_), .. }) = state.memory.0.get(&memory.addr()) {
+        return Err(INVALID_VALUE);
+    }
+    state.free(memory.addr(), true)
+}
+
+pub(crate) fn mem_host_get_device_pointer(
+    call: &Call,
+    address: Ptr<CUdeviceptr>,
+    memory: Memory,
+    flags: c_uint,
+) -> Answer {
+    let state = call.ready()?;
+    address.required()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    state.current(call)?;
+    match state.memory.around(memory.addr()) {
+        Some((_, allocation)) if allocation.kind != Kind::Device => address.put(memory.addr()),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn mem_host_get_flags(call: &Call, flags: Ptr<c_uint>, memory: Memory) -> Answer {
+    let state = call.ready()?;
+    flags.required()?;
+    match state.memory.around(memory.addr()) {
+        Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => flags.put(*kept),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn mem_host_register(call: &Call, memory: Memory, bytes: usize, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    memory.required()?;
+    if bytes == 0 || flags & !15 != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let base = memory.raw().expose_provenance();
+    if state.memory.around(base as u64).is_some() {
+        return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    let region = Arc::new(Region { base, bytes, owned: false });
+    state.memory.0.insert(base as u64, Allocation { region, context, kind: Kind::Registered(flags), bytes });
+    Ok(())
+}
+
+pub(crate) fn mem_host_unregister(call: &Call, memory: Memory) -> Answer {
+    let mut state = call.ready()?;
+    memory.required()?;
+    match state.memory.0.get(&memory.addr()) {
+        Some(Allocation { kind: Kind::Registered(_), .. }) => {
+            state.memory.0.remove(&memory.addr());
+            Ok(())
+        }
+        _ => Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
+    }
+}
+
+pub(crate) fn mem_get_address_range(
+    call: &Call,
+    base: Ptr<CUdeviceptr>,
+    size: Ptr<usize>,
+    address: CUdeviceptr,
+) -> Answer {
+    let state = call.ready()?;
+    let (found, allocation) = state.memory.around(address).ok_or(NOT_FOUND)?;
+    base.put_if(found);
+    size.put_if(allocation.bytes);
+    Ok(())
+}
+
+fn set(call: &Call, destination: u64, value: u32, width: usize, count: usize, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let bytes = width.checked_mul(count).ok_or(INVALID_VALUE)?;
+    if !destination.is_multiple_of(width as u64) {
+        return Err(INVALID_VALUE);
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let to = state.device_range(destination, bytes)?;
+    submit(call, state, stream, MemoryWork::Set { to, value, width, count })
+}
+
+pub(crate) fn memset_d8_async(call: &Call, to: CUdeviceptr, value: c_uchar, count: usize, stream: StreamArg) -> Answer {
+    set(call, to, u32::from(value), 1, count, stream)
+}
+
+pub(crate) fn memset_d16_async(
+    call: &Call,
+    to: CUdeviceptr,
+    value: c_ushort,
+    count: usize,
+    stream: StreamArg,
+) -> Answer {
+    set(call, to, u32::from(value), 2, count, stream)
+}
+
+pub(crate) fn memset_d32_async(call: &Call, to: CUdeviceptr, value: c_uint, count: usize, stream: StreamArg) -> Answer {
+    set(call, to, value, 4, count, stream)
+}
+
+/// Which side of a copy is what.
+enum Side {
+    Device(u64),
+    Host(*const c_void),
+    /// Told by the address.
+    Any(u64),
+}
+
+fn copy(call: &Call, to: Side, from: Side, bytes: usize, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let place = |side| match side {
+        Side::Device(address) => state.device_range(address, bytes),
+        Side::Host(pointer) if pointer.is_null() => Err(INVALID_VALUE),
+        Side::Host(pointer) => Ok(state.host_range(pointer, bytes)),
+        Side::Any(0) => Err(INVALID_VALUE),
+        Side::Any(address) => match state.memory.around(address) {
+            Some(_) => state.device_range(address, bytes),
+            None => Ok(state.host_range(core::ptr::with_exposed_provenance(address as usize), bytes)),
+        },
+    };
+    let (to, mut from) = (place(to)?, place(from)?);
+    if state.streams[stream].capture.is_some() {
+        return submit(call, state, stream, MemoryWork::Copy { to, from, bytes });
+    }
+    // As documented of ordinary memory: it has been read when the call returns, and has been written.
+    if from.pageable() {
+        from = from.staged(bytes);
+    }
+    let pageable = to.pageable();
+    submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
+    if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
+}
+
+pub(crate) fn memcpy_h_to_d_async(
+    call: &Call,
+    destination: CUdeviceptr,
+    source: Memory,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, Side::Device(destination), Side::Host(source.raw()), bytes, stream)
+}
+
+pub(crate) fn memcpy_d_to_h_async(
+    call: &Call,
+    destination: Memory,
+    source: CUdeviceptr,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, Side::Host(destination.raw()), Side::Device(source), bytes, stream)
+}
+
+pub(crate) fn memcpy_d_to_d_async(
+    call: &Call,
+    destination: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, Side::Device(destination), Side::Device(source), bytes, stream)
+}
+
+pub(crate) fn memcpy_async(
+    call: &Call,
+    destination: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, Side::Any(destination), Side::Any(source), bytes, stream)
+}
+
+/// The forms without a stream: in the default stream, and then waited for.
+fn synchronous(call: &Call, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
+    // SAFETY: the NULL stream is a handle value that is never dereferenced.
+    let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
+    let mut state = call.ready()?;
+    let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    drop(state);
+    submit(stream)?;
+    let state = call.ready()?;
+    wait_idle(call, state, index)
+}
+
+pub(crate) fn memcpy(call: &Call, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+    synchronous(call, |stream| memcpy_async(call, destination, source, bytes, stream))
+}
+
+pub(crate) fn memcpy_h_to_d(call: &Call, destination: CUdeviceptr, source: Memory, bytes: usize) -> Answer {
+    synchronous(call, |stream| memcpy_h_to_d_async(call, destination, source, bytes, stream))
+}
+
+pub(crate) fn memcpy_d_to_h(call: &Call, destination: Memory, source: CUdeviceptr, bytes: usize) -> Answer {
+    synchronous(call, |stream| memcpy_d_to_h_async(call, destination, source, bytes, stream))
+}
+
+pub(crate) fn memcpy_d_to_d(call: &Call, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+    synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
+}
+
+pub(crate) fn memset_d8(call: &Call, destination: CUdeviceptr, value: c_uchar, count: usize) -> Answer {
+    synchronous(call, |stream| memset_d8_async(call, destination, value, count, stream))
+}
+
+pub(crate) fn memset_d16(call: &Call, destination: CUdeviceptr, value: c_ushort, count: usize) -> Answer {
+    synchronous(call, |stream| memset_d16_async(call, destination, value, count, stream))
+}
+
+pub(crate) fn memset_d32(call: &Call, destination: CUdeviceptr, value: c_uint, count: usize) -> Answer {
+    synchronous(call, |stream| memset_d32_async(call, destination, value, count, stream))
+}

@@ -1,0 +1,35 @@
+//! What the entry points do: their bodies, by the names that the list of exports gives them.
+
+pub(crate) mod capture;
+pub(crate) mod capture_info;
+pub(crate) mod context;
+pub(crate) mod device;
+pub(crate) mod event;
+pub(crate) mod graph;
+pub(crate) mod graph_nodes;
+pub(crate) mod green_context;
+pub(crate) mod limits;
+pub(crate) mod mem_ops;
+pub(crate) mod memory;
+pub(crate) mod pointer_attributes;
+pub(crate) mod primary_context;
+pub(crate) mod stream;
+pub(crate) mod user_object;
+
+pub(crate) use self::capture::*;
+pub(crate) use self::capture_info::*;
+pub(crate) use self::context::*;
+pub(crate) use self::device::*;
+pub(crate) use self::event::*;
+pub(crate) use self::graph::*;
+pub(crate) use self::graph_nodes::*;
+pub(crate) use self::green_context::*;
+pub(crate) use self::limits::*;
+pub(crate) use self::mem_ops::*;
+pub(crate) use self::memory::*;
+pub(crate) use self::pointer_attributes::*;
+pub(crate) use self::primary_context::*;
+pub(crate) use self::stream::*;
+pub(crate) use self::user_object::*;
+pub(crate) use crate::front::entry::*;
+pub(crate) use crate::model::ipc::*;

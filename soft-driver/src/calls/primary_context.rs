@@ -1,0 +1,101 @@
+//! The primary contexts of the devices.
+
+use core::ffi::{c_int, c_uint};
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::calls::context::check_flags;
+use crate::calls::device;
+use crate::front::entry::Call;
+use crate::model::machine::{Locked, State};
+
+pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    let ordinal = device::check(&state, device)?;
+    let primary = state.retain_primary(device, ordinal)?;
+    state.devices[ordinal].held += 1;
+    context.put(state.context_handle(primary))
+}
+
+impl State {
+    /// One more retain of a device's primary context, which is made if it is not there.
+    pub(crate) fn retain_primary(&mut self, device: CUdevice, ordinal: usize) -> Result<u32, CUresult> {
+        let flags = self.devices[ordinal].flags;
+        let primary = match self.devices[ordinal].primary {
+            Some(primary) => {
+                if let Some(code) = self.contexts[primary].failed {
+                    // Measured: after a trapped kernel only a new process recovers.
+                    return Err(code);
+                }
+                if !self.contexts[primary].alive {
+                    let id = self.next_id();
+                    let entry = &mut self.contexts[primary];
+                    (entry.alive, entry.id, entry.flags) = (true, id, flags);
+                }
+                primary
+            }
+            None => {
+                let primary = self.new_context(device, flags, true)?;
+                self.devices[ordinal].primary = Some(primary);
+                primary
+            }
+        };
+        self.devices[ordinal].retained += 1;
+        Ok(primary)
+    }
+}
+
+pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
+    let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
+        return Ok(());
+    };
+    let mut state = call.machine.drain(state, primary)?;
+    if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
+        state.tear_down(call, primary);
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
+    call.machine.released(call, device as usize, false);
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    let entry = &mut state.devices[ordinal];
+    if entry.retained == 0 {
+        return Err(INVALID_CONTEXT);
+    }
+    entry.retained -= 1;
+    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal) }
+}
+
+pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
+    call.machine.released(call, device as usize, true);
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    state.devices[ordinal].retained = 0;
+    reset_primary(call, state, ordinal)
+}
+
+pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    check_flags(flags)?;
+    state.devices[ordinal].flags = flags;
+    if let Some(primary) = state.primary_of(ordinal) {
+        state.contexts[primary].flags = flags;
+    }
+    Ok(())
+}
+
+pub(crate) fn device_primary_ctx_get_state(
+    call: &Call,
+    device: CUdevice,
+    flags: Ptr<c_uint>,
+    active: Ptr<c_int>,
+) -> Answer {
+    let state = call.ready()?;
+    let ordinal = device::check(&state, device)?;
+    flags.put(state.devices[ordinal].flags)?;
+    active.put(i32::from(state.devices[ordinal].retained > 0))
+}

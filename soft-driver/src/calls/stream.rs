@@ -1,0 +1,468 @@
+//! Streams, the default ones among them, and host functions.
+
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{EventArg, Memory, Ptr, StreamArg};
+use crate::calls::capture::CaptureKey;
+use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
+use crate::front::entry::Call;
+use crate::model::engine::{HostCall, Point, Task, UserData};
+use crate::model::handles::{Bad, Kind};
+use crate::model::machine::{Locked, State};
+use crate::model::thread;
+
+/// A stream: a queue of work that is done in order.
+pub(crate) struct Stream {
+    pub(crate) context: u32,
+    pub(crate) flags: u32,
+    priority: i32,
+    pub(crate) id: u64,
+    pub(crate) is_legacy: bool,
+    /// Whether the program made it.
+    pub(crate) created: bool,
+    /// One that the program has no handle of any more.
+    pub(crate) destroyed: bool,
+    pub(crate) queue: VecDeque<Task>,
+    /// How many operations were submitted.
+    pub(crate) submitted: u64,
+    /// Up to which of them the legacy stream waits already.
+    pub(crate) joined: Option<u64>,
+    /// Up to which operation of the legacy stream this one waits already.
+    pub(crate) legacy_seen: Option<u64>,
+    /// Up to which wait of the whole context this stream waits already.
+    pub(crate) gates_seen: u64,
+    pub(crate) capture: Option<CaptureKey>,
+    /// The node handles that a capture query last pointed to.
+    pub(crate) capture_view: Vec<usize>,
+    attributes: BTreeMap<u32, [u8; 64]>,
+}
+
+impl Stream {
+    /// Whether the legacy default stream waits for it, and it for that.
+    pub(crate) fn blocking(&self) -> bool {
+        self.flags & CU_STREAM_NON_BLOCKING == 0 && !self.is_legacy
+    }
+}
+
+/// What a stream argument says.
+pub(crate) enum Named {
+    Legacy,
+    PerThread,
+    Handle,
+}
+
+pub(crate) fn named(call: &Call, stream: StreamArg) -> Named {
+    match stream.addr() {
+        0 if call.per_thread => Named::PerThread,
+        0 => Named::Legacy,
+        1 => Named::Legacy,
+        2 => Named::PerThread,
+        _ => Named::Handle,
+    }
+}
+
+impl State {
+    fn new_stream(&mut self, context: u32, flags: u32, priority: i32, is_legacy: bool) -> Result<(u32, u64), CUresult> {
+        let id = self.next_id();
+        let stream = Stream {
+            context,
+            flags,
+            priority,
+            id,
+            is_legacy,
+            created: false,
+            destroyed: false,
+            queue: VecDeque::new(),
+            submitted: 0,
+            joined: None,
+            legacy_seen: None,
+            gates_seen: 0,
+            capture: None,
+            capture_view: Vec::new(),
+            attributes: BTreeMap::new(),
+        };
+        self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)
+    }
+
+    /// A stream that the legacy default stream has nothing to do with, and the program no handle.
+    pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
+        let (index, _) = self.new_stream(context, CU_STREAM_NON_BLOCKING, 0, false)?;
+        // It collects work; it has none that a wait of the whole context would be for.
+        self.streams[index].gates_seen = self.contexts[context].last_gate;
+        Ok(index)
+    }
+
+    /// The stream that an argument names, whose context can be worked with.
+    pub(crate) fn stream(&mut self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+        let index = match named(call, stream) {
+            Named::Legacy => {
+                let context = self.current(call)?;
+                match self.contexts[context].legacy {
+                    Some(index) => index,
+                    None => {
+                        let (index, _) = self.new_stream(context, 0, 0, true)?;
+                        self.contexts[context].legacy = Some(index);
+                        index
+                    }
+                }
+            }
+            Named::PerThread => {
+                let context = self.current(call)?;
+                if self.contexts[context].green {
+                    // Measured: a green context has no such stream.
+                    return Err(INVALID_HANDLE);
+                }
+                let thread = thread::number();
+                match self.contexts[context].per_thread.get(&thread) {
+                    Some(index) => *index,
+                    None => {
+                        let (index, _) = self.new_stream(context, 0, 0, false)?;
+                        self.contexts[context].per_thread.insert(thread, index);
+                        index
+                    }
+                }
+            }
+            Named::Handle => self.stream_by_handle(call, stream)?,
+        };
+        self.usable(self.streams[index].context)?;
+        Ok(index)
+    }
+
+    /// The stream of a handle, whatever became of its context since.
+    fn stream_by_handle(&self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+        let handle = stream.addr();
+        let found = match self.streams.find(handle) {
+            Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
+            found => found,
+        };
+        found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))
+    }
+
+    /// Ends a stream: at once when it has nothing to do, else when that is done.
+    pub(crate) fn destroy_stream(&mut self, call: &Call, index: u32) {
+        let handle = self.streams.handle(index);
+        self.bury(call, handle);
+        let context = self.streams[index].context;
+        // A stream whose last task is done counts as busy until it is looked at once more.
+        if self.contexts[context].busy.contains(&index) {
+            self.streams[index].destroyed = true;
+        } else {
+            self.streams.remove(index);
+        }
+    }
+
+    /// The streams whose work counts as a stream's own: for the legacy default stream all blocking ones too.
+    fn streams_behind(&self, index: u32) -> Vec<u32> {
+        let stream = &self.streams[index];
+        let mut behind = Vec::new();
+        if !stream.queue.is_empty() {
+            behind.push(index);
+        }
+        if stream.is_legacy {
+            let busy = self.contexts[stream.context].busy.iter().copied();
+            behind.extend(busy.filter(|other| self.streams[*other].blocking()));
+        }
+        behind
+    }
+
+    fn has_work(&self, index: u32) -> bool {
+        let stream = &self.streams[index];
+        !stream.queue.is_empty()
+            || (stream.is_legacy
+                && self.contexts[stream.context].busy.iter().any(|other| self.streams[*other].blocking()))
+    }
+
+    /// Whether a stream is one that the program has to destroy.
+    pub(crate) fn is_live_stream(&self, index: u32) -> bool {
+        let stream = &self.streams[index];
+        stream.created && !stream.destroyed && !self.given_back(stream.context, self.streams.handle(index))
+    }
+}
+
+pub(crate) fn stream_create(call: &Call, stream: Ptr<CUstream>, flags: c_uint) -> Answer {
+    stream_create_with_priority(call, stream, flags, 0)
+}
+
+pub(crate) fn stream_create_with_priority(
+    call: &Call,
+    stream: Ptr<CUstream>,
+    flags: c_uint,
+    priority: c_int,
+) -> Answer {
+    let mut state = call.ready()?;
+    stream.required()?;
+    if flags & !CU_STREAM_NON_BLOCKING != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    stream_create_in(&mut state, stream, context, flags, priority)
+}
+
+pub(crate) fn stream_create_in(
+    state: &mut State,
+    stream: Ptr<CUstream>,
+    context: u32,
+    flags: c_uint,
+    priority: c_int,
+) -> Answer {
+    let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let (index, handle) = state.new_stream(context, flags, priority, false)?;
+    state.streams[index].created = true;
+    stream.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    if !matches!(named(call, stream), Named::Handle) || stream.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let index = state.stream_by_handle(call, stream)?;
+    let context = state.streams[index].context;
+    state.may_destroy(context, stream.addr())?;
+    state.leave_capture(index);
+    state.destroy_stream(call, index);
+    Ok(())
+}
+
+pub(crate) fn stream_query(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
+}
+
+pub(crate) fn stream_synchronize(call: &Call, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.stream(call, stream)?;
+    state.refuse_stream_in_capture(call, index)?;
+    wait_idle(call, state, index)
+}
+
+/// Waits for what a stream has to do now.
+pub(crate) fn wait_idle(call: &Call, mut state: Locked, index: u32) -> Answer {
+    // Another thread may have destroyed it since the caller looked.
+    let Some(context) = state.streams.get(index).map(|stream| stream.context) else { return Ok(()) };
+    let points: Vec<Arc<Point>> = state
+        .streams_behind(index)
+        .into_iter()
+        .map(|stream| {
+            let point = state.new_point(false, None);
+            point.want();
+            state.push(stream, Task::Complete(point.clone()));
+            point
+        })
+        .collect();
+    if points.is_empty() {
+        return Ok(());
+    }
+    let state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    // The context may have failed, or gone, meanwhile.
+    state.usable(context)
+}
+
+pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg, flags: c_uint) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    if flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let event = state.event(call, event)?;
+    let stream = state.stream(call, stream)?;
+    let external = flags == CU_EVENT_WAIT_EXTERNAL;
+    if state.captured_wait(stream, event, external)? {
+        return Ok(());
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    if state.events[event].shared.is_some() && state.events[event].context != state.streams[stream].context {
+        // Measured: plain events cross contexts, the real driver crashes on these.
+        let handle = state.events.handle(event);
+        let what = format!("a stream waits for the interprocess event {handle:#x} of another context");
+        return Err(state.misuse(call, &what, INVALID_HANDLE));
+    }
+    state.wait_for(call.machine, stream, event);
+    Ok(())
+}
+
+pub(crate) fn stream_get_priority(call: &Call, stream: StreamArg, priority: Ptr<c_int>) -> Answer {
+    let mut state = call.ready()?;
+    priority.required()?;
+    let index = state.stream(call, stream)?;
+    priority.put(state.streams[index].priority)
+}
+
+pub(crate) fn stream_get_flags(call: &Call, stream: StreamArg, flags: Ptr<c_uint>) -> Answer {
+    let mut state = call.ready()?;
+    flags.required()?;
+    let index = state.stream(call, stream)?;
+    flags.put(state.streams[index].flags)
+}
+
+pub(crate) fn stream_get_id(call: &Call, stream: StreamArg, id: Ptr<c_ulonglong>) -> Answer {
+    let mut state = call.ready()?;
+    id.required()?;
+    let index = state.stream(call, stream)?;
+    id.put(state.streams[index].id)
+}
+
+pub(crate) fn stream_get_ctx(call: &Call, stream: StreamArg, context: Ptr<CUcontext>) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    let index = state.stream(call, stream)?;
+    let handle = state.contexts.handle(state.streams[index].context);
+    context.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn stream_get_ctx_v2(
+    call: &Call,
+    stream: StreamArg,
+    context: Ptr<CUcontext>,
+    green: Ptr<CUgreenCtx>,
+) -> Answer {
+    let mut state = call.ready()?;
+    green.required()?;
+    context.required()?;
+    let index = state.stream(call, stream)?;
+    let (primary, of) = state.green_and_primary(state.streams[index].context);
+    context.put(primary)?;
+    green.put(of)
+}
+
+pub(crate) fn stream_get_green_ctx(call: &Call, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
+    let mut state = call.ready()?;
+    green.required()?;
+    let index = state.stream(call, stream)?;
+    green.put(state.green_and_primary(state.streams[index].context).1)
+}
+
+pub(crate) fn stream_get_device(call: &Call, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {
+    let mut state = call.ready()?;
+    device.required()?;
+    let index = state.stream(call, stream)?;
+    device.put(state.contexts[state.streams[index].context].device)
+}
+
+/// What a driver of this version has on streams: access policy and synchronisation policy, and from 12.0 priority and memory
+/// domains. All but the priority are kept for the program to read back; nothing in software depends on them.
+fn attribute_of(state: &State, attribute: CUstreamAttrID) -> Result<u32, CUresult> {
+    match attribute.0 {
+        id @ (1 | 3) => Ok(id),
+        id @ 8..=10 if state.config.version >= 12_000 => Ok(id),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn stream_get_attribute(
+    call: &Call,
+    stream: StreamArg,
+    attribute: CUstreamAttrID,
+    value: Ptr<CUstreamAttrValue>,
+) -> Answer {
+    let mut state = call.ready()?;
+    value.required()?;
+    let index = state.stream(call, stream)?;
+    let stream = &state.streams[index];
+    let id = attribute_of(&state, attribute)?;
+    let pad = match (id, stream.attributes.get(&id)) {
+        (8, _) => first_word(stream.priority as u32),
+        (_, Some(set)) => *set,
+        // A policy that has no name; the domain map is 0 for the default domain and 1 for the remote one.
+        (3, None) => first_word(u32::MAX),
+        (9, None) => first_word(0x100),
+        (_, None) => [0; 64],
+    };
+    value.put(CUstreamAttrValue { pad })
+}
+
+fn first_word(word: u32) -> [u8; 64] {
+    let mut pad = [0; 64];
+    pad[..4].copy_from_slice(&word.to_ne_bytes());
+    pad
+}
+
+pub(crate) fn stream_set_attribute(
+    call: &Call,
+    stream: StreamArg,
+    attribute: CUstreamAttrID,
+    value: Ptr<CUstreamAttrValue>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let value = value.get()?;
+    let index = state.stream(call, stream)?;
+    // SAFETY: every variant of the union is plain data within these 64 bytes.
+    let pad = unsafe { value.pad };
+    let word = i32::from_ne_bytes([pad[0], pad[1], pad[2], pad[3]]);
+    match attribute_of(&state, attribute)? {
+        8 => state.streams[index].priority = word.clamp(GREATEST_PRIORITY, LEAST_PRIORITY),
+        3 if !(1..=4).contains(&word) => return Err(INVALID_VALUE),
+        10 if !(0..=1).contains(&word) => return Err(INVALID_VALUE),
+        id => {
+            state.streams[index].attributes.insert(id, pad);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn stream_copy_attributes(call: &Call, destination: StreamArg, source: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let destination = state.stream(call, destination)?;
+    let source = state.stream(call, source)?;
+    if state.streams[destination].context != state.streams[source].context {
+        return Err(INVALID_VALUE);
+    }
+    state.streams[destination].attributes = state.streams[source].attributes.clone();
+    Ok(())
+}
+
+pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
+    let mut state = call.ready()?;
+    let function = host_fn.ok_or(INVALID_VALUE)?;
+    let stream = state.stream(call, stream)?;
+    let host = HostCall::Function(function, UserData(user_data.raw()));
+    if state.captured_host(stream, host)? {
+        return Ok(());
+    }
+    state.ensure_host_thread(call.machine)?;
+    state.submit(call.machine, stream, Task::Host(host));
+    Ok(())
+}
+
+pub(crate) fn launch_host_func_v2(
+    call: &Call,
+    stream: StreamArg,
+    host_fn: CUhostFn,
+    user_data: Memory,
+    sync_mode: c_uint,
+) -> Answer {
+    if sync_mode > CU_HOST_TASK_SPINWAIT {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    launch_host_func(call, stream, host_fn, user_data)
+}
+
+pub(crate) fn stream_add_callback(
+    call: &Call,
+    stream: StreamArg,
+    callback: CUstreamCallback,
+    user_data: Ptr<c_void>,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    let function = callback.ok_or(INVALID_VALUE)?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let index = state.stream(call, stream)?;
+    state.refuse_in_capture(index)?;
+    state.ensure_host_thread(call.machine)?;
+    let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
+    state.submit(call.machine, index, Task::Host(host));
+    Ok(())
+}

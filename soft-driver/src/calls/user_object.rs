@@ -1,0 +1,139 @@
+//! User objects: something of the program's that graphs keep, and that is destroyed when the last of them is done.
+
+use core::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{Memory, Ptr};
+use crate::front::entry::Call;
+use crate::model::engine::{Point, UserData};
+use crate::model::machine::{MACHINES, State};
+
+/// What destroys a user object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destroy(pub(crate) unsafe extern "C" fn(*mut c_void), pub(crate) UserData);
+
+pub(crate) struct UserObject {
+    /// All references: the program's own, and those of graphs and executable graphs.
+    references: u64,
+    destroy: Destroy,
+}
+
+/// References that a graph holds: which object, and how many.
+pub(crate) type References = Vec<(u32, u32)>;
+
+/// References that go once a launch is done.
+pub(crate) type Deferred = Vec<(Arc<Point>, References)>;
+
+/// The only flag there is, and a duty: destroying is not waited for.
+const NO_DESTRUCTOR_SYNC: u32 = 1;
+/// A graph takes over the program's references instead of adding its own.
+const MOVE: u32 = 1;
+
+impl State {
+    fn object(&self, object: Memory) -> Result<u32, CUresult> {
+        self.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
+    }
+
+    fn release_object(&mut self, object: u32, count: u32) {
+        let Some(entry) = self.objects.get_mut(object) else { return };
+        entry.references = entry.references.saturating_sub(u64::from(count));
+        if entry.references == 0
+            && let Some(entry) = self.objects.remove(object)
+        {
+            self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
+        }
+    }
+
+    pub(crate) fn release_objects(&mut self, references: References) {
+        for (object, count) in references {
+            self.release_object(object, count);
+        }
+    }
+
+    /// Another holder of the same references.
+    pub(crate) fn share_objects(&mut self, references: &References) -> References {
+        for (object, count) in references {
+            if let Some(entry) = self.objects.get_mut(*object) {
+                entry.references += u64::from(*count);
+            }
+        }
+        references.clone()
+    }
+}
+
+pub(crate) fn user_object_create(
+    call: &Call,
+    object: Ptr<*mut c_void>,
+    data: Memory,
+    destroy: CUhostFn,
+    count: c_uint,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    object.required()?;
+    let destroy = destroy.ok_or(INVALID_VALUE)?;
+    if flags != NO_DESTRUCTOR_SYNC || count == 0 {
+        return Err(INVALID_VALUE);
+    }
+    state.ensure_host_thread(call.machine)?;
+    let new = UserObject { references: u64::from(count), destroy: Destroy(destroy, UserData(data.raw())) };
+    let born = state.call_number;
+    let (_, handle) = state.objects.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    object.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+pub(crate) fn user_object_retain(call: &Call, object: Memory, count: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let object = state.object(object)?;
+    state.objects[object].references += u64::from(count);
+    Ok(())
+}
+
+pub(crate) fn user_object_release(call: &Call, object: Memory, count: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let object = state.object(object)?;
+    if u64::from(count) > state.objects[object].references {
+        return Err(INVALID_VALUE);
+    }
+    state.release_object(object, count);
+    Ok(())
+}
+
+pub(crate) fn graph_retain_user_object(
+    call: &Call,
+    graph: Ptr<CUgraph_st>,
+    object: Memory,
+    count: c_uint,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    if flags & !MOVE != 0 || count == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let graph = state.graph(graph)?;
+    let object = state.object(object)?;
+    if flags & MOVE == 0 {
+        state.objects[object].references += u64::from(count);
+    }
+    let held = &mut state.graphs[graph].objects;
+    match held.iter_mut().find(|(other, _)| *other == object) {
+        Some((_, held)) => *held += count,
+        None => held.push((object, count)),
+    }
+    Ok(())
+}
+
+pub(crate) fn graph_release_user_object(call: &Call, graph: Ptr<CUgraph_st>, object: Memory, count: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let object = state.object(object)?;
+    let held = &mut state.graphs[graph].objects;
+    let at = held.iter().position(|(other, held)| *other == object && *held >= count).ok_or(INVALID_VALUE)?;
+    held[at].1 -= count;
+    if held[at].1 == 0 {
+        held.swap_remove(at);
+    }
+    state.release_object(object, count);
+    Ok(())
+}

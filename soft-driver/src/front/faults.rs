@@ -1,0 +1,479 @@
+//! Faults: calls that fail on purpose.
+
+use std::collections::BTreeSet;
+
+use crate::abi::{CUresult, NOT_READY, SUCCESS};
+use crate::errors;
+use crate::front::entry::Call;
+use crate::front::exports::EXPORTS;
+use crate::model::thread;
+use crate::random;
+
+/// What a fault in text takes behind its pattern.
+const WORDS: &str = "`nth=3`, `every=2`, `chance=0.1` or `chance=0.1/7` with a seed, `code=2` or \
+                     `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, \
+                     `thread=NAME`";
+
+/// When a fault strikes, counted in calls that match it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum When {
+    Always,
+    Nth(u64),
+    Every(u64),
+    /// Of a million.
+    Chance(u32),
+}
+
+/// A rule by which calls fail. [`SoftDriver::inject`](crate::SoftDriver::inject) takes it.
+///
+/// ```
+/// use cuda_soft_driver::{Fault, SoftDriver};
+/// # use cuda_soft_driver::abi::CUresult;
+///
+/// let soft = SoftDriver::new();
+/// let driver = soft.driver();
+/// soft.inject(Fault::on("cuInit").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// let mut codes = (0..2).map(|_| unsafe { (driver.symbols().cuInit)(0) });
+/// assert_eq!(codes.next(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// assert_eq!(codes.next(), Some(CUresult::CUDA_SUCCESS));
+/// assert_eq!(soft.injected(), 1);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a fault does nothing until it is injected"]
+pub struct Fault {
+    pattern: String,
+    thread: Option<String>,
+    when: When,
+    code: Option<CUresult>,
+    after: bool,
+    block: bool,
+    /// How often it may strike.
+    limit: Option<u64>,
+    persistent: bool,
+    poison: bool,
+    fails_context: bool,
+    seen: u64,
+    struck: u64,
+    random: u64,
+    /// What is wrong with it, if anything is: whoever takes it says so.
+    wrong: Option<String>,
+}
+
+impl Fault {
+    /// A fault of the functions whose exported names match: a name, or a pattern in which `*` stands for anything.
+    /// `cuEventRecord` is the plain function only; `cuEventRecord*` also the per-thread twin.
+    ///
+    /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
+    ///
+    /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault. So is
+    /// what could not strike or could not be meant: a count of 0, a probability that is none, two ways to say when, an
+    /// empty name of a thread, `CUDA_SUCCESS` as the code, garbage or a failed context without any code.
+    pub fn on(pattern: &str) -> Self {
+        let fault = Self {
+            pattern: pattern.to_owned(),
+            thread: None,
+            when: When::Always,
+            code: None,
+            after: false,
+            block: false,
+            limit: None,
+            persistent: false,
+            poison: false,
+            fails_context: false,
+            seen: 0,
+            struck: 0,
+            random: 0,
+            wrong: None,
+        };
+        let known = EXPORTS.iter().any(|export| matches(pattern, export.name));
+        fault.refuse_unless(known, || {
+            format!("no entry point matches `{pattern}`: it takes an exported name like cuEventRecord_ptsz, with * for anything")
+        })
+    }
+
+    fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
+        if !good && self.wrong.is_none() {
+            self.wrong = Some(what());
+        }
+        self
+    }
+
+    /// The fault, or what is wrong with it. What depends on several of its words is looked at here, because they come in
+    /// any order.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        let answers = self.code();
+        let (poison, fails_context) = (self.poison, self.fails_context);
+        let checked = self
+            .refuse_unless(!poison || answers.is_some(), || {
+                "a fault with garbage needs a code to answer: a held call works afterwards, and a success with garbage is no \
+                 driver's"
+                    .to_owned()
+            })
+            .refuse_unless(!fails_context || answers.is_some(), || {
+                "a fault that has a context fail needs a code to answer: it is the context's from then on".to_owned()
+            })
+            .refuse_unless(!fails_context || answers.is_none_or(can_fail_contexts), || {
+                "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be ready".to_owned()
+            });
+        match checked.wrong {
+            Some(what) => Err(what),
+            None => Ok(checked),
+        }
+    }
+
+    /// Sets when it strikes, once.
+    fn when(mut self, when: When) -> Self {
+        let first = core::mem::replace(&mut self.when, when) == When::Always;
+        self.refuse_unless(first, || "a fault takes one of nth, every and a chance, once".to_owned())
+    }
+
+    fn one_limit(self) -> Self {
+        let good = self.limit.is_none() || !self.persistent;
+        self.refuse_unless(good, || "a fault strikes either once or from then on, not both".to_owned())
+    }
+
+    /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
+    pub fn nth(self, n: u64) -> Self {
+        self.when(When::Nth(n))
+            .refuse_unless(n > 0, || "a fault at the 0th call never strikes: calls are counted from 1".to_owned())
+    }
+
+    /// At every k-th matching call.
+    pub fn every(self, k: u64) -> Self {
+        self.when(When::Every(k))
+            .refuse_unless(k > 0, || "a fault at every 0th call never strikes: it takes 1 or more".to_owned())
+    }
+
+    /// At each matching call with this probability, from 0.000001 to 1; the seed makes it come again.
+    pub fn probability(mut self, probability: f64, seed: u64) -> Self {
+        self.random = seed;
+        let good = (1e-6..=1.0).contains(&probability);
+        self.when(When::Chance((probability * 1e6).round() as u32)).refuse_unless(good, || {
+            format!("a fault cannot strike with the probability {probability}: it takes 0.000001 to 1")
+        })
+    }
+
+    /// No more than one strike.
+    pub fn once(mut self) -> Self {
+        self.limit = Some(1);
+        self.one_limit()
+    }
+
+    /// Once it struck, at every matching call.
+    pub fn from_then_on(mut self) -> Self {
+        self.persistent = true;
+        self.one_limit()
+    }
+
+    /// Only in threads of this name.
+    pub fn in_thread(mut self, name: &str) -> Self {
+        self.thread = Some(name.to_owned());
+        self.refuse_unless(!name.is_empty(), || "a fault in a thread takes the thread's name".to_owned())
+    }
+
+    /// The code to answer, which is an error's.
+    pub fn answer(mut self, code: CUresult) -> Self {
+        self.code = Some(code);
+        self.refuse_unless(code != SUCCESS, || {
+            "a fault cannot answer CUDA_SUCCESS: a success without the work, or without its results, is no driver's"
+                .to_owned()
+        })
+    }
+
+    /// The work is done, and the code answered all the same.
+    pub fn after_the_work(mut self) -> Self {
+        self.after = true;
+        self
+    }
+
+    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as usual, unless there is a
+    /// code to [answer](Self::answer) as well.
+    pub fn block(mut self) -> Self {
+        self.block = true;
+        self
+    }
+
+    /// What it answers when it strikes, if not what the work does.
+    fn code(&self) -> Option<CUresult> {
+        let unless_told = (!self.block || self.after).then_some(CUresult::CUDA_ERROR_UNKNOWN);
+        self.code.or(unless_told)
+    }
+
+    /// Small out-parameters are filled with garbage, those of a call that fails: a fault that only [blocks](Self::block)
+    /// cannot have this without an [answer](Self::answer). Otherwise a call that fails leaves them as they were. Arrays are
+    /// never filled: their length is not known here.
+    pub fn poison(mut self) -> Self {
+        self.poison = true;
+        self
+    }
+
+    /// A context fails with the code, for good: everything in it answers it from then on. It is that of the event or
+    /// stream that the call names, or the context that it names, else the calling thread's current one. Where there is none
+    /// of these either, none fails.
+    pub fn fails_context(mut self) -> Self {
+        self.fails_context = true;
+        self
+    }
+
+    /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`, `chance=0.1/7` (with its
+    /// seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about the first word that is not understood, is there twice, or makes no sense with the others.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut seen = BTreeSet::new();
+        let mut words = text.split(':');
+        let mut fault = Self::on(words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?);
+        for word in words {
+            // What takes no value is one whole word.
+            let (name, value) = word.split_once('=').map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
+            let bad = || format!("`{word}` is not understood in the fault `{text}`: it takes {WORDS}");
+            if !seen.insert(name) {
+                return Err(format!("`{name}` is twice in the fault `{text}`"));
+            }
+            fault = match name {
+                "nth=" => fault.nth(value.parse().map_err(|_| bad())?),
+                "every=" => fault.every(value.parse().map_err(|_| bad())?),
+                "chance=" => {
+                    let (chance, seed) = value.split_once('/').unwrap_or((value, "1"));
+                    fault.probability(chance.parse().map_err(|_| bad())?, seed.parse().map_err(|_| bad())?)
+                }
+                "code=" => fault.answer(errors::parse(value)?),
+                "once" => fault.once(),
+                "on" => fault.from_then_on(),
+                "after" => fault.after_the_work(),
+                "block" => fault.block(),
+                "poison" => fault.poison(),
+                "context" => fault.fails_context(),
+                "thread=" => fault.in_thread(value),
+                _ => return Err(bad()),
+            };
+        }
+        fault.checked()
+    }
+
+    /// Whether the fault strikes at this call.
+    fn strikes(&mut self, call: &Call) -> bool {
+        if !matches(&self.pattern, call.name()) {
+            return false;
+        }
+        if self.thread.as_ref().is_some_and(|name| *name != thread::name(thread::number())) {
+            return false;
+        }
+        self.seen += 1;
+        if self.limit.is_some_and(|limit| self.struck >= limit) {
+            return false;
+        }
+        let strikes = self.strikes_by_count();
+        self.struck += u64::from(strikes);
+        strikes
+    }
+
+    /// Whether it strikes at a call that matches.
+    fn strikes_by_count(&mut self) -> bool {
+        (self.persistent && self.struck > 0)
+            || match self.when {
+                When::Always => true,
+                When::Nth(n) => self.seen == n,
+                When::Every(k) => self.seen.is_multiple_of(k),
+                When::Chance(of_a_million) => random::next(&mut self.random) % 1_000_000 < u64::from(of_a_million),
+            }
+    }
+}
+
+/// Whether a context can have failed with this code: with success its calls would do nothing and say nothing, and with
+/// "not ready" whoever waits for it would wait for ever.
+pub(crate) fn can_fail_contexts(code: CUresult) -> bool {
+    code != SUCCESS && code != NOT_READY
+}
+
+/// Whether a name matches a pattern with `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => {
+            let Some(tail) = name.strip_prefix(head) else { return false };
+            (0..=tail.len()).any(|at| matches(rest, &tail[at..]))
+        }
+    }
+}
+
+/// What is to happen to a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) instead: Option<CUresult>,
+    pub(crate) after: Option<CUresult>,
+    pub(crate) block: bool,
+    pub(crate) poison: bool,
+    pub(crate) fails_context: Option<CUresult>,
+}
+
+impl Verdict {
+    pub(crate) fn injected(self) -> bool {
+        self.instead.is_some() || self.after.is_some() || self.block
+    }
+}
+
+/// The faults of a machine.
+pub(crate) struct Faults {
+    rules: Vec<Fault>,
+    pub(crate) struck: u64,
+    /// How often blocked calls were released.
+    pub(crate) releases: u64,
+    pub(crate) blocked: usize,
+}
+
+impl Faults {
+    pub(crate) const fn new() -> Self {
+        Self { rules: Vec::new(), struck: 0, releases: 0, blocked: 0 }
+    }
+
+    pub(crate) fn add(&mut self, fault: Fault) {
+        self.rules.push(fault);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Looks at all rules, so that each counts its calls; the first that strikes decides.
+    pub(crate) fn judge(&mut self, call: &Call) -> Verdict {
+        let mut verdict = Verdict::default();
+        for rule in &mut self.rules {
+            if !rule.strikes(call) || verdict.injected() {
+                continue;
+            }
+            let code = rule.code();
+            verdict = Verdict {
+                instead: code.filter(|_| !rule.after),
+                after: code.filter(|_| rule.after),
+                block: rule.block,
+                poison: rule.poison,
+                fails_context: code.filter(|_| rule.fails_context),
+            };
+            self.struck += 1;
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        assert!(matches("cuEventRecord", "cuEventRecord"));
+        assert!(!matches("cuEventRecord", "cuEventRecord_ptsz"));
+        assert!(matches("cuEvent*", "cuEventRecord_ptsz"));
+        assert!(matches("*", "cuInit"));
+        assert!(matches("cu*Destroy*", "cuStreamDestroy_v2"));
+        assert!(!matches("cu*Destroy", "cuStreamDestroy_v2"));
+        assert!(matches("*_v2", "cuStreamDestroy_v2"));
+    }
+
+    #[test]
+    fn text() {
+        let fault = Fault::from_text("cuEvent*:nth=3:code=2:on:thread=main").unwrap();
+        assert_eq!((fault.when, fault.code, fault.after), (When::Nth(3), Some(CUresult(2)), false));
+        assert!(fault.persistent);
+        assert_eq!(fault.thread.as_deref(), Some("main"));
+        assert!(Fault::from_text("").is_err());
+        assert!(Fault::from_text("cuInit:sometimes").is_err());
+        assert!(Fault::from_text("cuInit:nth=x").is_err());
+        assert!(Fault::from_text("cuInit:once=3").is_err());
+        assert!(Fault::from_text("cuInit:nth").is_err());
+    }
+
+    #[test]
+    fn what_can_never_strike_is_refused() {
+        let wrong = |text: &str| Fault::from_text(text).unwrap_err();
+        assert!(wrong("cuEvntRecord").contains("no entry point matches `cuEvntRecord`"));
+        assert!(wrong("cuEvent*Recrd:once").contains("no entry point matches"));
+        assert!(wrong("cuInit:nth=0").contains("counted from 1"));
+        assert!(wrong("cuInit:every=0").contains("takes 1 or more"));
+        for chance in ["7", "-0.1", "NaN", "0", "0.0000001/3"] {
+            assert!(wrong(&format!("cuInit:chance={chance}")).contains("it takes 0.000001 to 1"), "{chance}");
+        }
+        assert!(wrong("cuInit:thread=").contains("the thread's name"));
+        for text in ["cuInit:nth=3:every=2", "cuInit:every=2:nth=3", "cuInit:chance=0.5:nth=1"] {
+            assert!(wrong(text).contains("one of nth, every and a chance"), "{text}");
+        }
+        for text in ["cuInit:once:on", "cuInit:on:once", "cuInit:nth=2:once:on"] {
+            assert!(wrong(text).contains("not both"), "{text}");
+        }
+        assert!(wrong("cuInit:code=1:code=2").contains("`code=` is twice"));
+        assert!(wrong("cuInit:sometimes").contains("it takes `nth=3`"));
+        assert!(wrong("cuInit:code=CUDA_ERROR_NONE").contains("a number like 2 or a name like"));
+        assert_eq!(Fault::from_text("cuInit:code=CUDA_ERROR_NO_DEVICE").unwrap().code, Some(CUresult(100)));
+        for good in [
+            "*",
+            "cu*",
+            "cuModuleLoad",
+            "cuEventRecord_ptsz",
+            "cuLaunchHostFunc_v2",
+            "cuInit:chance=1/0",
+            "cuInit:chance=0.000001",
+        ] {
+            assert!(Fault::from_text(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (text, told) in [
+            ("cuEventQuery:block:poison", "needs a code to answer"),
+            ("cuEventQuery:poison:block", "needs a code to answer"),
+            ("cuEventQuery:block:context", "needs a code to answer"),
+            ("cuEventQuery:context:once:block", "needs a code to answer"),
+            ("cuEventQuery:code=0", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:block:poison:code=0", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:after:code=CUDA_SUCCESS", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:code=600:context", "cannot fail with CUDA_ERROR_NOT_READY"),
+        ] {
+            let said = Fault::from_text(text).expect_err(text);
+            assert!(said.contains(told), "{text}: {said}");
+            assert!(
+                crate::Builder::from_text(&format!("fault={text}")).is_err_and(|said| said.contains(told)),
+                "{text}"
+            );
+        }
+        let inject = |fault: Fault| {
+            let soft = crate::SoftDriver::new();
+            std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| soft.inject(fault))).is_err()
+        };
+        assert!(inject(Fault::on("cuEventCreate").block().poison()));
+        assert!(inject(Fault::on("cuEventCreate").poison().block()));
+        for good in
+            ["cuEventQuery:block:poison:code=2", "cuEventQuery:poison:block:after", "cuEventQuery:context:block:code=2"]
+        {
+            assert!(Fault::from_text(good).is_ok(), "{good}");
+        }
+        assert!(!inject(Fault::on("cuEventCreate").poison()));
+    }
+
+    #[test]
+    fn blocking_and_answering_go_together() {
+        let codes = |fault: Fault| (fault.block, fault.code().map(|code| code.0), fault.after);
+        for text in ["cuInit:block:code=7", "cuInit:code=7:block"] {
+            assert_eq!(codes(Fault::from_text(text).unwrap()), (true, Some(7), false));
+        }
+        assert_eq!(codes(Fault::on("cuInit").block()), (true, None, false));
+        assert_eq!(codes(Fault::on("cuInit").after_the_work().block()), (true, Some(999), true));
+        assert_eq!(codes(Fault::on("cuInit")), (false, Some(999), false));
+    }
+
+    #[test]
+    fn every_seed_has_its_own_sequence() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..100 {
+            let mut fault = Fault::on("cuInit").probability(0.5, seed);
+            assert!(seen.insert([0; 64].map(|_| fault.strikes_by_count())), "the seed {seed}");
+        }
+    }
+}

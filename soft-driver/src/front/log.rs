@@ -1,0 +1,135 @@
+//! The call log.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::abi::CUresult;
+use crate::front::entry::{Call, Words, looks_up};
+use crate::front::exports::{EXPORTS, Id};
+use crate::model::thread;
+
+/// One call that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// The number of the call on its driver, from 1; the order in which calls began.
+    pub number: u64,
+    /// The exported name.
+    pub function: &'static str,
+    /// The arguments as numbers; pointers and handles by address.
+    pub arguments: Vec<u64>,
+    /// What was answered.
+    pub result: CUresult,
+    /// The handle or address that a creating call gave: of an event, a stream, a context, a graph or node, memory.
+    pub given: Option<u64>,
+    /// The name of the calling thread.
+    pub thread: String,
+    /// When it began, counted from the driver's start.
+    pub at: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether a fault was injected into it.
+    pub injected: bool,
+}
+
+impl fmt::Display for CallRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}] {}(", self.number, self.thread, self.function)?;
+        for (at, argument) in self.arguments.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            match argument {
+                0..=0xFFFF => write!(f, "{separator}{argument}")?,
+                _ => write!(f, "{separator}{argument:#x}")?,
+            }
+        }
+        write!(f, ") = {}", self.result.0)?;
+        if let Some(given) = self.given {
+            write!(f, ", gave {given:#x}")?;
+        }
+        if self.injected { f.write_str(" (injected)") } else { Ok(()) }
+    }
+}
+
+/// What is kept of a call until somebody asks: names are looked up then.
+struct Entry {
+    number: u64,
+    id: Id,
+    words: Words,
+    result: (CUresult, Option<u64>),
+    thread: u32,
+    began: Instant,
+    ended: Instant,
+    injected: bool,
+}
+
+/// The latest calls.
+pub(crate) struct Log {
+    entries: VecDeque<Entry>,
+    room: usize,
+    /// Whether lookups are kept.
+    lookups: bool,
+    start: Option<Instant>,
+}
+
+impl Log {
+    pub(crate) const fn new() -> Self {
+        Self { entries: VecDeque::new(), room: 0, lookups: false, start: None }
+    }
+
+    pub(crate) fn start(&mut self, room: usize, lookups: bool) {
+        *self = Self { entries: VecDeque::new(), room, lookups, start: Some(Instant::now()) };
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        call: &Call,
+        words: Words,
+        result: (CUresult, Option<u64>),
+        began: Instant,
+        injected: bool,
+    ) {
+        if looks_up(call.id) && !self.lookups && !injected {
+            return;
+        }
+        if self.entries.len() >= self.room {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry {
+            number: call.number,
+            id: call.id,
+            words,
+            result,
+            thread: thread::number(),
+            began,
+            ended: Instant::now(),
+            injected,
+        });
+    }
+
+    pub(crate) fn records(&self) -> Vec<CallRecord> {
+        let start = self.start;
+        let record = |entry: &Entry| CallRecord {
+            number: entry.number,
+            function: EXPORTS[entry.id.index()].name,
+            arguments: entry.words.0[..entry.words.1].to_vec(),
+            result: entry.result.0,
+            given: entry.result.1,
+            thread: thread::name(entry.thread),
+            at: start.map_or(Duration::ZERO, |start| entry.began.saturating_duration_since(start)),
+            took: entry.ended.saturating_duration_since(entry.began),
+            injected: entry.injected,
+        };
+        self.entries.iter().map(record).collect()
+    }
+
+    /// The call of that number, if it is still there.
+    pub(crate) fn find(&self, number: u64) -> Option<CallRecord> {
+        self.records().into_iter().find(|record| record.number == number)
+    }
+}

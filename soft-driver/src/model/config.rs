@@ -1,0 +1,117 @@
+//! How a software driver is set up: the builder, and the string that configures the shared library.
+
+use core::time::Duration;
+
+use crate::front::faults::Fault;
+
+/// What happens when the program does what is undefined on a real driver: a destroyed or made-up handle, a NULL
+/// pointer where the real driver dereferences it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnMisuse {
+    /// Ends the process with a message: the call, the handle, and where it was destroyed. Some of it a real driver was seen
+    /// to survive, a handle of the wrong kind and zeroed memory; that is undefined too, and ends the process like the rest.
+    #[default]
+    Abort,
+    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses). A fuzzer wants this: by default
+    /// even the use of an event from a damaged descriptor ends the process.
+    Error,
+}
+
+/// What the driver does about rules that real drivers leave open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rules {
+    /// As measured on the real driver.
+    #[default]
+    Faithful,
+    /// As documented, where the document forbids more than the real driver refuses: no driver call in a host function,
+    /// and stale IPC descriptors are recognised.
+    Strict,
+}
+
+/// The clock that timing events read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Time {
+    /// The machine's monotonic clock.
+    #[default]
+    Real,
+    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset or copy takes
+    /// one nanosecond for each 1024 bytes, everything else one tick.
+    Virtual,
+}
+
+/// In what order independent work is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scheduler {
+    /// At once where a stream is idle; host functions on one thread in the order in which they become ready.
+    #[default]
+    Prompt,
+    /// Seeded random: among the streams that could go on, which one goes on next, and how far before the call returns.
+    ///
+    /// Work is done in steps between the program's calls and while it waits. The same seed gives the same order to a
+    /// program that makes its calls from one thread, and whose host functions do not wait for it; one that does not call
+    /// the driver for a tenth of a second gets its work done all the same, in an order that then depends on time.
+    Seeded(u64),
+}
+
+impl Scheduler {
+    /// Seeded by the time. The seed is printed when the driver starts, so that the run can be had again.
+    pub fn random() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self::Seeded(since.as_nanos() as u64)
+    }
+}
+
+/// The settings of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) version: i32,
+    pub(crate) devices: i32,
+    pub(crate) memory: u64,
+    pub(crate) on_misuse: OnMisuse,
+    pub(crate) rules: Rules,
+    pub(crate) time: Time,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) latency: Duration,
+    pub(crate) ipc: bool,
+    pub(crate) ipc_slots: u32,
+    pub(crate) log: usize,
+    pub(crate) log_lookups: bool,
+    pub(crate) report_leaks: bool,
+    /// Exported names that are absent.
+    pub(crate) missing: Vec<String>,
+    /// Names for which `cuGetProcAddress` answers success with NULL.
+    pub(crate) null_lookups: Vec<String>,
+    /// `cuInit` answers this instead.
+    pub(crate) init_result: u32,
+    pub(crate) faults: Vec<Fault>,
+    /// Pairs: a base name, and the exported name whose address a lookup of it gives.
+    pub(crate) wrong_lookups: Vec<(String, String)>,
+}
+
+impl Config {
+    /// Whether an exported name was configured away.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        self.missing.iter().any(|missing| missing == name)
+    }
+
+    pub(crate) const DEFAULT: Self = Self {
+        version: 13000,
+        devices: 1,
+        memory: 16 << 30,
+        on_misuse: OnMisuse::Abort,
+        rules: Rules::Faithful,
+        time: Time::Real,
+        scheduler: Scheduler::Prompt,
+        latency: Duration::ZERO,
+        ipc: true,
+        ipc_slots: 4096,
+        log: 0,
+        log_lookups: false,
+        report_leaks: false,
+        missing: Vec::new(),
+        null_lookups: Vec::new(),
+        init_result: 0,
+        faults: Vec::new(),
+        wrong_lookups: Vec::new(),
+    };
+}

@@ -1,0 +1,539 @@
+//! How work gets done: the queues of the streams, points of completion, and the threads behind them.
+//!
+//! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for, or with its first
+//! task on a thread. No stream has a thread of its own, and nothing spins.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use crate::abi::*;
+use crate::calls::mem_ops::{ValueWait, ValueWrite};
+use crate::calls::memory::MemoryWork;
+use crate::calls::user_object::{Deferred, Destroy};
+use crate::front::entry::Call;
+use crate::model::config::{Rules, Scheduler};
+use crate::model::ipc;
+use crate::model::machine::{Locked, Machine, State};
+use crate::model::thread;
+use crate::model::workers::{host_thread, pool_thread, ticker_thread};
+use crate::random;
+
+/// The completion of one record: made by the record, shared by everything that then waits for it.
+#[derive(Debug)]
+pub(crate) struct Point {
+    id: u64,
+    timing: bool,
+    done: AtomicBool,
+    stamp: AtomicU64,
+    /// Whether a host thread waits.
+    wanted: AtomicBool,
+    /// What other processes see of it.
+    shared: Option<ipc::Record>,
+}
+
+impl Point {
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Relaxed)
+    }
+
+    /// Has the completion wake host threads.
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The program's function behind a pointer argument that is only handed back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UserData(pub(crate) *mut c_void);
+
+// SAFETY: never dereferenced here; the program gave it for another thread to get.
+unsafe impl Send for UserData {}
+
+/// A function of the program, to be called in stream order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HostCall {
+    Function(unsafe extern "C" fn(*mut c_void), UserData),
+    Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), u64, UserData),
+}
+
+/// One piece of work in a stream.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Complete(Arc<Point>),
+    Wait(Arc<Point>),
+    WaitShared(ipc::Wait),
+    Host(HostCall),
+    Memory(MemoryWork),
+    WaitValue(ValueWait),
+    WriteValue(ValueWrite),
+    /// The first task, while a thread does it.
+    Running,
+}
+
+pub(crate) enum Work {
+    Host(HostCall),
+    Memory(MemoryWork),
+    /// The end of a user object; of no stream.
+    Destroy(Destroy),
+}
+
+pub(crate) struct Job {
+    pub(crate) stream: u32,
+    /// The stream's own number: its place may have another one by the time the job is done.
+    pub(crate) id: u64,
+    pub(crate) work: Work,
+}
+
+pub(crate) struct Engine {
+    pub(crate) ready: Vec<u32>,
+    /// Streams by the point that their first task waits for.
+    parked: BTreeMap<u64, Vec<u32>>,
+    /// Streams whose first task waits for another process.
+    shared_waits: Vec<u32>,
+    /// Streams whose first task waits for a value in memory.
+    pub(crate) value_waits: Vec<u32>,
+    pub(crate) host_queue: VecDeque<Job>,
+    pub(crate) pool_queue: VecDeque<Job>,
+    host_threads: usize,
+    pool_threads: usize,
+    pub(crate) pool_idle: usize,
+    ticker_threads: usize,
+    /// Jobs that a thread is doing.
+    pub(crate) running: usize,
+    next_point: u64,
+    /// User objects that launches under way keep.
+    pub(crate) deferred: Deferred,
+    /// Threads that wait for a context to have no work.
+    pub(crate) idle_waiters: usize,
+    /// The seeded scheduler's state.
+    pub(crate) random: u64,
+    /// Host functions are kept back while this is set.
+    pub(crate) hold_host_functions: bool,
+}
+
+const POOL_THREADS: usize = 2;
+
+impl Engine {
+    pub(crate) const fn new() -> Self {
+        Self {
+            ready: Vec::new(),
+            parked: BTreeMap::new(),
+            shared_waits: Vec::new(),
+            value_waits: Vec::new(),
+            host_queue: VecDeque::new(),
+            pool_queue: VecDeque::new(),
+            host_threads: 0,
+            pool_threads: 0,
+            pool_idle: 0,
+            ticker_threads: 0,
+            running: 0,
+            next_point: 0,
+            deferred: Vec::new(),
+            idle_waiters: 0,
+            random: 0,
+            hold_host_functions: false,
+        }
+    }
+
+    /// A number below `bound`, from the seed.
+    pub(crate) fn draw(&mut self, bound: usize) -> usize {
+        (random::next(&mut self.random) % bound.max(1) as u64) as usize
+    }
+
+    /// Drops all work that no thread has begun.
+    pub(crate) fn abandon(&mut self) {
+        self.ready.clear();
+        self.parked.clear();
+        self.shared_waits.clear();
+        self.value_waits.clear();
+        self.host_queue.clear();
+        self.pool_queue.clear();
+    }
+}
+
+impl State {
+    pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
+        self.engine.next_point += 1;
+        Arc::new(Point {
+            id: self.engine.next_point,
+            timing,
+            done: AtomicBool::new(false),
+            stamp: AtomicU64::new(0),
+            wanted: AtomicBool::new(false),
+            shared,
+        })
+    }
+
+    /// Whether a stream without work may do a task on the spot.
+    pub(crate) fn prompt(&self) -> bool {
+        matches!(self.config.scheduler, Scheduler::Prompt)
+    }
+
+    /// Puts a task at the end of a stream's queue, with no regard to other streams.
+    pub(crate) fn push(&mut self, stream: u32, task: Task) {
+        let entry = &mut self.streams[stream];
+        let was_idle = entry.queue.is_empty();
+        entry.queue.push_back(task);
+        let context = entry.context;
+        if was_idle {
+            self.contexts[context].busy.insert(stream);
+            self.engine.ready.push(stream);
+        }
+    }
+
+    /// Submits an operation to a stream: after what the legacy default stream's rule puts before it.
+    pub(crate) fn submit(&mut self, machine: &'static Machine, stream: u32, task: Task) {
+        self.join_default(stream);
+        self.streams[stream].submitted += 1;
+        self.push(stream, task);
+        self.run(machine);
+    }
+
+    /// The legacy default stream's rule: its operations first wait for all blocking streams of the context, and later
+    /// work of those waits for it.
+    pub(crate) fn join_default(&mut self, stream: u32) {
+        self.pass_gates(stream);
+        let entry = &self.streams[stream];
+        let context = entry.context;
+        if entry.is_legacy {
+            let others: Vec<u32> = self.contexts[context].busy.iter().copied().filter(|k| *k != stream).collect();
+            for other in others {
+                let entry = &mut self.streams[other];
+                // The legacy stream is in order: it waits once for each other stream's state, not once an operation.
+                if !entry.blocking() || entry.joined == Some(entry.submitted) {
+                    continue;
+                }
+                entry.joined = Some(entry.submitted);
+                let point = self.new_point(false, None);
+                self.push(other, Task::Complete(point.clone()));
+                self.push(stream, Task::Wait(point));
+            }
+        } else if entry.blocking()
+            && let Some(legacy) = self.contexts[context].legacy
+            && !self.streams[legacy].queue.is_empty()
+        {
+            let seen = self.streams[legacy].submitted;
+            if self.streams[stream].legacy_seen == Some(seen) {
+                return;
+            }
+            self.streams[stream].legacy_seen = Some(seen);
+            let point = self.new_point(false, None);
+            self.push(legacy, Task::Complete(point.clone()));
+            self.push(stream, Task::Wait(point));
+        }
+    }
+
+    /// Does what can be done now.
+    pub(crate) fn run(&mut self, machine: &'static Machine) {
+        if self.prompt() {
+            while let Some(stream) = self.engine.ready.pop() {
+                while self.step(machine, stream) {}
+            }
+        } else if !self.engine.ready.is_empty() {
+            machine.ticker.notify_one();
+        }
+    }
+
+    /// Whether a thread has yet to take a job, or is at one.
+    fn at_work(&self) -> bool {
+        self.engine.running > 0 || !self.engine.pool_queue.is_empty() || !self.engine.host_queue.is_empty()
+    }
+
+    /// Does one task of one ready stream, chosen by the seed. Whether there was one.
+    pub(crate) fn step_at_random(&mut self, machine: &'static Machine) -> bool {
+        if self.engine.ready.is_empty() {
+            return false;
+        }
+        let count = self.engine.ready.len();
+        let chosen = self.engine.draw(count);
+        let stream = self.engine.ready.swap_remove(chosen);
+        if self.step(machine, stream) {
+            self.engine.ready.push(stream);
+        }
+        true
+    }
+
+    /// Does the first task of a stream. Whether the stream can go on.
+    fn step(&mut self, machine: &'static Machine, stream: u32) -> bool {
+        let Some(entry) = self.streams.get_mut(stream) else { return false };
+        let (context, id) = (entry.context, entry.id);
+        let Some(task) = entry.queue.pop_front() else {
+            self.went_idle(machine, stream);
+            return false;
+        };
+        let failed = self.contexts[context].failed;
+        match task {
+            Task::Complete(point) => self.complete(machine, &point),
+            Task::Wait(point) if point.is_done() || failed.is_some() => {}
+            Task::Wait(point) => {
+                self.engine.parked.entry(point.id).or_default().push(stream);
+                self.streams[stream].queue.push_front(Task::Wait(point));
+                return false;
+            }
+            Task::WaitShared(wait) if wait.is_done() || failed.is_some() => {}
+            Task::WaitShared(wait) => {
+                ipc::watch(machine, self, &wait);
+                self.engine.shared_waits.push(stream);
+                self.streams[stream].queue.push_front(Task::WaitShared(wait));
+                return false;
+            }
+            Task::WaitValue(wait) if wait.is_done() || failed.is_some() => {}
+            Task::WaitValue(wait) => {
+                self.engine.value_waits.push(stream);
+                self.streams[stream].queue.push_front(Task::WaitValue(wait));
+                machine.ticker.notify_one();
+                return false;
+            }
+            Task::WriteValue(write) => {
+                write.execute();
+                let waiting = core::mem::take(&mut self.engine.value_waits);
+                self.engine.ready.extend(waiting);
+            }
+            Task::Host(call) => {
+                if failed.is_none() || matches!(call, HostCall::Callback(..)) {
+                    self.streams[stream].queue.push_front(Task::Running);
+                    self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call) });
+                    machine.host.notify_one();
+                    return false;
+                }
+            }
+            Task::Memory(work) => {
+                if failed.is_none() {
+                    self.streams[stream].queue.push_front(Task::Running);
+                    self.engine.pool_queue.push_back(Job { stream, id, work: Work::Memory(work) });
+                    machine.pool.notify_one();
+                    return false;
+                }
+            }
+            Task::Running => {
+                self.streams[stream].queue.push_front(Task::Running);
+                return false;
+            }
+        }
+        if self.streams[stream].queue.is_empty() {
+            self.went_idle(machine, stream);
+            return false;
+        }
+        true
+    }
+
+    pub(crate) fn complete(&mut self, machine: &'static Machine, point: &Point) {
+        if point.timing {
+            point.stamp.store(self.clock.stamp(), Ordering::Relaxed);
+        }
+        point.done.store(true, Ordering::Relaxed);
+        if let Some(shared) = &point.shared {
+            shared.complete();
+        }
+        if let Some(streams) = self.engine.parked.remove(&point.id) {
+            self.engine.ready.extend(streams);
+        }
+        if !self.engine.deferred.is_empty() {
+            for (_, references) in self.engine.deferred.extract_if(.., |(last, _)| last.is_done()).collect::<Vec<_>>() {
+                self.release_objects(references);
+            }
+        }
+        if point.wanted.load(Ordering::Relaxed) && self.waiters > 0 {
+            machine.done.notify_all();
+        }
+    }
+
+    fn went_idle(&mut self, machine: &'static Machine, stream: u32) {
+        let Some(entry) = self.streams.get(stream) else { return };
+        let (context, destroyed) = (entry.context, entry.destroyed);
+        self.contexts[context].busy.remove(&stream);
+        if destroyed {
+            self.streams.remove(stream);
+        }
+        if self.engine.idle_waiters > 0 && self.waiters > 0 {
+            machine.done.notify_all();
+        }
+    }
+
+    /// Looks again at the streams that wait for other processes.
+    pub(crate) fn recheck_shared(&mut self, machine: &'static Machine) {
+        let waiting = core::mem::take(&mut self.engine.shared_waits);
+        self.engine.ready.extend(waiting);
+        self.run(machine);
+    }
+
+    /// Looks again at everything that waits for something.
+    pub(crate) fn look_again(&mut self, machine: &'static Machine) {
+        let parked = core::mem::take(&mut self.engine.parked);
+        self.engine.ready.extend(parked.into_values().flatten());
+        let values = core::mem::take(&mut self.engine.value_waits);
+        self.engine.ready.extend(values);
+        self.recheck_shared(machine);
+        if self.waiters > 0 {
+            machine.done.notify_all();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn has_shared_waits(&self) -> bool {
+        !self.engine.shared_waits.is_empty()
+    }
+
+    /// Why the context of a stream failed, if it did.
+    pub(crate) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
+        let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
+        self.contexts[entry.context].failed
+    }
+
+    /// The next job for the thread of the host functions. Those that are held back stay in the queue, except in a failed
+    /// context: it leaves its functions out, and tells its callbacks.
+    pub(crate) fn next_host_job(&mut self) -> Option<Job> {
+        if !self.engine.hold_host_functions {
+            return self.engine.host_queue.pop_front();
+        }
+        let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
+        let at = self.engine.host_queue.iter().position(failed)?;
+        self.engine.host_queue.remove(at)
+    }
+
+    /// Has a user object destroyed by the thread of the host functions.
+    pub(crate) fn destroy_later(&mut self, machine: &'static Machine, destroy: Destroy) {
+        self.engine.host_queue.push_back(Job { stream: u32::MAX, id: 0, work: Work::Destroy(destroy) });
+        machine.host.notify_one();
+    }
+
+    /// A thread for host functions, before the first one is queued.
+    pub(crate) fn ensure_host_thread(&mut self, machine: &'static Machine) -> Answer {
+        if self.engine.host_threads == 0 {
+            self.spawn(machine, "cuda-soft-host", host_thread)?;
+            self.engine.host_threads = 1;
+        }
+        Ok(())
+    }
+
+    /// A thread for memory work, another one where that is all busy.
+    pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
+        let wanted =
+            self.engine.pool_threads == 0 || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
+        if wanted {
+            self.spawn(machine, "cuda-soft-copy", pool_thread)?;
+            self.engine.pool_threads += 1;
+        }
+        Ok(())
+    }
+
+    /// The thread that polls memory values and drives the seeded scheduler, started when either is first needed.
+    pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
+        if self.engine.ticker_threads == 0 {
+            self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
+            self.engine.ticker_threads = 1;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn spawn(&mut self, machine: &'static Machine, name: &str, body: fn(&'static Machine, u64)) -> Answer {
+        let epoch = self.epoch;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
+        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
+        Ok(())
+    }
+
+    /// What a thread does when it has done a job.
+    pub(crate) fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
+        self.engine.running -= 1;
+        if let Some(entry) = self.streams.get_mut(stream)
+            && entry.id == id
+            && let Some(Task::Running) = entry.queue.front()
+        {
+            entry.queue.pop_front();
+            self.engine.ready.push(stream);
+        }
+        self.run(machine);
+        if !self.prompt() && self.waiters > 0 {
+            // A waiter may have to do the next step itself.
+            machine.done.notify_all();
+        }
+    }
+}
+
+/// How long a seeded step waits for the function or copy that it began, so that what comes next does not depend on the
+/// machine's speed. One that waits for the program itself takes longer, and is left behind.
+const STEP_PATIENCE: Duration = Duration::from_millis(20);
+
+impl Machine {
+    /// Does one step of a seeded scheduler, and waits for what it began.
+    fn pump(&'static self, mut state: Locked) -> Locked {
+        let free = !state.at_work();
+        state.step_at_random(self);
+        if !free || self.in_host_function(state.epoch) {
+            return state;
+        }
+        let epoch = state.epoch;
+        let until = Instant::now() + STEP_PATIENCE;
+        while state.at_work() && state.epoch == epoch && !state.stopping {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            state.waiters += 1;
+            state = self.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            if state.epoch == epoch {
+                state.waiters -= 1;
+            }
+        }
+        state
+    }
+
+    /// After a call under a seeded scheduler: a few steps, as many as the seed says.
+    pub(crate) fn pump_some(&'static self, call: &Call) {
+        let mut state = self.lock();
+        if state.epoch != call.epoch || !state.initialised || self.in_host_function(state.epoch) {
+            return;
+        }
+        for _ in 0..state.engine.draw(4) {
+            if state.engine.ready.is_empty() {
+                return;
+            }
+            state = self.pump(state);
+        }
+    }
+
+    /// Keeps host functions back, or lets them run.
+    pub(crate) fn hold_host_functions(&'static self, hold: bool) {
+        self.lock().engine.hold_host_functions = hold;
+        self.host.notify_all();
+    }
+
+    /// Sleeps until `done` holds, doing what a seeded scheduler has left to do.
+    pub(crate) fn wait_until(
+        &'static self,
+        mut state: Locked,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Result<Locked, CUresult> {
+        let epoch = state.epoch;
+        loop {
+            // A step waits too, and the machine may have gone meanwhile.
+            if state.epoch != epoch {
+                return Err(DEINITIALIZED);
+            }
+            if done(&mut state) {
+                return Ok(state);
+            }
+            if !state.prompt() && !state.engine.ready.is_empty() {
+                state = self.pump(state);
+                continue;
+            }
+            state = self.wait_done(state, epoch)?;
+        }
+    }
+
+    /// Whether the calling thread is the one that runs this machine's host functions.
+    pub(crate) fn in_host_function(&self, epoch: u64) -> bool {
+        self.hooks.in_host_functions() && thread::with(self.slot, epoch, |on| on.in_host_function)
+    }
+}
+
+/// Whether the calls that a host function makes are all refused.
+pub(crate) fn strict(state: &State) -> bool {
+    state.config.rules == Rules::Strict
+}

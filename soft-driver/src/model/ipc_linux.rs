@@ -1,0 +1,573 @@
+//! Interprocess events on Linux: files under `/dev/shm`, and futexes in them.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use crate::abi::*;
+use crate::model::machine::{Machine, State};
+
+/// How many slots a file has.
+const SLOTS: usize = 4096;
+const MAGIC: u32 = 0x4543_5302;
+const FOLDER: &str = "/dev/shm";
+const PREFIX: &str = "cuda-soft-driver.";
+
+/// The shared memory: nothing but atomics, so that any bytes at all are a valid value.
+#[repr(C)]
+struct Layout {
+    magic: AtomicU32,
+    /// Rings, by growing, when something is done that somebody may wait for.
+    bell: AtomicU32,
+    /// How many threads listen. One that was killed is counted for ever: then the bell rings in vain.
+    listeners: AtomicU32,
+    _padding: [AtomicU32; 13],
+    slots: [Slot; SLOTS],
+}
+
+#[repr(C)]
+struct Slot {
+    /// A [`Word`].
+    word: AtomicU64,
+    /// Grows by one when an event takes the slot, and by one when it leaves: odd while an event has it.
+    generation: AtomicU64,
+}
+
+/// The parts of a slot's word: 24 bits of records made, 24 of records done, and the low 16 of how many events had the
+/// slot. Those are enough to tell a late completion from the next event's; stale imports are known by the generation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+const COUNT_MASK: u32 = (1 << 24) - 1;
+
+impl Word {
+    fn new(made: u32, done: u32, generation: u16) -> Self {
+        Self(u64::from(made & COUNT_MASK) << 40 | u64::from(done & COUNT_MASK) << 16 | u64::from(generation))
+    }
+
+    fn made(self) -> u32 {
+        (self.0 >> 40) as u32
+    }
+
+    fn done(self) -> u32 {
+        (self.0 >> 16) as u32 & COUNT_MASK
+    }
+
+    fn generation(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// A file of shared memory, mapped.
+#[derive(Debug)]
+struct Mapping {
+    layout: *const Layout,
+    /// Which file it is, for those who hold it open more than once.
+    name: String,
+    /// Listening already for the streams of these machines, by slot and epoch.
+    watchers: Mutex<Vec<(usize, u64)>>,
+}
+
+// SAFETY: the pointer is to shared memory that stays mapped while the value lives, and holds atomics only.
+unsafe impl Send for Mapping {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, name: String) -> Option<Self> {
+        // SAFETY: a new shared mapping of a file that is as long as the layout; no existing memory is named.
+        let address = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                size_of::<Layout>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        let layout = address.cast_const().cast();
+        (address != libc::MAP_FAILED).then(|| Self { layout, name, watchers: Mutex::new(Vec::new()) })
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: mapped and as long as a `Layout` while `self` lives, page-aligned, and all of it atomics.
+        unsafe { &*self.layout }
+    }
+
+    /// A slot that a peer made up may be none.
+    fn slot(&self, slot: u32) -> &Slot {
+        &self.layout().slots[slot as usize % SLOTS]
+    }
+
+    fn load(&self, slot: u32) -> Word {
+        Word(self.slot(slot).word.load(Ordering::SeqCst))
+    }
+
+    fn generation(&self, slot: u32) -> u64 {
+        self.slot(slot).generation.load(Ordering::SeqCst)
+    }
+
+    fn ring(&self) {
+        let layout = self.layout();
+        layout.bell.fetch_add(1, Ordering::SeqCst);
+        if layout.listeners.load(Ordering::SeqCst) > 0 {
+            // SAFETY: a wake on a word that is mapped while `self` lives.
+            unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        }
+    }
+
+    /// Sleeps until the bell has rung since it showed `bell`, at most `limit`.
+    fn listen(&self, bell: u32, limit: Duration) {
+        let layout = self.layout();
+        let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+        // SAFETY: a wait on a word that is mapped while `self` lives, with a time limit that lives for the call.
+        unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAIT, bell, &raw const limit) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, unmapped once, and no reference outlives `self`.
+        unsafe { libc::munmap(self.layout.cast_mut().cast(), size_of::<Layout>()) };
+    }
+}
+
+/// What is counted in this process alone, to know which records are the others'.
+#[derive(Debug)]
+struct Cell {
+    mapping: Arc<Mapping>,
+    slot: u32,
+    /// Made and done by this process, under the generation in the low bits: the same word as in the file.
+    own: AtomicU64,
+}
+
+impl Cell {
+    /// The others' records made and done, as of now.
+    fn others(&self) -> (Word, u32, u32) {
+        let word = self.mapping.load(self.slot);
+        let own = Word(self.own.load(Ordering::SeqCst));
+        let own = if own.generation() == word.generation() { own } else { Word::new(0, 0, word.generation()) };
+        let made = word.made().wrapping_sub(own.made()) & COUNT_MASK;
+        let done = word.done().wrapping_sub(own.done()) & COUNT_MASK;
+        (word, made, done)
+    }
+
+    /// Adds to what this process made and did, unless the slot has another generation than the given one. The answer
+    /// is the slot's generation.
+    fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
+        let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
+        let counted = self.mapping.slot(self.slot).word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+            let word = Word(word);
+            generation.is_none_or(|generation| generation == word.generation()).then(|| add(word).0)
+        });
+        let now = Word(counted.unwrap_or_else(|word| word)).generation();
+        if counted.is_ok() {
+            let own = Word(self.own.load(Ordering::SeqCst));
+            let own = if own.generation() == now { own } else { Word::new(0, 0, now) };
+            self.own.store(add(own).0, Ordering::SeqCst);
+        }
+        now
+    }
+}
+
+/// A record in a stream, that has to be counted as done one day.
+#[derive(Debug)]
+pub(crate) struct Record {
+    cell: Arc<Cell>,
+    generation: u16,
+}
+
+impl Record {
+    /// Counts it as done, unless the slot has another event by now.
+    pub(crate) fn complete(&self) {
+        self.cell.count(0, 1, Some(self.generation));
+        self.cell.mapping.ring();
+    }
+}
+
+/// Waiting for the records that others had made when the wait was.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    cell: Arc<Cell>,
+    made: u32,
+    generation: u16,
+}
+
+impl Wait {
+    pub(crate) fn is_done(&self) -> bool {
+        let (word, _, done) = self.cell.others();
+        // Another event in the slot: the one that was waited for is destroyed, which its owner must not do.
+        word.generation() != self.generation || reached(done, self.made)
+    }
+}
+
+/// Whether one 24-bit counter is at or past another.
+fn reached(counter: u32, target: u32) -> bool {
+    counter.wrapping_sub(target) & COUNT_MASK < 1 << 23
+}
+
+/// The interprocess side of an event.
+pub(crate) struct SharedEvent {
+    cell: Arc<Cell>,
+    descriptor: Descriptor,
+    imported: bool,
+    /// The generation that an import is of, where stale ones are to be known.
+    expected: Option<u64>,
+}
+
+impl SharedEvent {
+    pub(crate) fn imported(&self) -> bool {
+        self.imported
+    }
+
+    pub(crate) fn descriptor(&self, strict: bool) -> [u8; 64] {
+        self.descriptor.bytes(strict)
+    }
+
+    /// Whether all that other processes recorded is done.
+    pub(crate) fn others_done(&self) -> bool {
+        let (_, made, done) = self.cell.others();
+        made == done
+    }
+
+    /// What is left to wait for of what others recorded.
+    pub(crate) fn wait_for_others(&self) -> Option<Wait> {
+        let (word, made, done) = self.cell.others();
+        (made != done).then(|| Wait { cell: self.cell.clone(), made, generation: word.generation() })
+    }
+
+    /// What is wrong with using this import, if anything is.
+    pub(crate) fn misused(&self) -> Option<String> {
+        let Descriptor { process, context, slot, .. } = self.descriptor;
+        let named = || format!("slot {slot} of context {context} of process {process}");
+        if self.imported && slot as usize >= SLOTS {
+            return Some(format!("{}, which has {SLOTS}: the descriptor was damaged or made up", named()));
+        }
+        let now = self.cell.mapping.generation(slot);
+        self.expected.filter(|expected| *expected != now).map(|_| {
+            let taken = if now.is_multiple_of(2) { "is free" } else { "has another event" };
+            format!("{}, whose event the exporter destroyed; the slot {taken} now", named())
+        })
+    }
+
+    pub(crate) fn record(&self) -> Record {
+        Record { cell: self.cell.clone(), generation: self.cell.count(1, 0, None) }
+    }
+
+    /// A record that has nothing to wait for.
+    pub(crate) fn record_done(&self) {
+        self.cell.count(1, 1, None);
+        self.cell.mapping.ring();
+    }
+
+    /// Opens another process's event.
+    pub(crate) fn import(bytes: &[u8; 64], strict: bool) -> Result<Box<Self>, CUresult> {
+        let descriptor = Descriptor::parse(bytes).ok_or(MAP_FAILED)?;
+        if descriptor.process == std::process::id() {
+            return Err(INVALID_CONTEXT);
+        }
+        let mapping = descriptor.find(strict).ok_or(MAP_FAILED)?;
+        let now = mapping.generation(descriptor.slot);
+        // Generation 0: the exporter does not tell its events apart.
+        let expected = strict.then_some(if descriptor.generation == 0 { now } else { descriptor.generation });
+        let own = AtomicU64::new(Word::new(0, 0, mapping.load(descriptor.slot).generation()).0);
+        let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
+        Ok(Box::new(Self { cell, descriptor, imported: true, expected }))
+    }
+}
+
+/// What the 64 bytes say. Measured: process, context and slot are all that the real driver looks at. The nonce finds the
+/// right file among those that dead processes of the same number left.
+#[derive(Clone)]
+struct Descriptor {
+    process: u32,
+    context: u64,
+    slot: u32,
+    generation: u64,
+    nonce: u128,
+}
+
+impl Descriptor {
+    fn bytes(&self, strict: bool) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        bytes[0..4].copy_from_slice(&self.process.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.context.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.slot.to_le_bytes());
+        if strict {
+            bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        }
+        bytes[32..48].copy_from_slice(&self.nonce.to_be_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8; 64]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let double = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        Some(Self {
+            process: word(0)?,
+            context: double(8)?,
+            slot: word(16)?,
+            generation: double(24)?,
+            nonce: u128::from_be_bytes(bytes.get(32..48)?.try_into().ok()?),
+        })
+    }
+
+    /// The name of the context's file, up to the nonce.
+    fn stem(&self) -> String {
+        format!("{PREFIX}{}.{}.", self.process, self.context)
+    }
+
+    fn name(&self) -> String {
+        format!("{FOLDER}/{}{:032x}", self.stem(), self.nonce)
+    }
+
+    fn find(&self, strict: bool) -> Option<Arc<Mapping>> {
+        let name = self.name();
+        let found = open(&name).or_else(|| find_open(|opened| opened == name));
+        if strict || found.is_some() {
+            return found;
+        }
+        let stem = self.stem();
+        let mut names =
+            std::fs::read_dir(FOLDER).ok()?.flatten().filter_map(|file| file.file_name().into_string().ok());
+        let there = names.find(|name| name.starts_with(&stem)).and_then(|name| open(&format!("{FOLDER}/{name}")));
+        let stem = format!("{FOLDER}/{stem}");
+        there.or_else(|| find_open(|opened| opened.starts_with(&stem)))
+    }
+}
+
+/// What this process has opened. Measured: what was opened once can be opened again after its exporter has ended in
+/// peace, whether the import was destroyed meanwhile or not.
+static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
+
+fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
+    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.iter().find(|mapping| is(&mapping.name)).cloned()
+}
+
+/// Opens a file that somebody else made, and trusts it only if it is of the same user and of the right shape.
+fn open(name: &str) -> Option<Arc<Mapping>> {
+    let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = CString::new(name).ok()?;
+    // SAFETY: a C string that lives for the call.
+    let descriptor = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: just opened, and owned by nothing else.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    // A file that is open already may have been removed and made anew: the name has a nonce, so it was not.
+    if let Some(mapping) = opened.iter().find(|mapping| mapping.name == name) {
+        return Some(mapping.clone());
+    }
+    let metadata = file.metadata().ok()?;
+    use std::os::unix::fs::MetadataExt as _;
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    if !metadata.is_file()
+        || metadata.uid() != user
+        || metadata.mode() & 0o077 != 0
+        || metadata.len() != size_of::<Layout>() as u64
+    {
+        return None;
+    }
+    let mapping = Arc::new(Mapping::new(&file, name.to_owned())?);
+    if mapping.layout().magic.load(Ordering::SeqCst) != MAGIC {
+        return None;
+    }
+    opened.push(mapping.clone());
+    Some(mapping)
+}
+
+/// A context's file, and which of its slots are free.
+pub(crate) struct Exporter {
+    mapping: Arc<Mapping>,
+    descriptor: Descriptor,
+    /// The next one to take is the last.
+    free: Vec<u32>,
+    slots: u32,
+    process: u32,
+    /// Open, and locked, for as long as the exporter lives: the kernel undoes that however it ends.
+    _file: File,
+}
+
+/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or more: as on the real driver a
+/// descriptor of a dead exporter can be opened for a while.
+fn sweep() {
+    const AGE: Duration = Duration::from_secs(60);
+    let Ok(files) = std::fs::read_dir(FOLDER) else { return };
+    for file in files.flatten().filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
+        let age = file.metadata().and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
+        if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
+            && let Ok(open) = File::open(file.path())
+            && lock(&open)
+        {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+/// Takes the lock that tells that an exporter lives. Whether nobody had it.
+fn lock(file: &File) -> bool {
+    // SAFETY: an open file.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+impl Exporter {
+    /// Makes the file: a name that nobody can guess, for this user only, and never one that is there already.
+    pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
+        static CONTEXTS: AtomicU64 = AtomicU64::new(0);
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(sweep);
+        let mut nonce = [0; 16];
+        File::open("/dev/urandom")
+            .and_then(|mut random| random.read_exact(&mut nonce))
+            .map_err(|_| OPERATING_SYSTEM)?;
+        let process = std::process::id();
+        let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
+        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce: u128::from_be_bytes(nonce) };
+        let name = descriptor.name();
+        let path = CString::new(name.as_str()).map_err(|_| OPERATING_SYSTEM)?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: a C string that lives for the call.
+        let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+        if opened < 0 {
+            return Err(OPERATING_SYSTEM);
+        }
+        // SAFETY: just opened, and owned by nothing else.
+        let file = unsafe { File::from_raw_fd(opened) };
+        let sized = file.set_len(size_of::<Layout>() as u64).is_ok();
+        let Some(mapping) = sized.then(|| Mapping::new(&file, name.clone())).flatten() else {
+            let _ = std::fs::remove_file(&name);
+            return Err(OPERATING_SYSTEM);
+        };
+        lock(&file);
+        mapping.layout().magic.store(MAGIC, Ordering::SeqCst);
+        let slots = slots.min(SLOTS as u32);
+        // Measured: slots are given out from the top.
+        let free = (SLOTS as u32 - slots..SLOTS as u32).collect();
+        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process, _file: file })
+    }
+
+    pub(crate) fn take_slot(&mut self) -> Result<Box<SharedEvent>, CUresult> {
+        let slot = self.free.pop().ok_or(OUT_OF_MEMORY)?;
+        let generation = self.mapping.slot(slot).generation.fetch_add(1, Ordering::SeqCst) + 1;
+        let fresh = Word::new(0, 0, generation.div_ceil(2) as u16);
+        self.mapping.slot(slot).word.store(fresh.0, Ordering::SeqCst);
+        // Whoever waits for what was in the slot before is done with it.
+        self.mapping.ring();
+        let cell = Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
+        let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
+        Ok(Box::new(SharedEvent { cell, descriptor, imported: false, expected: None }))
+    }
+
+    pub(crate) fn owns(&self, event: &SharedEvent) -> bool {
+        !event.imported() && Arc::ptr_eq(&self.mapping, &event.cell.mapping)
+    }
+
+    pub(crate) fn free_slot(&mut self, event: SharedEvent) {
+        self.mapping.slot(event.cell.slot).generation.fetch_add(1, Ordering::SeqCst);
+        self.free.push(event.cell.slot);
+    }
+
+    /// How many slots are taken.
+    pub(crate) fn live(&self) -> usize {
+        self.slots as usize - self.free.len()
+    }
+}
+
+impl Drop for Exporter {
+    /// The creator removes the name; those who have it open keep what they have. A forked child is not the creator.
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            let _ = std::fs::remove_file(&self.mapping.name);
+        }
+    }
+}
+
+/// Counts a listener while it lives.
+struct Listener<'a>(&'a Mapping);
+
+impl<'a> Listener<'a> {
+    fn new(mapping: &'a Mapping) -> Self {
+        mapping.layout().listeners.fetch_add(1, Ordering::SeqCst);
+        Self(mapping)
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.0.layout().listeners.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How long a listener sleeps before it looks whether its machine is still there.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Has the calling thread wait.
+pub(crate) fn block(machine: &'static Machine, wait: &Wait) -> Answer {
+    let mapping = &wait.cell.mapping;
+    let epoch = machine.lock().epoch;
+    let _listener = Listener::new(mapping);
+    loop {
+        let bell = mapping.layout().bell.load(Ordering::SeqCst);
+        let state = machine.lock();
+        if state.epoch != epoch || state.stopping {
+            return Err(DEINITIALIZED);
+        }
+        if wait.is_done() {
+            return Ok(());
+        }
+        drop(state);
+        mapping.listen(bell, PATIENCE);
+    }
+}
+
+/// Has a thread wait for the streams: one for each file and machine, for as long as a stream of that machine waits.
+pub(crate) fn watch(machine: &'static Machine, state: &mut State, wait: &Wait) {
+    let mapping = wait.cell.mapping.clone();
+    let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+    let watcher = (machine.slot, state.epoch);
+    if watchers.contains(&watcher) {
+        return;
+    }
+    let epoch = state.epoch;
+    let watched = mapping.clone();
+    let thread = std::thread::Builder::new()
+        .name("cuda-soft-ipc".to_owned())
+        .spawn(move || listen_for_streams(machine, epoch, &watched));
+    match thread {
+        Ok(thread) => {
+            watchers.push(watcher);
+            state.threads.retain(|thread| !thread.is_finished());
+            state.threads.push(thread);
+        }
+        Err(error) => {
+            crate::say!("no thread to wait for another process's event, so that a stream waits for ever: {error}")
+        }
+    }
+}
+
+fn listen_for_streams(machine: &'static Machine, epoch: u64, mapping: &Mapping) {
+    let _listener = Listener::new(mapping);
+    loop {
+        let bell = mapping.layout().bell.load(Ordering::SeqCst);
+        let mut state = machine.lock();
+        let ended = state.epoch != epoch || state.stopping;
+        if !ended {
+            state.recheck_shared(machine);
+        }
+        if ended || !state.has_shared_waits() {
+            let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.retain(|watcher| *watcher != (machine.slot, epoch));
+            return;
+        }
+        drop(state);
+        mapping.listen(bell, PATIENCE);
+    }
+}

@@ -1,0 +1,339 @@
+//! A machine: one independent instance of the driver, in a slot of this process.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::abi::*;
+use crate::calls::capture::Captures;
+use crate::calls::context::{Context, Device};
+use crate::calls::event::Event;
+use crate::calls::graph::{Exec, Graph, Node};
+use crate::calls::green_context::Greens;
+use crate::calls::memory::Allocations;
+use crate::calls::stream::Stream;
+use crate::calls::user_object::UserObject;
+use crate::front::entry::{Call, Words};
+use crate::front::hooks::Hooks;
+use crate::model::clock::Clock;
+use crate::model::config::{Config, OnMisuse};
+use crate::model::engine::Engine;
+use crate::model::handles::{Bad, Kind, Table};
+use crate::model::places::{Owed, PLACES};
+use crate::model::thread;
+
+/// How many machines there can be at a time in one process.
+pub const SLOTS: usize = 16;
+
+/// The machines. The C functions are compiled once for each, so a plain function pointer finds its own.
+pub(crate) static MACHINES: [Machine; SLOTS] = [
+    Machine::new(0),
+    Machine::new(1),
+    Machine::new(2),
+    Machine::new(3),
+    Machine::new(4),
+    Machine::new(5),
+    Machine::new(6),
+    Machine::new(7),
+    Machine::new(8),
+    Machine::new(9),
+    Machine::new(10),
+    Machine::new(11),
+    Machine::new(12),
+    Machine::new(13),
+    Machine::new(14),
+    Machine::new(15),
+];
+
+/// The machine's state, locked. Sections are short, and never call the program's code.
+pub(crate) type Locked = MutexGuard<'static, State>;
+
+pub(crate) struct Machine {
+    pub(crate) slot: usize,
+    state: Mutex<State>,
+    /// Host threads that wait for work to be done.
+    pub(crate) done: Condvar,
+    /// The thread that runs host functions.
+    pub(crate) host: Condvar,
+    /// The threads that set and copy memory.
+    pub(crate) pool: Condvar,
+    /// The thread that looks at memory for stream wait-value, and drives a seeded scheduler.
+    pub(crate) ticker: Condvar,
+    pub(crate) hooks: Hooks,
+    calls: AtomicU64,
+    /// That of the state, for calls to know whose they are before they have the lock.
+    epoch: AtomicU64,
+}
+
+impl Machine {
+    const fn new(slot: usize) -> Self {
+        Self {
+            slot,
+            state: Mutex::new(State::new(slot)),
+            done: Condvar::new(),
+            host: Condvar::new(),
+            pool: Condvar::new(),
+            ticker: Condvar::new(),
+            hooks: Hooks::new(),
+            calls: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn lock(&'static self) -> Locked {
+        // A panic in this crate is a bug in it, but must not take every later test with it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn count_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Makes the machine as new, for its next owner or for none: calls that began before are nobody's.
+    pub(crate) fn reset(&self, state: &mut State) {
+        state.reset();
+        self.epoch.store(state.epoch, Ordering::Release);
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The program has given back a primary context, whatever it is told: it does not do so twice.
+    pub(crate) fn released(&'static self, call: &Call, device: usize, all: bool) {
+        let mut state = self.lock();
+        if state.epoch != call.epoch || !state.taken {
+            drop(state);
+            PLACES.released(self.slot, device, all);
+        } else if let Some(device) = state.devices.get_mut(device) {
+            device.held = if all { 0 } else { device.held.saturating_sub(1) };
+        }
+    }
+
+    /// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
+    /// thread's.
+    pub(crate) fn context_of(&'static self, call: &Call, words: &Words) -> Option<u32> {
+        let state = self.lock();
+        let named = |word: u64| match Kind::of(word)? {
+            Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
+            Kind::Stream => Some(state.streams[state.streams.find(word).ok()?].context),
+            Kind::Context => state.contexts.find(word).ok(),
+            _ => None,
+        };
+        words.0[..words.1].iter().find_map(|word| named(*word)).or_else(|| state.top(call))
+    }
+
+    /// Has a context fail because of a call.
+    pub(crate) fn fail(&'static self, call: &Call, context: u32, code: CUresult) {
+        let mut state = self.lock();
+        if state.epoch == call.epoch {
+            state.fail_context(self, context, code);
+        }
+    }
+
+    /// Counts calls from 1 again, for a new owner.
+    pub(crate) fn restart_calls(&self) {
+        self.calls.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until work was done; fails when the machine went away meanwhile.
+    pub(crate) fn wait_done(&'static self, mut state: Locked, epoch: u64) -> Result<Locked, CUresult> {
+        state.waiters += 1;
+        let mut state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
+        state.waiters -= 1;
+        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
+    }
+}
+
+/// Where something was destroyed.
+struct Tombstone {
+    handle: u64,
+    call: &'static str,
+    number: u64,
+    thread: u32,
+}
+
+const TOMBSTONES: usize = 8192;
+
+/// Everything that a machine's lock protects.
+pub(crate) struct State {
+    /// Whether the slot has an owner. A call without one answers as after the driver's shutdown.
+    pub(crate) taken: bool,
+    pub(crate) initialised: bool,
+    pub(crate) stopping: bool,
+    /// Grows with each owner of the slot.
+    pub(crate) epoch: u64,
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) contexts: Table<Context>,
+    pub(crate) streams: Table<Stream>,
+    pub(crate) events: Table<Event>,
+    pub(crate) graphs: Table<Graph>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) execs: Table<Exec>,
+    pub(crate) objects: Table<UserObject>,
+    pub(crate) greens: Greens,
+    pub(crate) captures: Captures,
+    pub(crate) engine: Engine,
+    pub(crate) memory: Allocations,
+    /// Threads in `Machine::done`.
+    pub(crate) waiters: usize,
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    /// The number of the call at work.
+    pub(crate) call_number: u64,
+    next_id: u64,
+    tombstones: VecDeque<Tombstone>,
+    pub(crate) misuses: Mutex<Vec<String>>,
+    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the call that made it.
+    pub(crate) lost: Vec<(&'static str, u64, u64)>,
+    /// What the program tried to destroy by a call that did no work.
+    pub(crate) given_up: BTreeSet<u64>,
+    pub(crate) peers: BTreeMap<(u32, u32), u32>,
+}
+
+impl State {
+    const fn new(slot: usize) -> Self {
+        Self {
+            taken: false,
+            initialised: false,
+            stopping: false,
+            epoch: 0,
+            config: Config::DEFAULT,
+            clock: Clock::new(),
+            devices: Vec::new(),
+            contexts: Table::new(Kind::Context, slot),
+            streams: Table::new(Kind::Stream, slot),
+            events: Table::new(Kind::Event, slot),
+            graphs: Table::new(Kind::Graph, slot),
+            nodes: Table::new(Kind::Node, slot),
+            execs: Table::new(Kind::Exec, slot),
+            objects: Table::new(Kind::UserObject, slot),
+            greens: Greens::new(slot),
+            captures: Captures::new(),
+            engine: Engine::new(),
+            memory: Allocations::new(),
+            waiters: 0,
+            threads: Vec::new(),
+            call_number: 0,
+            next_id: 7,
+            tombstones: VecDeque::new(),
+            misuses: Mutex::new(Vec::new()),
+            lost: Vec::new(),
+            given_up: BTreeSet::new(),
+            peers: BTreeMap::new(),
+        }
+    }
+
+    /// The retains of primary contexts that the program has not released.
+    pub(crate) fn held(&self) -> Owed {
+        let mut held = Owed::default();
+        for (held, device) in held.iter_mut().zip(&self.devices) {
+            *held = device.held;
+        }
+        held
+    }
+
+    fn reset(&mut self) {
+        self.taken = false;
+        self.initialised = false;
+        self.stopping = false;
+        self.epoch += 1;
+        // It grows twice with each owner, and handles have little room for it.
+        let life = self.epoch / 2;
+        self.config = Config::DEFAULT;
+        self.clock = Clock::new();
+        self.devices = Vec::new();
+        self.contexts.reset(life);
+        self.streams.reset(life);
+        self.events.reset(life);
+        self.graphs.reset(life);
+        self.nodes.reset(life);
+        self.execs.reset(life);
+        self.objects.reset(life);
+        self.greens.reset(life);
+        self.captures = Captures::new();
+        self.engine = Engine::new();
+        self.memory = Allocations::new();
+        self.waiters = 0;
+        self.threads = Vec::new();
+        self.tombstones = VecDeque::new();
+        self.misuses = Mutex::new(Vec::new());
+        self.lost = Vec::new();
+        self.given_up = BTreeSet::new();
+        self.peers = BTreeMap::new();
+    }
+
+    /// A number that nothing else of this process's machine has: stream and context ids.
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Remembers who destroyed a handle.
+    pub(crate) fn bury(&mut self, call: &Call, handle: u64) {
+        if self.tombstones.len() == TOMBSTONES {
+            self.tombstones.pop_front();
+        }
+        self.tombstones.push_back(Tombstone {
+            handle,
+            call: call.name(),
+            number: call.number,
+            thread: thread::number(),
+        });
+    }
+
+    /// The program did what is undefined on a real driver: ends the process, or gives `code` to answer.
+    #[cold]
+    pub(crate) fn misuse(&self, call: &Call, what: &str, code: CUresult) -> CUresult {
+        match self.config.on_misuse {
+            OnMisuse::Abort => thread::abort(call.name(), what),
+            OnMisuse::Error => {
+                let mut misuses = self.misuses.lock().unwrap_or_else(PoisonError::into_inner);
+                misuses.push(format!("{}: {what}", call.name()));
+                code
+            }
+        }
+    }
+
+    /// Says what is wrong with a handle that names nothing.
+    #[cold]
+    pub(crate) fn bad_handle(&self, call: &Call, kind: Kind, handle: u64, bad: Bad) -> CUresult {
+        let kind = kind.name();
+        let (what, code) = match bad {
+            Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),
+            Bad::OtherKind(other) => {
+                // The real driver survives this one, and answers so.
+                (format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()), CONTEXT_IS_DESTROYED)
+            }
+            Bad::OtherMachine(slot) => {
+                (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
+            }
+            Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
+            // That driver was dropped, which is its shutdown: who comes late, as from another thread, is told so.
+            Bad::EarlierLife => return DEINITIALIZED,
+        };
+        self.misuse(call, &what, code)
+    }
+
+    /// What became of a handle.
+    pub(crate) fn epitaph(&self, handle: u64) -> String {
+        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
+            Some(Tombstone { call, number, thread, .. }) => {
+                format!(
+                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
+                    thread::name(*thread)
+                )
+            }
+            None => "was destroyed long ago, or never was".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What a thread of the calling program carries: its number, and for each machine a context stack.
+
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::model::machine::SLOTS;
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What one thread has on one machine.
+#[derive(Default)]
+pub(crate) struct OnMachine {
+    /// Which life of the slot this belongs to; another one's is thrown away.
+    epoch: u64,
+    /// Indices of contexts, the current one last.
+    pub(crate) stack: Vec<u32>,
+    /// The stream capture mode that `cuThreadExchangeStreamCaptureMode` set.
+    pub(crate) capture_mode: u32,
+    /// Whether this is the machine's thread that runs host functions.
+    pub(crate) in_host_function: bool,
+}
+
+/// What a thread has on all machines. It is kept apart from the guard that frees it: at the end of the process exit
+/// handlers run after the thread's destructors, and the thread's context must still be current then.
+type Machines = [RefCell<OnMachine>; SLOTS];
+
+thread_local! {
+    static NUMBER: Cell<u32> = const { Cell::new(UNKNOWN) };
+    static MACHINES: Cell<Option<&'static Machines>> = const { Cell::new(None) };
+    static GUARD: Guard = const { Guard };
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+struct Guard;
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let Some(machines) = MACHINES.get() else { return };
+        // With a current context it is kept, in case that this is the end of the process and not just of the thread.
+        if machines.iter().all(|on| on.borrow().stack.is_empty()) {
+            MACHINES.set(None);
+            // SAFETY: the box that `machines` leaked in this thread; nothing else refers to it.
+            drop(unsafe { Box::from_raw(core::ptr::from_ref(machines).cast_mut()) });
+        }
+    }
+}
+
+fn machines() -> &'static Machines {
+    MACHINES.get().unwrap_or_else(|| {
+        let machines: &'static Machines = Box::leak(Box::default());
+        MACHINES.set(Some(machines));
+        let _ = GUARD.try_with(|_| ());
+        machines
+    })
+}
+
+/// The name that the system has for the calling thread: in the shared library the standard library knows only of threads
+/// that it started there itself.
+#[cfg(target_os = "linux")]
+fn system_name() -> Option<String> {
+    let mut name = [0_u8; 16];
+    // SAFETY: room for the 16 bytes that a name has at most, with its terminator.
+    let code = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = core::ffi::CStr::from_bytes_until_nul(&name).ok()?;
+    (code == 0 && !name.is_empty()).then(|| name.to_string_lossy().into_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system_name() -> Option<String> {
+    None
+}
+
+fn register() -> u32 {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let known = std::thread::current().name().map(str::to_owned).or_else(system_name);
+    let name = known.unwrap_or_else(|| format!("thread {number}"));
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = number as usize;
+    if names.len() <= at {
+        names.resize(at + 1, String::new());
+    }
+    names[at] = name;
+    number
+}
+
+/// The number of the calling thread.
+pub(crate) fn number() -> u32 {
+    match NUMBER.get() {
+        UNKNOWN => {
+            let number = register();
+            NUMBER.set(number);
+            number
+        }
+        number => number,
+    }
+}
+
+/// The name of a thread by its number.
+pub(crate) fn name(number: u32) -> String {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names.get(number as usize).cloned().unwrap_or_else(|| "an ending thread".to_owned())
+}
+
+/// Runs `f` on what the calling thread has on a machine.
+pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) -> R) -> R {
+    let mut on = machines()[slot].borrow_mut();
+    if on.epoch != epoch {
+        *on = OnMachine { epoch, ..OnMachine::default() };
+    }
+    f(&mut on)
+}
+
+/// Ends the process because the program did what is undefined on a real driver.
+#[cold]
+pub(crate) fn abort(call: &str, what: &str) -> ! {
+    crate::say!("{call}: {what} (thread \"{}\")", name(number()));
+    crate::say!("undefined on a real driver, so the process ends here; on_misuse can make it an error");
+    std::process::abort();
+}

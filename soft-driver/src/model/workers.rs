@@ -1,0 +1,114 @@
+//! The threads behind the queues: one for host functions, two at most for memory, one that looks now and then.
+
+use core::time::Duration;
+use std::sync::PoisonError;
+
+use crate::abi::*;
+use crate::calls::user_object::Destroy;
+use crate::model::engine::{HostCall, Job, Work};
+use crate::model::machine::Machine;
+use crate::model::thread;
+
+/// How often the ticker looks, and no more often.
+const TICK: Duration = Duration::from_millis(1);
+/// After how many ticks without a call the program is taken to wait for work without asking the driver.
+const SILENCE: u32 = 100;
+
+pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
+    let mut state = machine.lock();
+    loop {
+        if state.epoch != epoch || state.stopping {
+            return;
+        }
+        let Some(Job { stream, id, work }) = state.next_host_job() else {
+            state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        state.engine.running += 1;
+        let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
+        drop(state);
+        machine.hooks.host_function(true);
+        thread::with(machine.slot, epoch, |on| on.in_host_function = true);
+        // SAFETY: the program handed these functions and pointers to the driver for exactly these calls.
+        unsafe {
+            match work {
+                // After an error host functions are left out; the old callbacks are told.
+                Work::Host(HostCall::Function(function, data)) if status == SUCCESS => function(data.0),
+                Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
+                Work::Host(HostCall::Callback(function, stream, data)) => {
+                    function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
+                }
+                Work::Destroy(Destroy(function, data)) => function(data.0),
+            }
+        }
+        thread::with(machine.slot, epoch, |on| on.in_host_function = false);
+        machine.hooks.host_function(false);
+        state = machine.lock();
+        if state.epoch != epoch {
+            return;
+        }
+        state.finish(machine, stream, id);
+    }
+}
+
+pub(crate) fn pool_thread(machine: &'static Machine, epoch: u64) {
+    let mut state = machine.lock();
+    loop {
+        if state.epoch != epoch || state.stopping {
+            return;
+        }
+        let Some(Job { stream, id, work: Work::Memory(work) }) = state.engine.pool_queue.pop_front() else {
+            state.engine.pool_idle += 1;
+            state = machine.pool.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if state.epoch != epoch {
+                return;
+            }
+            state.engine.pool_idle -= 1;
+            continue;
+        };
+        state.engine.running += 1;
+        drop(state);
+        work.execute();
+        state = machine.lock();
+        if state.epoch != epoch {
+            return;
+        }
+        state.clock.advance(work.virtual_ns());
+        state.finish(machine, stream, id);
+    }
+}
+
+pub(crate) fn ticker_thread(machine: &'static Machine, epoch: u64) {
+    let mut state = machine.lock();
+    let (mut calls, mut silent) = (0, 0);
+    loop {
+        if state.epoch != epoch || state.stopping {
+            return;
+        }
+        let random = !state.prompt() && !state.engine.ready.is_empty();
+        if state.engine.value_waits.is_empty() && !random {
+            state = machine.ticker.wait(state).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
+        // An ordinary sleep, so that nothing wakes it more often than the rate says.
+        drop(state);
+        std::thread::sleep(TICK);
+        state = machine.lock();
+        if state.epoch != epoch {
+            return;
+        }
+        let waiting = core::mem::take(&mut state.engine.value_waits);
+        state.engine.ready.extend(waiting);
+        state.run(machine);
+        // The calls of the program drive a seeded scheduler; this thread does only when there are none.
+        let now = machine.calls();
+        silent = if now == calls { silent + 1 } else { 0 };
+        calls = now;
+        if !state.prompt() && silent > SILENCE {
+            state.step_at_random(machine);
+            if state.waiters > 0 {
+                machine.done.notify_all();
+            }
+        }
+    }
+}
