@@ -88,6 +88,18 @@ mod front;
 mod model;
 mod random;
 
+/// What the driver exports: the list, and the C functions.
+pub mod exports {
+    pub use crate::front::exports::{COUNT, EXPORTS, Id};
+    pub use crate::front::functions::functions;
+}
+
+/// The C functions of what a driver exports beside what this one is about.
+#[doc(hidden)]
+pub mod foreign {
+    pub use crate::front::functions::foreign_functions as functions;
+}
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
@@ -96,17 +108,14 @@ pub use api::builder::Builder;
 #[doc(hidden)]
 pub use api::control::control_shared_library;
 pub use api::driver::SoftDriver;
-#[doc(hidden)]
-pub use api::driver::{end_shared_library, shared_library_lacks, start_shared_library};
 pub use api::report::Live;
-pub use calls::device::DEVICE_NAME;
-pub use front::entry::Export;
-pub use front::exports;
-pub use front::faults::Fault;
 #[doc(hidden)]
-pub use front::foreign;
+pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
+pub use calls::device::DEVICE_NAME;
+pub use front::export::Export;
+pub use front::faults::Fault;
 pub use front::log::CallRecord;
 pub use model::config::{OnMisuse, Rules, Scheduler, Time};
-pub use model::machine::SLOTS;
+pub use model::places::SLOTS;
 #[doc(hidden)]
 pub use model::places::waits_for_places;

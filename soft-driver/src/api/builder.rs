@@ -15,13 +15,15 @@ use crate::model::config::{Config, OnMisuse, Rules, Scheduler, Time};
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     config: Config,
+    /// Those that are there from the start.
+    faults: Vec<Fault>,
     /// The first setting that makes no sense, and what would.
     wrong: Option<String>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { config: Config::DEFAULT, wrong: None }
+        Self { config: Config::DEFAULT, faults: Vec::new(), wrong: None }
     }
 }
 
@@ -48,6 +50,24 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// What the list of exports is of.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
+
+impl SoftDriver {
+    /// A driver of CUDA 13.0 with one device.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A driver that is not as usual.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl Default for SoftDriver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// What can be wrong with a setting is kept until [`build`](Builder::build) or [`from_text`](Builder::from_text) says it.
 impl Builder {
@@ -183,7 +203,7 @@ impl Builder {
     /// A fault that is there from the start; see [`SoftDriver::inject`].
     pub fn fault(mut self, fault: Fault) -> Self {
         match fault.checked() {
-            Ok(fault) => self.config.faults.push(fault),
+            Ok(fault) => self.faults.push(fault),
             Err(what) => return self.refuse_unless(false, || what),
         }
         self
@@ -206,12 +226,12 @@ impl Builder {
     pub fn build(self) -> SoftDriver {
         match self.wrong {
             Some(what) => panic!("the software driver cannot be set up: {what}"),
-            None => SoftDriver::take(self.config),
+            None => SoftDriver::take(self.config, self.faults),
         }
     }
 
-    pub(crate) fn into_config(self) -> Config {
-        self.config
+    pub(crate) fn into_parts(self) -> (Config, Vec<Fault>) {
+        (self.config, self.faults)
     }
 
     /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the shared library:
@@ -317,13 +337,14 @@ mod tests {
     fn text() {
         let text = "version=12.4, devices=2 memory=3M misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
                     ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,fault=cuEvent*:nth=2:code=9";
-        let config = Builder::from_text(text).unwrap().config;
+        let builder = Builder::from_text(text).unwrap();
+        let config = builder.config;
         assert_eq!((config.version, config.devices, config.memory), (12040, 2, 3 << 20));
         assert_eq!((config.on_misuse, config.rules, config.time), (OnMisuse::Error, Rules::Strict, Time::Virtual));
         assert_eq!(config.scheduler, Scheduler::Seeded(7));
         assert_eq!((config.latency, config.ipc, config.ipc_slots), (Duration::from_micros(5), false, 3));
         assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
-        assert_eq!((config.missing.len(), config.null_lookups.len(), config.faults.len()), (1, 1, 1));
+        assert_eq!((config.missing.len(), config.null_lookups.len(), builder.faults.len()), (1, 1, 1));
         assert_eq!(Builder::from_text("").unwrap().config.version, 13000);
         for wrong in
             ["version", "version=12", "version=12.100", "devices=9", "memory=3X", "ipc=yes", "colour=red", "fault="]

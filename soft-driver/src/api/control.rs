@@ -4,7 +4,8 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Display;
 use core::time::Duration;
 
-use crate::api::driver::{SoftDriver, shared_library};
+use crate::api::driver::SoftDriver;
+use crate::api::shared_library::shared_library;
 use crate::errors;
 use crate::front::faults::{Fault, can_fail_contexts};
 

@@ -2,18 +2,17 @@
 
 use core::ffi::{CStr, c_void};
 use core::time::Duration;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
 
 use crate::abi::*;
-use crate::api::builder::Builder;
 use crate::api::report::{self, Live};
-use crate::front::entry;
-use crate::front::exports::EXPORTS;
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
+use crate::front::functions;
+use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
 use crate::model::config::{Config, Scheduler, Time};
 use crate::model::machine::{Locked, MACHINES, Machine};
@@ -39,34 +38,24 @@ pub struct SoftDriver {
     owned: bool,
 }
 
-impl Default for SoftDriver {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl SoftDriver {
-    /// A driver of CUDA 13.0 with one device.
-    pub fn new() -> Self {
-        Self::builder().build()
-    }
-
-    /// A driver that is not as usual.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    pub(crate) fn take(config: Config) -> Self {
+    pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
         let slot = places::take();
         let driver = Self { slot, owned: true };
-        driver.start(config);
+        driver.start(config, faults);
         driver
     }
 
-    fn start(&self, config: Config) {
+    /// One that is never given back.
+    pub(crate) fn keep(mut self) -> Self {
+        self.owned = false;
+        self
+    }
+
+    fn start(&self, config: Config, faults: Vec<Fault>) {
         fork::watch();
         let machine = self.machine();
-        machine.hooks.start(&config);
+        self.hooks().start(machine, &config, faults);
         let mut state = machine.lock();
         machine.reset(&mut state);
         machine.restart_calls();
@@ -81,8 +70,8 @@ impl SoftDriver {
         state.taken = true;
     }
 
-    fn say_what_is_alive(&self) {
-        if self.machine().hooks.forked() {
+    pub(crate) fn say_what_is_alive(&self) {
+        if self.machine().switches.forked() {
             return;
         }
         if self.state().config.report_leaks && !self.live().is_empty() {
@@ -92,6 +81,10 @@ impl SoftDriver {
 
     fn machine(&self) -> &'static Machine {
         &MACHINES[self.slot]
+    }
+
+    fn hooks(&self) -> &'static Hooks {
+        hooks::of(self.machine())
     }
 
     fn state(&self) -> Locked {
@@ -104,7 +97,7 @@ impl SoftDriver {
     /// The addresses stay good for the whole process; once this value is dropped they answer as after the driver's
     /// shutdown.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
-        entry::resolve(self.machine(), name.to_bytes())
+        functions::resolve(self.machine(), name.to_bytes())
     }
 
     /// The driver as `cuda-events` sees it.
@@ -140,14 +133,14 @@ impl SoftDriver {
         self.machine().calls()
     }
 
-    /// The latest calls, as many as [`Builder::log`] says, in the order in which they ended.
+    /// The latest calls, as many as [`Builder::log`](crate::Builder::log) says, in the order in which they ended.
     pub fn log(&self) -> Vec<CallRecord> {
-        self.machine().hooks.control().log.records()
+        self.hooks().control().log.records()
     }
 
     /// Forgets the calls that were logged so far.
     pub fn clear_log(&self) {
-        self.machine().hooks.control().log.clear();
+        self.hooks().control().log.clear();
     }
 
     /// What is alive now.
@@ -156,7 +149,7 @@ impl SoftDriver {
     }
 
     /// What is alive now, in words: how much of each kind, and which calls made the first few of them. With a call
-    /// [log](Builder::log) it names those calls, without one their numbers.
+    /// [log](crate::Builder::log) it names those calls, without one their numbers.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")
@@ -182,35 +175,35 @@ impl SoftDriver {
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
         let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
-        let hooks = &self.machine().hooks;
+        let hooks = self.hooks();
         let mut control = hooks.control();
         control.faults.add(fault);
-        hooks.faults_changed(&control);
+        hooks.faults_changed(self.machine(), &control);
     }
 
     /// Has no calls fail any more, and lets blocked ones go on.
     pub fn clear_faults(&self) {
-        let hooks = &self.machine().hooks;
+        let hooks = self.hooks();
         let mut control = hooks.control();
         control.faults.clear();
-        hooks.faults_changed(&control);
+        hooks.faults_changed(self.machine(), &control);
         drop(control);
         hooks.release();
     }
 
     /// How often a fault struck.
     pub fn injected(&self) -> u64 {
-        self.machine().hooks.control().faults.struck
+        self.hooks().control().faults.struck
     }
 
     /// Lets the calls go on that [`Fault::block`] holds. The answer is how many those were.
     pub fn release(&self) -> usize {
-        self.machine().hooks.release()
+        self.hooks().release()
     }
 
     /// How many calls [`Fault::block`] holds now.
     pub fn blocked(&self) -> usize {
-        self.machine().hooks.control().faults.blocked
+        self.hooks().control().faults.blocked
     }
 
     /// How many calls that end a context wait for its work now.
@@ -245,12 +238,12 @@ impl SoftDriver {
 
     /// Every call answers as in a forked child of a process that uses the driver, or as usual again.
     pub fn pretend_forked(&self, on: bool) {
-        self.machine().hooks.pretend_forked(on);
+        self.machine().switches.pretend_forked(on);
     }
 
     /// Every call answers `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
     pub fn shut_down(&self) {
-        self.machine().hooks.shut_down(true);
+        self.machine().switches.shut_down(true);
     }
 
     /// Moves [virtual time](crate::Time::Virtual) on.
@@ -274,63 +267,13 @@ impl SoftDriver {
     }
 }
 
-/// The one machine of a shared library, set up by the environment when it is first called.
-static SHARED: OnceLock<SoftDriver> = OnceLock::new();
-
-/// Starts the shared library's machine, once. `addresses` gives those of its exports, in the order of the list.
-#[doc(hidden)]
-pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
-    if SHARED.get().is_none() {
-        crate::front::exports::exported_as(addresses());
-        shared_library();
-    }
-}
-
-/// The shared library's machine.
-pub(crate) fn shared_library() -> &'static SoftDriver {
-    SHARED.get_or_init(|| {
-        let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
-        let text = text.to_str().ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
-        let config = match text.and_then(Builder::from_text) {
-            Ok(builder) => builder.into_config(),
-            Err(what) => {
-                // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.
-                crate::say!("CUDA_SOFT_DRIVER: {what}");
-                std::process::abort();
-            }
-        };
-        let mut driver = SoftDriver::take(config);
-        driver.owned = false;
-        driver
-    })
-}
-
-/// What the shared library's machine does at the end of the process: every later call answers that the driver is gone.
-#[doc(hidden)]
-pub fn end_shared_library() {
-    if let Some(driver) = SHARED.get() {
-        driver.say_what_is_alive();
-        driver.shut_down();
-    }
-}
-
-/// The exported names that a driver as `CUDA_SOFT_DRIVER` describes it does not have: those of later versions, and those
-/// that were configured away.
-#[doc(hidden)]
-pub fn shared_library_lacks() -> Vec<&'static str> {
-    let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    let config = Builder::from_text(&text).unwrap_or_default().into_config();
-    let lacked = EXPORTS.iter().filter(|export| export.version > config.version || config.lacks(export.name));
-    lacked.map(|export| export.name).collect()
-}
-
 /// How long a drop waits for a function of the program that still runs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Drop for SoftDriver {
     fn drop(&mut self) {
         // In a forked child there are no threads to end, and what is alive is the parent's.
-        if !self.owned || self.machine().hooks.forked() {
+        if !self.owned || self.machine().switches.forked() {
             return;
         }
         let machine = self.machine();
@@ -344,7 +287,7 @@ impl Drop for SoftDriver {
         }
         drop(state);
         // Before anything is waited for: a host function may be in a call that is blocked.
-        machine.hooks.release();
+        self.hooks().release();
         state = machine.lock();
         let until = Instant::now() + PATIENCE;
         while (state.engine.running > 0 || state.waiters > 0) && Instant::now() < until {
@@ -357,7 +300,7 @@ impl Drop for SoftDriver {
         PLACES.dropped(self.slot, state.held());
         machine.reset(&mut state);
         drop(state);
-        machine.hooks.end();
+        self.hooks().end(machine);
         places::count_here(-1);
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's driver.
@@ -384,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_destroyed_in_a_failed_context() {
         let config = Config { on_misuse: OnMisuse::Error, ..Config::DEFAULT };
-        let soft = SoftDriver::take(config);
+        let soft = SoftDriver::take(config, Vec::new());
         let symbols = *soft.driver().symbols();
         let kept = || {
             let state = soft.state();

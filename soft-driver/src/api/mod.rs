@@ -4,3 +4,4 @@ pub(crate) mod builder;
 pub(crate) mod control;
 pub(crate) mod driver;
 pub(crate) mod report;
+pub(crate) mod shared_library;

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::front::hooks;
 use crate::model::handles::Table;
 use crate::model::machine::Machine;
 
@@ -77,7 +78,7 @@ const NAMED: usize = 8;
 
 /// Counts what is alive, and says which.
 pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
-    let control = machine.hooks.control();
+    let control = hooks::of(machine).control();
     let origin = |born: u64| match control.log.find(born) {
         Some(record) => format!(", made by {record}"),
         // Of memory it is not kept.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::calls::event::EventState;
-use crate::calls::graph::{Graph, NodeKind};
-use crate::calls::memory::MemoryWork;
-use crate::front::entry::Call;
-use crate::model::engine::HostCall;
+use crate::model::call::Call;
+use crate::model::capture::{Capture, CaptureKey, Mark};
+use crate::model::event::EventState;
+use crate::model::graph::NodeKind;
+use crate::model::host_function::HostCall;
 use crate::model::machine::State;
+use crate::model::memory::MemoryWork;
 use crate::model::thread;
 
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -24,53 +25,6 @@ const WRONG_THREAD: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 
 const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
-
-/// The id of a capture, which nothing else of the machine has.
-pub(crate) type CaptureKey = u64;
-
-/// Where in a capture an event was recorded.
-#[derive(Clone, Debug)]
-pub(crate) struct Mark {
-    capture: CaptureKey,
-    nodes: Vec<u32>,
-}
-
-struct Capture {
-    /// The stream that it began in.
-    origin: u32,
-    mode: u32,
-    thread: u32,
-    context: u32,
-    graph: u32,
-    invalid: bool,
-    /// All its streams, with the nodes that their next work depends on.
-    streams: BTreeMap<u32, Vec<u32>>,
-    /// The nodes that joined streams ended with which were destroyed since: they have to be joined all the same.
-    left: Vec<u32>,
-}
-
-/// The captures under way.
-pub(crate) struct Captures {
-    active: BTreeMap<CaptureKey, Capture>,
-    last: CaptureKey,
-}
-
-impl Captures {
-    pub(crate) const fn new() -> Self {
-        Self { active: BTreeMap::new(), last: 0 }
-    }
-
-    /// Whether a capture into a graph is under way.
-    pub(crate) fn has_graph(&self, graph: u32) -> bool {
-        self.active.values().any(|capture| capture.graph == graph)
-    }
-
-    fn invalidate(&mut self, key: CaptureKey) {
-        if let Some(capture) = self.active.get_mut(&key) {
-            capture.invalid = true;
-        }
-    }
-}
 
 impl State {
     /// Ends a capture: its streams capture no more. The answer is its graph. Unless that is `wanted` it is destroyed,
@@ -497,14 +451,4 @@ pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstrea
     let new = mode.get()?.0;
     let old = thread::with(call.machine.slot, state.epoch, |on| core::mem::replace(&mut on.capture_mode, new));
     mode.put(CUstreamCaptureMode(old))
-}
-
-impl State {
-    pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
-        self.graphs.insert(self.call_number, Graph::default()).ok_or(OUT_OF_MEMORY)
-    }
-
-    pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
-        core::ptr::without_provenance_mut(self.graphs.handle(graph) as usize)
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::front::entry::Call;
+use crate::model::call::Call;
 
 struct Info {
     id: u64,

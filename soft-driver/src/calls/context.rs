@@ -2,77 +2,17 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::calls::device;
-use crate::calls::event::{Event, EventState};
-use crate::calls::limits::Settings;
-use crate::front::entry::Call;
-use crate::front::exports::Id;
-use crate::model::engine::{Point, Task};
+use crate::model::call::Call;
+use crate::model::context::{Context, Gate, Settings};
+use crate::model::event::{Event, EventState};
 use crate::model::handles::Kind;
-use crate::model::ipc;
 use crate::model::machine::{Locked, Machine, State};
 use crate::model::thread;
-
-/// A device: the state of its primary context.
-#[derive(Default)]
-pub(crate) struct Device {
-    pub(crate) primary: Option<u32>,
-    pub(crate) retained: u32,
-    /// How many of its retains the program has not tried to release.
-    pub(crate) held: u32,
-    pub(crate) flags: u32,
-    pub(crate) used: u64,
-}
-
-/// A context. It is never forgotten: a destroyed one can still be current somewhere.
-pub(crate) struct Context {
-    pub(crate) device: CUdevice,
-    pub(crate) flags: u32,
-    primary: bool,
-    /// Whether it stands for a green context, whose end leaves its streams.
-    pub(crate) green: bool,
-    pub(crate) alive: bool,
-    pub(crate) id: u64,
-    /// The error that everything in it answers from now on.
-    pub(crate) failed: Option<CUresult>,
-    pub(crate) legacy: Option<u32>,
-    pub(crate) per_thread: BTreeMap<u32, u32>,
-    pub(crate) settings: Settings,
-    /// Streams with work.
-    pub(crate) busy: BTreeSet<u32>,
-    pub(crate) ipc: Option<ipc::Exporter>,
-    /// What every stream of the context waits for from its next operation on, in the order in which that came.
-    pub(crate) gates: Vec<(u64, Gate)>,
-    pub(crate) last_gate: u64,
-}
-
-/// What a whole context waits for.
-#[derive(Clone)]
-pub(crate) enum Gate {
-    Point(Arc<Point>),
-    Shared(ipc::Wait),
-}
-
-impl Gate {
-    fn is_done(&self) -> bool {
-        match self {
-            Self::Point(point) => point.is_done(),
-            Self::Shared(wait) => wait.is_done(),
-        }
-    }
-
-    #[cfg_attr(not(target_os = "linux"), allow(unreachable_code, reason = "elsewhere there is no such wait"))]
-    fn task(&self) -> Task {
-        match self {
-            Self::Point(point) => Task::Wait(point.clone()),
-            Self::Shared(wait) => Task::WaitShared(wait.clone()),
-        }
-    }
-}
+use crate::model::work::Task;
 
 impl State {
     /// The calling thread's current context, whatever its condition.
@@ -164,12 +104,11 @@ impl State {
         }
     }
 
-    /// What a context takes with it.
-    pub(crate) fn tear_down(&mut self, call: &Call, context: u32) {
+    /// What a context takes with it: at its own end, or at a `reset` of its device.
+    pub(crate) fn tear_down(&mut self, call: &Call, context: u32, reset: bool) {
         let primary = self.contexts[context].primary;
         self.end_captures_of(context);
         // In a failed context nothing can be destroyed; and a reset is asked to.
-        let reset = matches!(call.id, Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2);
         if self.contexts[context].failed.is_none() && !reset {
             self.note_lost(context);
         }
@@ -214,21 +153,6 @@ impl State {
         for gate in gates {
             context.last_gate += 1;
             context.gates.push((context.last_gate, gate));
-        }
-    }
-
-    /// Has a stream wait for what its whole context waits for, before an operation.
-    pub(crate) fn pass_gates(&mut self, stream: u32) {
-        let (context, seen) = (self.streams[stream].context, self.streams[stream].gates_seen);
-        if self.contexts[context].last_gate == seen {
-            return;
-        }
-        self.streams[stream].gates_seen = self.contexts[context].last_gate;
-        let gates = &self.contexts[context].gates;
-        let tasks: Vec<Task> =
-            gates.iter().filter(|(at, gate)| *at > seen && !gate.is_done()).map(|(_, gate)| gate.task()).collect();
-        for task in tasks {
-            self.push(stream, task);
         }
     }
 
@@ -388,7 +312,7 @@ pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
-    state.tear_down(call, context);
+    state.tear_down(call, context, false);
     state.bury(call, handle);
     thread::with(call.machine.slot, state.epoch, |on| {
         if on.stack.last() == Some(&context) {

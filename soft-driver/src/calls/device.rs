@@ -4,8 +4,11 @@ use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::calls::context::Device;
-use crate::front::entry::Call;
+use crate::errors;
+use crate::model::call::Call;
+use crate::model::device::Device;
+use crate::model::green_context::MULTIPROCESSORS;
+use crate::model::ipc;
 use crate::model::machine::State;
 
 /// What `cuDeviceGetName` says.
@@ -36,11 +39,11 @@ pub(crate) fn driver_get_version(call: &Call, version: Ptr<c_int>) -> Answer {
 }
 
 pub(crate) fn get_error_name(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    error_text(call, crate::errors::find(error).map(|entry| entry.0), text)
+    error_text(call, errors::find(error).map(|entry| entry.0), text)
 }
 
 pub(crate) fn get_error_string(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    error_text(call, crate::errors::find(error).map(|entry| entry.1), text)
+    error_text(call, errors::find(error).map(|entry| entry.1), text)
 }
 
 fn error_text(call: &Call, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
@@ -118,7 +121,7 @@ fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
         13 => 1_000_000, // clock rate in kHz
         14 => 512,       // texture alignment
         15 | 31 => 1,    // copies overlap, kernels run side by side
-        16 => crate::calls::green_context::MULTIPROCESSORS as i32,
+        16 => MULTIPROCESSORS as i32,
         19 => 1,          // host memory can be mapped
         33 => 1 + device, // PCI bus
         36 => 1_000_000,  // memory clock in kHz
@@ -131,7 +134,7 @@ fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
         92..=94 => 1,     // stream memory operations, first form
         122 | 123 => 1,   // stream memory operations, second form
         99 => 1,          // host memory can be registered
-        125 => i32::from(state.config.ipc && crate::model::ipc::AVAILABLE),
+        125 => i32::from(state.config.ipc && ipc::AVAILABLE),
         126 => 4, // memory synchronization domains
         _ => 0,
     }

@@ -1,54 +1,17 @@
 //! Events: each holds the completion point of its latest record.
 
 use core::ffi::c_uint;
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::calls::capture::Mark;
-use crate::front::entry::Call;
+use crate::calls::ipc::{free_event, new_event};
+use crate::model::call::Call;
 use crate::model::clock;
-use crate::model::engine::{Point, Task};
+use crate::model::event::{Event, EventState};
 use crate::model::handles::Kind;
 use crate::model::ipc;
 use crate::model::machine::{Machine, State};
-
-/// What the latest record left.
-#[derive(Clone, Debug)]
-pub(crate) enum EventState {
-    Never,
-    /// Done, with its stamp: no point is needed any more.
-    Done(u64),
-    Pending(Arc<Point>),
-    /// Recorded in a stream capture.
-    Captured(Box<Mark>),
-}
-
-pub(crate) struct Event {
-    pub(crate) context: u32,
-    pub(crate) flags: u32,
-    /// Whether its context was destroyed under it.
-    pub(crate) orphan: bool,
-    pub(crate) state: EventState,
-    /// An interprocess event's slot.
-    pub(crate) shared: Option<Box<ipc::SharedEvent>>,
-}
-
-impl Event {
-    fn timing(&self) -> bool {
-        self.flags & CU_EVENT_DISABLE_TIMING == 0
-    }
-
-    /// Whether the latest record is done, as this process sees it.
-    fn is_done(&self) -> bool {
-        let here = match &self.state {
-            EventState::Never | EventState::Done(_) => true,
-            EventState::Pending(point) => point.is_done(),
-            EventState::Captured(_) => false,
-        };
-        here && self.shared.as_ref().is_none_or(|shared| shared.others_done())
-    }
-}
+use crate::model::work::Task;
 
 impl State {
     /// The event that an argument names, whose context can be worked with, and which is one to work with.
@@ -168,7 +131,7 @@ pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> A
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    let shared = if interprocess { Some(ipc::new_event(&mut state, context)?) } else { None };
+    let shared = if interprocess { Some(new_event(&mut state, context)?) } else { None };
     let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
     let born = state.call_number;
     let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
@@ -186,7 +149,7 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
     state.bury(call, event.addr());
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
-        ipc::free_event(&mut state, context, *shared);
+        free_event(&mut state, context, *shared);
     }
     Ok(())
 }
@@ -266,7 +229,14 @@ pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
     if let Some(others) = others {
         let epoch = state.epoch;
         drop(state);
-        ipc::block(call.machine, &others)?;
+        ipc::block(&others, || {
+            // Under the lock, for what this process records is counted in two places.
+            let state = call.machine.lock();
+            if state.epoch != epoch || state.stopping {
+                return Some(Err(DEINITIALIZED));
+            }
+            others.is_done().then_some(Ok(()))
+        })?;
         state = call.lock()?;
         if state.epoch != epoch {
             return Err(DEINITIALIZED);

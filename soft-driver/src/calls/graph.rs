@@ -2,60 +2,24 @@
 
 use core::ffi::{c_uchar, c_uint, c_ulonglong};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::calls::mem_ops::{ValueWait, ValueWrite};
-use crate::calls::memory::MemoryWork;
-use crate::calls::user_object::References;
-use crate::front::entry::Call;
-use crate::model::engine::{HostCall, Point, Task};
+use crate::model::call::Call;
+use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
 use crate::model::handles::Kind;
 use crate::model::machine::State;
-
-/// What a node does. Events are named by handle: a graph does not keep them.
-#[derive(Clone, Debug)]
-pub(crate) enum NodeKind {
-    Empty,
-    Host(HostCall),
-    Memory(MemoryWork),
-    Record(u64),
-    Wait(u64),
-    WaitValue(ValueWait),
-    WriteValue(ValueWrite),
-}
-
-pub(crate) struct Node {
-    pub(crate) graph: u32,
-    pub(crate) after: Vec<u32>,
-    pub(crate) kind: NodeKind,
-}
-
-/// A graph's nodes in the order in which they were added: each after all that it depends on.
-#[derive(Default)]
-pub(crate) struct Graph {
-    pub(crate) nodes: Vec<u32>,
-    pub(crate) objects: References,
-}
-
-struct ExecNode {
-    /// The handle of the graph's node.
-    of: u64,
-    kind: NodeKind,
-    /// Whether its event was set in the executable graph, and is not the one that it was instantiated with.
-    set: bool,
-}
-
-/// A graph that can be launched: a copy, in an order that keeps all dependencies.
-pub(crate) struct Exec {
-    nodes: Vec<ExecNode>,
-    /// The end of the last launch: launches of one graph do not overlap.
-    last: Option<Arc<Point>>,
-    objects: References,
-}
+use crate::model::work::Task;
 
 impl State {
+    pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
+        self.graphs.insert(self.call_number, Graph::default()).ok_or(OUT_OF_MEMORY)
+    }
+
+    pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
+        core::ptr::without_provenance_mut(self.graphs.handle(graph) as usize)
+    }
+
     /// Measured: these handles are checked, and a bad one is an invalid value.
     pub(crate) fn graph(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
         self.graphs.find(graph.addr()).map_err(|_| INVALID_VALUE)

@@ -4,9 +4,10 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::calls::graph::{NodeKind, add_node_with};
-use crate::front::entry::Call;
-use crate::model::engine::{HostCall, UserData};
+use crate::calls::graph::add_node_with;
+use crate::model::call::Call;
+use crate::model::graph::NodeKind;
+use crate::model::host_function::{HostCall, UserData};
 use crate::model::machine::State;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is room for, the rest of

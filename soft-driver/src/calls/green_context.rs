@@ -9,15 +9,13 @@ use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::calls::context::{ctx_wait_event, record_all};
 use crate::calls::device;
+use crate::calls::primary_context::reset_primary;
 use crate::calls::stream::stream_create_in;
-use crate::front::entry::Call;
-use crate::model::handles::{Kind, Table};
+use crate::model::call::Call;
+use crate::model::green_context::{Green, MULTIPROCESSORS, Part, UNIT};
+use crate::model::handles::Kind;
 use crate::model::machine::State;
 
-/// As an H200 has them.
-pub(crate) const MULTIPROCESSORS: u32 = 132;
-/// The least part, and what the size of each is a multiple of, on compute capability 9.0.
-const UNIT: u32 = 8;
 /// The same where it is told to look at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;
 
@@ -33,46 +31,6 @@ const INVALID_RESOURCE_TYPE: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_TY
 const INVALID_RESOURCE_CONFIGURATION: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 
 pub(crate) type GreenArg = Ptr<CUgreenCtx_st>;
-
-/// A green context.
-pub(crate) struct Green {
-    /// The context that stands for it.
-    pub(crate) context: u32,
-    /// The primary context that it keeps.
-    pub(crate) primary: u32,
-    part: Part,
-}
-
-/// Everything of green contexts on one machine.
-pub(crate) struct Greens {
-    pub(crate) table: Table<Green>,
-    /// What descriptors describe; they are never destroyed.
-    described: Vec<Part>,
-    splits: u32,
-}
-
-impl Greens {
-    pub(crate) const fn new(slot: usize) -> Self {
-        Self { table: Table::new(Kind::Green, slot), described: Vec::new(), splits: 0 }
-    }
-
-    pub(crate) fn reset(&mut self, life: u64) {
-        self.table.reset(life);
-        self.described = Vec::new();
-        self.splits = 0;
-    }
-}
-
-/// Some multiprocessors of a device, one after the other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Part {
-    device: CUdevice,
-    first: u32,
-    count: u32,
-    unit: u32,
-    /// Which split it came from; 0 for a whole, which can be split.
-    split: u32,
-}
 
 const MARK: u32 = 0x6772_6e21;
 
@@ -360,11 +318,7 @@ pub(crate) fn green_ctx_destroy(call: &Call, green: GreenArg) -> Answer {
     state.contexts[context].alive = false;
     let ordinal = state.contexts[context].device as usize;
     state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
-    if state.devices[ordinal].retained == 0 {
-        crate::calls::primary_context::reset_primary(call, state, ordinal)
-    } else {
-        Ok(())
-    }
+    if state.devices[ordinal].retained == 0 { reset_primary(call, state, ordinal, false) } else { Ok(()) }
 }
 
 pub(crate) fn ctx_from_green_ctx(call: &Call, context: Ptr<CUcontext>, green: GreenArg) -> Answer {

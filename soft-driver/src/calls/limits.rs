@@ -4,27 +4,11 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::front::entry::Call;
+use crate::model::call::Call;
+use crate::model::context::LIMITS;
 
-/// What a context keeps.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    limits: [usize; LIMITS],
-    cache: u32,
-    shared_memory: u32,
-}
-
-const LIMITS: usize = 7;
 /// Limits that the driver knows, but this one does not.
 const KNOWN_LIMITS: u32 = 10;
-
-impl Default for Settings {
-    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch granularity, and
-    /// persisting cache.
-    fn default() -> Self {
-        Self { limits: [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, shared_memory: 0 }
-    }
-}
 
 fn check(limit: u32) -> Result<usize, CUresult> {
     match limit as usize {

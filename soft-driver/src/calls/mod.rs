@@ -8,6 +8,8 @@ pub(crate) mod event;
 pub(crate) mod graph;
 pub(crate) mod graph_nodes;
 pub(crate) mod green_context;
+pub(crate) mod host_function;
+pub(crate) mod ipc;
 pub(crate) mod limits;
 pub(crate) mod mem_ops;
 pub(crate) mod memory;
@@ -24,6 +26,8 @@ pub(crate) use self::event::*;
 pub(crate) use self::graph::*;
 pub(crate) use self::graph_nodes::*;
 pub(crate) use self::green_context::*;
+pub(crate) use self::host_function::*;
+pub(crate) use self::ipc::*;
 pub(crate) use self::limits::*;
 pub(crate) use self::mem_ops::*;
 pub(crate) use self::memory::*;
@@ -31,5 +35,12 @@ pub(crate) use self::pointer_attributes::*;
 pub(crate) use self::primary_context::*;
 pub(crate) use self::stream::*;
 pub(crate) use self::user_object::*;
-pub(crate) use crate::front::entry::*;
-pub(crate) use crate::model::ipc::*;
+
+use crate::abi::*;
+use crate::model::call::Call;
+
+/// The body of what makes no sense in software.
+pub(crate) fn unsupported(call: &Call) -> Answer {
+    drop(call.ready()?);
+    Err(NOT_SUPPORTED)
+}

@@ -4,7 +4,7 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::front::entry::Call;
+use crate::model::call::Call;
 use crate::model::machine::State;
 
 /// A value of an attribute, at its width.

@@ -6,8 +6,9 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::calls::context::check_flags;
 use crate::calls::device;
-use crate::front::entry::Call;
+use crate::model::call::Call;
 use crate::model::machine::{Locked, State};
+use crate::model::places::PLACES;
 
 pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
     let mut state = call.ready()?;
@@ -46,19 +47,31 @@ impl State {
     }
 }
 
-pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize) -> Answer {
+/// The program has given back a primary context, whatever it is told: it does not do so twice.
+pub(crate) fn released(call: &Call, device: usize, all: bool) {
+    let mut state = call.machine.lock();
+    if state.epoch != call.epoch || !state.taken {
+        drop(state);
+        PLACES.released(call.machine.slot, device, all);
+    } else if let Some(device) = state.devices.get_mut(device) {
+        device.held = if all { 0 } else { device.held.saturating_sub(1) };
+    }
+}
+
+/// Ends a primary context that nobody retains: after the last release, or at a `reset`.
+pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize, reset: bool) -> Answer {
     let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
         return Ok(());
     };
     let mut state = call.machine.drain(state, primary)?;
     if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
-        state.tear_down(call, primary);
+        state.tear_down(call, primary, reset);
     }
     Ok(())
 }
 
 pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
-    call.machine.released(call, device as usize, false);
+    released(call, device as usize, false);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     let entry = &mut state.devices[ordinal];
@@ -66,15 +79,15 @@ pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answe
         return Err(INVALID_CONTEXT);
     }
     entry.retained -= 1;
-    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal) }
+    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal, false) }
 }
 
 pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
-    call.machine.released(call, device as usize, true);
+    released(call, device as usize, true);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     state.devices[ordinal].retained = 0;
-    reset_primary(call, state, ordinal)
+    reset_primary(call, state, ordinal, true)
 }
 
 pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {

@@ -1,51 +1,19 @@
-//! Streams, the default ones among them, and host functions.
+//! Streams, the default ones among them.
 
-use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{EventArg, Memory, Ptr, StreamArg};
-use crate::calls::capture::CaptureKey;
+use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::front::entry::Call;
-use crate::model::engine::{HostCall, Point, Task, UserData};
+use crate::model::call::Call;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{Locked, State};
+use crate::model::point::Point;
+use crate::model::stream::Stream;
 use crate::model::thread;
-
-/// A stream: a queue of work that is done in order.
-pub(crate) struct Stream {
-    pub(crate) context: u32,
-    pub(crate) flags: u32,
-    priority: i32,
-    pub(crate) id: u64,
-    pub(crate) is_legacy: bool,
-    /// Whether the program made it.
-    pub(crate) created: bool,
-    /// One that the program has no handle of any more.
-    pub(crate) destroyed: bool,
-    pub(crate) queue: VecDeque<Task>,
-    /// How many operations were submitted.
-    pub(crate) submitted: u64,
-    /// Up to which of them the legacy stream waits already.
-    pub(crate) joined: Option<u64>,
-    /// Up to which operation of the legacy stream this one waits already.
-    pub(crate) legacy_seen: Option<u64>,
-    /// Up to which wait of the whole context this stream waits already.
-    pub(crate) gates_seen: u64,
-    pub(crate) capture: Option<CaptureKey>,
-    /// The node handles that a capture query last pointed to.
-    pub(crate) capture_view: Vec<usize>,
-    attributes: BTreeMap<u32, [u8; 64]>,
-}
-
-impl Stream {
-    /// Whether the legacy default stream waits for it, and it for that.
-    pub(crate) fn blocking(&self) -> bool {
-        self.flags & CU_STREAM_NON_BLOCKING == 0 && !self.is_legacy
-    }
-}
+use crate::model::work::Task;
 
 /// What a stream argument says.
 pub(crate) enum Named {
@@ -56,7 +24,7 @@ pub(crate) enum Named {
 
 pub(crate) fn named(call: &Call, stream: StreamArg) -> Named {
     match stream.addr() {
-        0 if call.per_thread => Named::PerThread,
+        0 if call.per_thread() => Named::PerThread,
         0 => Named::Legacy,
         1 => Named::Legacy,
         2 => Named::PerThread,
@@ -417,52 +385,5 @@ pub(crate) fn stream_copy_attributes(call: &Call, destination: StreamArg, source
         return Err(INVALID_VALUE);
     }
     state.streams[destination].attributes = state.streams[source].attributes.clone();
-    Ok(())
-}
-
-pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
-    let mut state = call.ready()?;
-    let function = host_fn.ok_or(INVALID_VALUE)?;
-    let stream = state.stream(call, stream)?;
-    let host = HostCall::Function(function, UserData(user_data.raw()));
-    if state.captured_host(stream, host)? {
-        return Ok(());
-    }
-    state.ensure_host_thread(call.machine)?;
-    state.submit(call.machine, stream, Task::Host(host));
-    Ok(())
-}
-
-pub(crate) fn launch_host_func_v2(
-    call: &Call,
-    stream: StreamArg,
-    host_fn: CUhostFn,
-    user_data: Memory,
-    sync_mode: c_uint,
-) -> Answer {
-    if sync_mode > CU_HOST_TASK_SPINWAIT {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
-    }
-    launch_host_func(call, stream, host_fn, user_data)
-}
-
-pub(crate) fn stream_add_callback(
-    call: &Call,
-    stream: StreamArg,
-    callback: CUstreamCallback,
-    user_data: Ptr<c_void>,
-    flags: c_uint,
-) -> Answer {
-    let mut state = call.ready()?;
-    let function = callback.ok_or(INVALID_VALUE)?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let index = state.stream(call, stream)?;
-    state.refuse_in_capture(index)?;
-    state.ensure_host_thread(call.machine)?;
-    let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
-    state.submit(call.machine, index, Task::Host(host));
     Ok(())
 }

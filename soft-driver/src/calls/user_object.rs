@@ -1,29 +1,13 @@
 //! User objects: something of the program's that graphs keep, and that is destroyed when the last of them is done.
 
 use core::ffi::{c_uint, c_void};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::front::entry::Call;
-use crate::model::engine::{Point, UserData};
-use crate::model::machine::{MACHINES, State};
-
-/// What destroys a user object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Destroy(pub(crate) unsafe extern "C" fn(*mut c_void), pub(crate) UserData);
-
-pub(crate) struct UserObject {
-    /// All references: the program's own, and those of graphs and executable graphs.
-    references: u64,
-    destroy: Destroy,
-}
-
-/// References that a graph holds: which object, and how many.
-pub(crate) type References = Vec<(u32, u32)>;
-
-/// References that go once a launch is done.
-pub(crate) type Deferred = Vec<(Arc<Point>, References)>;
+use crate::model::call::Call;
+use crate::model::host_function::{Destroy, UserData};
+use crate::model::machine::State;
+use crate::model::user_object::{References, UserObject};
 
 /// The only flag there is, and a duty: destroying is not waited for.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
@@ -33,22 +17,6 @@ const MOVE: u32 = 1;
 impl State {
     fn object(&self, object: Memory) -> Result<u32, CUresult> {
         self.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
-    }
-
-    fn release_object(&mut self, object: u32, count: u32) {
-        let Some(entry) = self.objects.get_mut(object) else { return };
-        entry.references = entry.references.saturating_sub(u64::from(count));
-        if entry.references == 0
-            && let Some(entry) = self.objects.remove(object)
-        {
-            self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
-        }
-    }
-
-    pub(crate) fn release_objects(&mut self, references: References) {
-        for (object, count) in references {
-            self.release_object(object, count);
-        }
     }
 
     /// Another holder of the same references.

@@ -8,14 +8,9 @@
 //! What `cuda-events` binds but makes no sense in software stands under `unsupported`: it answers
 //! `CUDA_ERROR_NOT_SUPPORTED` whatever its arguments are. So does everything in `foreign.rs`.
 
-use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
-use std::sync::OnceLock;
-
-use crate::abi::*;
-use crate::arg::Arg;
-use crate::front::entry::{self, Export};
-use crate::front::foreign::{self, FOREIGN};
-use crate::model::machine::MACHINES;
+use crate::front::export::Export;
+use crate::front::foreign::FOREIGN;
+pub use crate::model::call::Id;
 
 /// Calls `$callback!` with the whole list.
 #[macro_export]
@@ -221,47 +216,6 @@ macro_rules! for_each_export {
     } } };
 }
 
-/// What pointers to arrays are called in the list: their room is another argument's, and may be none. A fault leaves them
-/// alone.
-const ARRAYS: &[&str] = &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
-
-/// Defines one generic C function, and under `bodies` what it does without the slot number.
-macro_rules! function {
-    ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
-        /// # Safety
-        ///
-        /// The arguments are what the C declaration of this function says.
-        pub unsafe extern "C" fn $name<const SLOT: usize>($($argument: $ty),*) -> CUresult {
-            // SAFETY: the same arguments, for which the caller answers.
-            unsafe { bodies::$name(SLOT, $($argument),*) }
-        }
-    };
-}
-
-macro_rules! body {
-    ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
-        #[allow(clippy::too_many_arguments)]
-        pub(super) unsafe fn $name(slot: usize, $($argument: $ty),*) -> CUresult {
-            entry::enter(
-                &MACHINES[slot],
-                Id::$name,
-                $per_thread,
-                || entry::words(&[$(Arg::word(&$argument)),*]),
-                || {
-                    $(if !ARRAYS.contains(&stringify!($argument)) {
-                        // SAFETY: as for the arguments themselves.
-                        unsafe { Arg::poison(&$argument) };
-                    })*
-                },
-                // SAFETY: as for the arguments themselves; it is asked after a call that succeeded.
-                || None$(.or_else(|| unsafe { Arg::given(&$argument) }))*,
-                // SAFETY: the arguments come from a C call of this very function.
-                |call| crate::calls::$body(call, $(unsafe { Arg::take($argument) }),*),
-            )
-        }
-    };
-}
-
 macro_rules! define {
     (
         supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
@@ -294,63 +248,18 @@ macro_rules! define {
                 $(Export::new(stringify!($absent_twin), $absent_twin_version, true).unsupported(),)?
             )*
         ];
-
-        /// The C functions, one instance for each slot.
-        #[allow(non_snake_case)]
-        pub mod functions {
-            use super::*;
-            $(
-                function!($name, false, $body, $arguments);
-                $(function!($twin, true, $body, $arguments);)?
-            )*
-            $(
-                function!($absent, false, unsupported, ());
-                $(function!($absent_twin, true, unsupported, ());)?
-            )*
-        }
-
-        #[allow(non_snake_case)]
-        mod bodies {
-            use super::*;
-            $(
-                body!($name, false, $body, $arguments);
-                $(body!($twin, true, $body, $arguments);)?
-            )*
-            $(
-                body!($absent, false, unsupported, ());
-                $(body!($absent_twin, true, unsupported, ());)?
-            )*
-        }
-
-        const fn addresses<const SLOT: usize>() -> [Address; OWN.len()] {
-            [
-                $(
-                    Address(functions::$name::<SLOT> as *const ()),
-                    $(Address(functions::$twin::<SLOT> as *const ()),)?
-                )*
-                $(
-                    Address(functions::$absent::<SLOT> as *const ()),
-                    $(Address(functions::$absent_twin::<SLOT> as *const ()),)?
-                )*
-            ]
-        }
     };
 }
 
-/// An exported function: its place in [`EXPORTS`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Id(u16);
-
 impl Id {
     /// The one at a place of the list of foreign functions.
-    pub(crate) fn foreign(index: usize) -> Self {
+    pub(crate) const fn foreign(index: usize) -> Self {
         Self((OWN.len() + index) as u16)
     }
-
-    pub(crate) fn index(self) -> usize {
-        usize::from(self.0)
-    }
 }
+
+/// How many of the exports are in this list; the foreign ones come after them.
+pub(crate) const OWN_COUNT: usize = OWN.len();
 
 /// How many functions are exported.
 pub const COUNT: usize = OWN.len() + FOREIGN.len();
@@ -366,52 +275,4 @@ pub static EXPORTS: &[Export] = &{
     all
 };
 
-/// The address of a C function.
-#[derive(Clone, Copy)]
-pub(crate) struct Address(pub(crate) *const ());
-
-// SAFETY: the address of code, which nobody writes to.
-unsafe impl Sync for Address {}
-
 for_each_export!(define);
-
-/// For each slot, the addresses of what is in this list and of what is foreign.
-static ADDRESSES: [([Address; OWN.len()], [Address; FOREIGN.len()]); crate::model::machine::SLOTS] = [
-    (addresses::<0>(), foreign::addresses::<0>()),
-    (addresses::<1>(), foreign::addresses::<1>()),
-    (addresses::<2>(), foreign::addresses::<2>()),
-    (addresses::<3>(), foreign::addresses::<3>()),
-    (addresses::<4>(), foreign::addresses::<4>()),
-    (addresses::<5>(), foreign::addresses::<5>()),
-    (addresses::<6>(), foreign::addresses::<6>()),
-    (addresses::<7>(), foreign::addresses::<7>()),
-    (addresses::<8>(), foreign::addresses::<8>()),
-    (addresses::<9>(), foreign::addresses::<9>()),
-    (addresses::<10>(), foreign::addresses::<10>()),
-    (addresses::<11>(), foreign::addresses::<11>()),
-    (addresses::<12>(), foreign::addresses::<12>()),
-    (addresses::<13>(), foreign::addresses::<13>()),
-    (addresses::<14>(), foreign::addresses::<14>()),
-    (addresses::<15>(), foreign::addresses::<15>()),
-];
-
-/// The addresses under which the shared library exports everything, in the order of [`EXPORTS`]: there a lookup gives
-/// the very address that the dynamic linker does.
-static EXPORTED: OnceLock<Vec<usize>> = OnceLock::new();
-
-pub(crate) fn exported_as(addresses: Vec<usize>) {
-    assert_eq!(addresses.len(), COUNT, "the shared library exports what the list says");
-    let _ = EXPORTED.set(addresses);
-}
-
-/// The C function `id` of the machine in `slot`.
-pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
-    if let Some(exported) = EXPORTED.get() {
-        return core::ptr::with_exposed_provenance_mut(exported[id]);
-    }
-    let address = match id.checked_sub(OWN.len()) {
-        None => ADDRESSES[slot].0[id],
-        Some(foreign) => ADDRESSES[slot].1[foreign],
-    };
-    address.0.cast_mut().cast()
-}

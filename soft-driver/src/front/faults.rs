@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;
-use crate::front::entry::Call;
 use crate::front::exports::EXPORTS;
+use crate::model::call::Call;
 use crate::model::thread;
 use crate::random;
 

@@ -3,10 +3,7 @@
 //! A program that is linked against these names, or looks all of them up when it starts, has to find them. Each answers
 //! `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. Names and versions are those of CUDA 13.5.
 
-use crate::abi::*;
-use crate::front::entry::{self, Export};
-use crate::front::exports::{Address, Id};
-use crate::model::machine::MACHINES;
+use crate::front::export::Export;
 
 /// Calls `$callback!` with the list: exported name and version.
 #[macro_export]
@@ -162,36 +159,12 @@ macro_rules! for_each_foreign {
     } };
 }
 
-fn answer(slot: usize, index: usize) -> CUresult {
-    entry::enter(&MACHINES[slot], Id::foreign(index), false, || entry::words(&[]), || (), || None, entry::unsupported)
-}
+pub(crate) use for_each_foreign;
 
 macro_rules! define {
     ($($name:ident $version:literal;)*) => {
-        #[allow(non_camel_case_types)]
-        enum Index { $($name,)* }
-
         /// The list as exports.
         pub(crate) const FOREIGN: &[Export] = &[$(Export::new(stringify!($name), $version, twin(stringify!($name))).unsupported(),)*];
-
-        /// The C functions, one instance for each slot. They look at no argument, so that all have the same type.
-        #[allow(non_snake_case)]
-        pub mod functions {
-            use super::*;
-            $(
-                /// # Safety
-                ///
-                /// There is nothing that a caller could do wrong.
-                pub unsafe extern "C" fn $name<const SLOT: usize>() -> CUresult {
-                    answer(SLOT, Index::$name as usize)
-                }
-            )*
-        }
-
-        /// Their addresses, in the same order.
-        pub(crate) const fn addresses<const SLOT: usize>() -> [Address; FOREIGN.len()] {
-            [$(Address(functions::$name::<SLOT> as *const ()),)*]
-        }
     };
 }
 

@@ -8,8 +8,9 @@ mod unix {
     use core::cell::RefCell;
     use std::sync::{MutexGuard, Once};
 
-    use crate::front::hooks::{Control, FORKED};
+    use crate::front::hooks::{self, Control};
     use crate::model::machine::{Locked, MACHINES};
+    use crate::model::switches::FORKED;
 
     thread_local! {
         static HELD: RefCell<Vec<(MutexGuard<'static, Control>, Locked)>> = const { RefCell::new(Vec::new()) };
@@ -18,7 +19,7 @@ mod unix {
     extern "C" fn before() {
         let _ = HELD.try_with(|held| {
             // The log and the faults first, as everywhere.
-            held.borrow_mut().extend(MACHINES.iter().map(|machine| (machine.hooks.control(), machine.lock())));
+            held.borrow_mut().extend(MACHINES.iter().map(|machine| (hooks::of(machine).control(), machine.lock())));
         });
     }
 
@@ -30,7 +31,7 @@ mod unix {
         let _ = HELD.try_with(|held| {
             for ((_, state), machine) in held.borrow().iter().zip(&MACHINES) {
                 if state.initialised {
-                    machine.hooks.set(FORKED, true);
+                    machine.switches.set(FORKED, true);
                 }
             }
             held.borrow_mut().clear();
@@ -41,7 +42,7 @@ mod unix {
     /// what the program registered before it made its first driver finds none, what came later does.
     extern "C" fn at_exit() {
         for machine in &MACHINES {
-            machine.hooks.shut_down(true);
+            machine.switches.shut_down(true);
         }
     }
 

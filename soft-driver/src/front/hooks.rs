@@ -1,40 +1,35 @@
 //! What a machine can do to a call beside its work: the call log, faults, latency, and the answers in special times.
 
-use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::abi::*;
-use crate::front::entry::{self, Call, Words};
+use crate::calls::primary_context::released;
+use crate::front::answers::{given_back, special};
+use crate::front::arguments::Arguments;
 use crate::front::exports::Id;
-use crate::front::faults::{Faults, Verdict};
+use crate::front::faults::{Fault, Faults, Verdict};
 use crate::front::log::Log;
+use crate::model::call::{Call, Words};
 use crate::model::config::{Config, Scheduler};
-use crate::model::engine::strict;
+use crate::model::handles::Kind;
+use crate::model::machine::Machine;
+use crate::model::places::SLOTS;
+use crate::model::switches::{FAULTS, LATENCY, LOG, SEEDED};
 
-/// The process was forked since the machine was initialised.
-pub(crate) const FORKED: u32 = 1;
-/// The program asked for the answers of a forked child.
-const PRETEND_FORKED: u32 = 128;
-/// A host function runs.
-const IN_HOST_FUNCTIONS: u32 = 2;
-/// Calls are logged.
-const LOG: u32 = 4;
-/// There are faults.
-const FAULTS: u32 = 8;
-/// Calls take longer.
-const LATENCY: u32 = 16;
-/// The driver was shut down, as at the end of a process.
-const SHUT_DOWN: u32 = 32;
-/// Work is done in steps between calls.
-const SEEDED: u32 = 64;
-
-/// Switches that the fast path looks at with one load, and what is behind them.
+/// What is behind a machine's switches.
 pub(crate) struct Hooks {
-    flags: AtomicU32,
     control: Mutex<Control>,
     released: Condvar,
+}
+
+/// Those of all machines, by slot.
+static HOOKS: [Hooks; SLOTS] = [const { Hooks::new() }; SLOTS];
+
+/// Those of a machine.
+pub(crate) fn of(machine: &Machine) -> &'static Hooks {
+    &HOOKS[machine.slot]
 }
 
 /// What the log and the faults need; a lock of its own, so that they work whatever the machine is doing.
@@ -45,59 +40,20 @@ pub(crate) struct Control {
 }
 
 impl Hooks {
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Self {
-            flags: AtomicU32::new(0),
             control: Mutex::new(Control { log: Log::new(), faults: Faults::new(), latency: Duration::ZERO }),
             released: Condvar::new(),
         }
-    }
-
-    pub(crate) fn plain(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) == 0
-    }
-
-    pub(crate) fn set(&self, flag: u32, on: bool) {
-        if on {
-            self.flags.fetch_or(flag, Ordering::Relaxed);
-        } else {
-            self.flags.fetch_and(!flag, Ordering::Relaxed);
-        }
-    }
-
-    fn has(&self, flag: u32) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
     pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Said by the thread of the host functions around each one.
-    pub(crate) fn host_function(&self, running: bool) {
-        self.set(IN_HOST_FUNCTIONS, running);
-    }
-
-    /// Whether this is a forked child of the process that initialised the driver.
-    pub(crate) fn forked(&self) -> bool {
-        self.has(FORKED)
-    }
-
-    pub(crate) fn in_host_functions(&self) -> bool {
-        self.has(IN_HOST_FUNCTIONS)
-    }
-
-    pub(crate) fn pretend_forked(&self, on: bool) {
-        self.set(PRETEND_FORKED, on);
-    }
-
-    pub(crate) fn shut_down(&self, on: bool) {
-        self.set(SHUT_DOWN, on);
-    }
-
     /// Looks again at whether there are faults.
-    pub(crate) fn faults_changed(&self, control: &Control) {
-        self.set(FAULTS, !control.faults.is_empty());
+    pub(crate) fn faults_changed(&self, machine: &Machine, control: &Control) {
+        machine.switches.set(FAULTS, !control.faults.is_empty());
     }
 
     /// Lets blocked calls go on.
@@ -109,97 +65,105 @@ impl Hooks {
     }
 
     /// The driver was dropped: blocked calls go on, and find that it is gone.
-    pub(crate) fn end(&self) {
-        self.start(&Config::DEFAULT);
+    pub(crate) fn end(&self, machine: &Machine) {
+        self.start(machine, &Config::DEFAULT, Vec::new());
         self.released.notify_all();
     }
 
     /// For a new owner of the machine, or none.
-    pub(crate) fn start(&self, config: &Config) {
+    pub(crate) fn start(&self, machine: &Machine, config: &Config, faults: Vec<Fault>) {
         let mut control = self.control();
         control.faults = Faults::new();
         control.log.start(config.log, config.log_lookups);
         control.latency = config.latency;
-        for fault in &config.faults {
-            control.faults.add(fault.clone());
+        for fault in faults {
+            control.faults.add(fault);
         }
-        self.flags.store(0, Ordering::Relaxed);
-        self.set(LOG, config.log > 0);
-        self.set(LATENCY, !config.latency.is_zero());
-        self.set(SEEDED, !matches!(config.scheduler, Scheduler::Prompt));
-        self.faults_changed(&control);
+        let switches = &machine.switches;
+        switches.clear();
+        switches.set(LOG, config.log > 0);
+        switches.set(LATENCY, !config.latency.is_zero());
+        switches.set(SEEDED, !matches!(config.scheduler, Scheduler::Prompt));
+        self.faults_changed(machine, &control);
     }
 }
 
 /// A call on a machine that has some switch on.
 #[cold]
-pub(crate) fn hooked(
-    call: &Call,
-    words: impl FnOnce() -> Words,
-    poison: impl FnOnce(),
-    given: impl FnOnce() -> Option<u64>,
-    body: impl FnOnce() -> CUresult,
-) -> CUresult {
-    let hooks = &call.machine.hooks;
+pub(crate) fn hooked(call: &Call, arguments: &dyn Arguments) -> CUresult {
+    let (hooks, switches) = (of(call.machine), &call.machine.switches);
     let began = Instant::now();
-    let words = words();
-    if hooks.has(LATENCY) {
+    let words = arguments.words();
+    if switches.has(LATENCY) {
         delay(hooks.control().latency);
     }
-    let verdict = if hooks.has(FAULTS) { judge(call) } else { Verdict::default() };
+    let verdict = if switches.has(FAULTS) { judge(call) } else { Verdict::default() };
     // What it is about may be gone after the work.
-    let failing = verdict.fails_context.and_then(|code| Some((call.machine.context_of(call, &words)?, code)));
+    let failing = verdict.fails_context.and_then(|code| Some((context_of(call, &words)?, code)));
     let mut ran = false;
     let result = match special(call, &words).or(verdict.instead) {
         Some(code) => {
-            entry::given_back(call, &words);
+            given_back(call, &words);
             code
         }
         None => {
-            let code = body();
+            let code = arguments.run(call);
             ran = code == SUCCESS;
             let told = verdict.after.unwrap_or(code);
-            if call.id == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
+            if call.id() == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
                 // Who is told that it failed releases nothing.
-                call.machine.released(call, words.0[1] as usize, false);
+                released(call, words.0[1] as usize, false);
             }
             told
         }
     };
     if verdict.poison {
-        poison();
+        arguments.poison();
     }
     if let Some((context, code)) = failing {
-        call.machine.fail(call, context, code);
+        fail(call, context, code);
     }
-    if hooks.has(SEEDED) {
+    if switches.has(SEEDED) {
         call.machine.pump_some(call);
     }
-    if hooks.has(LOG) && call.is_current() {
-        let given = if result == SUCCESS && ran && entry::makes(call.id) { given() } else { None };
+    if switches.has(LOG) && call.is_current() {
+        let given = if result == SUCCESS && ran && makes(call) { arguments.given() } else { None };
         hooks.control().log.add(call, words, (result, given), began, verdict.injected());
     }
     result
 }
 
-/// What is answered in special times, whatever the call is for.
-fn special(call: &Call, words: &Words) -> Option<CUresult> {
-    let hooks = &call.machine.hooks;
-    if hooks.has(SHUT_DOWN) || !call.is_current() {
-        return Some(DEINITIALIZED);
+/// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
+/// thread's.
+fn context_of(call: &Call, words: &Words) -> Option<u32> {
+    let state = call.machine.lock();
+    let named = |word: u64| match Kind::of(word)? {
+        Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
+        Kind::Stream => Some(state.streams[state.streams.find(word).ok()?].context),
+        Kind::Context => state.contexts.find(word).ok(),
+        _ => None,
+    };
+    words.0[..words.1].iter().find_map(|word| named(*word)).or_else(|| state.top(call))
+}
+
+/// Has a context fail because of a call.
+fn fail(call: &Call, context: u32, code: CUresult) {
+    let mut state = call.machine.lock();
+    if state.epoch == call.epoch {
+        state.fail_context(call.machine, context, code);
     }
-    if hooks.has(FORKED | PRETEND_FORKED)
-        && let Some(code) = entry::forked_answer(call, words)
-    {
-        return Some(code);
-    }
-    let refused = || strict(&call.machine.lock()) || entry::refused_in_host_function(call.id);
-    (call.in_host_function() && refused()).then_some(NOT_PERMITTED)
+}
+
+/// Whether a call gives the program a handle or an address, in its first out-parameter of that size.
+fn makes(call: &Call) -> bool {
+    ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
+        .iter()
+        .any(|word| call.name().contains(word))
 }
 
 /// Asks the faults, and blocks if one says so.
 fn judge(call: &Call) -> Verdict {
-    let hooks = &call.machine.hooks;
+    let hooks = of(call.machine);
     let mut control = hooks.control();
     let verdict = control.faults.judge(call);
     if verdict.block && !call.machine.lock().stopping {

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::abi::CUresult;
-use crate::front::entry::{Call, Words, looks_up};
-use crate::front::exports::{EXPORTS, Id};
+use crate::front::exports::Id;
+use crate::model::call::{Call, Words};
 use crate::model::thread;
 
 /// One call that was made.
@@ -52,16 +52,21 @@ impl fmt::Display for CallRecord {
     }
 }
 
-/// What is kept of a call until somebody asks: names are looked up then.
+/// What is kept of a call until somebody asks.
 struct Entry {
     number: u64,
-    id: Id,
+    name: &'static str,
     words: Words,
     result: (CUresult, Option<u64>),
     thread: u32,
     began: Instant,
     ended: Instant,
     injected: bool,
+}
+
+/// Whether a call only looks entry points up.
+fn looks_up(id: Id) -> bool {
+    matches!(id, Id::cuGetProcAddress | Id::cuGetProcAddress_v2 | Id::cuGetProcAddress_v2_ptsz)
 }
 
 /// The latest calls.
@@ -94,7 +99,7 @@ impl Log {
         began: Instant,
         injected: bool,
     ) {
-        if looks_up(call.id) && !self.lookups && !injected {
+        if looks_up(call.id()) && !self.lookups && !injected {
             return;
         }
         if self.entries.len() >= self.room {
@@ -102,7 +107,7 @@ impl Log {
         }
         self.entries.push_back(Entry {
             number: call.number,
-            id: call.id,
+            name: call.name(),
             words,
             result,
             thread: thread::number(),
@@ -116,7 +121,7 @@ impl Log {
         let start = self.start;
         let record = |entry: &Entry| CallRecord {
             number: entry.number,
-            function: EXPORTS[entry.id.index()].name,
+            function: entry.name,
             arguments: entry.words.0[..entry.words.1].to_vec(),
             result: entry.result.0,
             given: entry.result.1,

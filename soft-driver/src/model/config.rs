@@ -2,8 +2,6 @@
 
 use core::time::Duration;
 
-use crate::front::faults::Fault;
-
 /// What happens when the program does what is undefined on a real driver: a destroyed or made-up handle, a NULL
 /// pointer where the real driver dereferences it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,7 +81,6 @@ pub(crate) struct Config {
     pub(crate) null_lookups: Vec<String>,
     /// `cuInit` answers this instead.
     pub(crate) init_result: u32,
-    pub(crate) faults: Vec<Fault>,
     /// Pairs: a base name, and the exported name whose address a lookup of it gives.
     pub(crate) wrong_lookups: Vec<(String, String)>,
 }
@@ -111,7 +108,6 @@ impl Config {
         missing: Vec::new(),
         null_lookups: Vec::new(),
         init_result: 0,
-        faults: Vec::new(),
         wrong_lookups: Vec::new(),
     };
 }

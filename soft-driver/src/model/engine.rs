@@ -3,161 +3,20 @@
 //! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for, or with its first
 //! task on a thread. No stream has a thread of its own, and nothing spins.
 
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crate::abi::*;
-use crate::calls::mem_ops::{ValueWait, ValueWrite};
-use crate::calls::memory::MemoryWork;
-use crate::calls::user_object::{Deferred, Destroy};
-use crate::front::entry::Call;
+use crate::model::call::Call;
 use crate::model::config::{Rules, Scheduler};
+use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
-use crate::model::machine::{Locked, Machine, State};
-use crate::model::thread;
-use crate::model::workers::{host_thread, pool_thread, ticker_thread};
-use crate::random;
-
-/// The completion of one record: made by the record, shared by everything that then waits for it.
-#[derive(Debug)]
-pub(crate) struct Point {
-    id: u64,
-    timing: bool,
-    done: AtomicBool,
-    stamp: AtomicU64,
-    /// Whether a host thread waits.
-    wanted: AtomicBool,
-    /// What other processes see of it.
-    shared: Option<ipc::Record>,
-}
-
-impl Point {
-    pub(crate) fn is_done(&self) -> bool {
-        self.done.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn stamp(&self) -> u64 {
-        self.stamp.load(Ordering::Relaxed)
-    }
-
-    /// Has the completion wake host threads.
-    pub(crate) fn want(&self) {
-        self.wanted.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The program's function behind a pointer argument that is only handed back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UserData(pub(crate) *mut c_void);
-
-// SAFETY: never dereferenced here; the program gave it for another thread to get.
-unsafe impl Send for UserData {}
-
-/// A function of the program, to be called in stream order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum HostCall {
-    Function(unsafe extern "C" fn(*mut c_void), UserData),
-    Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), u64, UserData),
-}
-
-/// One piece of work in a stream.
-#[derive(Debug)]
-pub(crate) enum Task {
-    Complete(Arc<Point>),
-    Wait(Arc<Point>),
-    WaitShared(ipc::Wait),
-    Host(HostCall),
-    Memory(MemoryWork),
-    WaitValue(ValueWait),
-    WriteValue(ValueWrite),
-    /// The first task, while a thread does it.
-    Running,
-}
-
-pub(crate) enum Work {
-    Host(HostCall),
-    Memory(MemoryWork),
-    /// The end of a user object; of no stream.
-    Destroy(Destroy),
-}
-
-pub(crate) struct Job {
-    pub(crate) stream: u32,
-    /// The stream's own number: its place may have another one by the time the job is done.
-    pub(crate) id: u64,
-    pub(crate) work: Work,
-}
-
-pub(crate) struct Engine {
-    pub(crate) ready: Vec<u32>,
-    /// Streams by the point that their first task waits for.
-    parked: BTreeMap<u64, Vec<u32>>,
-    /// Streams whose first task waits for another process.
-    shared_waits: Vec<u32>,
-    /// Streams whose first task waits for a value in memory.
-    pub(crate) value_waits: Vec<u32>,
-    pub(crate) host_queue: VecDeque<Job>,
-    pub(crate) pool_queue: VecDeque<Job>,
-    host_threads: usize,
-    pool_threads: usize,
-    pub(crate) pool_idle: usize,
-    ticker_threads: usize,
-    /// Jobs that a thread is doing.
-    pub(crate) running: usize,
-    next_point: u64,
-    /// User objects that launches under way keep.
-    pub(crate) deferred: Deferred,
-    /// Threads that wait for a context to have no work.
-    pub(crate) idle_waiters: usize,
-    /// The seeded scheduler's state.
-    pub(crate) random: u64,
-    /// Host functions are kept back while this is set.
-    pub(crate) hold_host_functions: bool,
-}
-
-const POOL_THREADS: usize = 2;
-
-impl Engine {
-    pub(crate) const fn new() -> Self {
-        Self {
-            ready: Vec::new(),
-            parked: BTreeMap::new(),
-            shared_waits: Vec::new(),
-            value_waits: Vec::new(),
-            host_queue: VecDeque::new(),
-            pool_queue: VecDeque::new(),
-            host_threads: 0,
-            pool_threads: 0,
-            pool_idle: 0,
-            ticker_threads: 0,
-            running: 0,
-            next_point: 0,
-            deferred: Vec::new(),
-            idle_waiters: 0,
-            random: 0,
-            hold_host_functions: false,
-        }
-    }
-
-    /// A number below `bound`, from the seed.
-    pub(crate) fn draw(&mut self, bound: usize) -> usize {
-        (random::next(&mut self.random) % bound.max(1) as u64) as usize
-    }
-
-    /// Drops all work that no thread has begun.
-    pub(crate) fn abandon(&mut self) {
-        self.ready.clear();
-        self.parked.clear();
-        self.shared_waits.clear();
-        self.value_waits.clear();
-        self.host_queue.clear();
-        self.pool_queue.clear();
-    }
-}
+use crate::model::machine::{Locked, MACHINES, Machine, State};
+use crate::model::point::Point;
+use crate::model::user_object::References;
+use crate::model::work::{Job, Task, Work};
 
 impl State {
     pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
@@ -231,6 +90,21 @@ impl State {
         }
     }
 
+    /// Has a stream wait for what its whole context waits for, before an operation.
+    pub(crate) fn pass_gates(&mut self, stream: u32) {
+        let (context, seen) = (self.streams[stream].context, self.streams[stream].gates_seen);
+        if self.contexts[context].last_gate == seen {
+            return;
+        }
+        self.streams[stream].gates_seen = self.contexts[context].last_gate;
+        let gates = &self.contexts[context].gates;
+        let tasks: Vec<Task> =
+            gates.iter().filter(|(at, gate)| *at > seen && !gate.is_done()).map(|(_, gate)| gate.task()).collect();
+        for task in tasks {
+            self.push(stream, task);
+        }
+    }
+
     /// Does what can be done now.
     pub(crate) fn run(&mut self, machine: &'static Machine) {
         if self.prompt() {
@@ -280,7 +154,7 @@ impl State {
             }
             Task::WaitShared(wait) if wait.is_done() || failed.is_some() => {}
             Task::WaitShared(wait) => {
-                ipc::watch(machine, self, &wait);
+                self.listen_for(machine, &wait);
                 self.engine.shared_waits.push(stream);
                 self.streams[stream].queue.push_front(Task::WaitShared(wait));
                 return false;
@@ -377,9 +251,21 @@ impl State {
         }
     }
 
-    #[cfg(target_os = "linux")]
-    pub(crate) fn has_shared_waits(&self) -> bool {
-        !self.engine.shared_waits.is_empty()
+    /// Has a thread look again, for as long as a stream waits for other processes.
+    fn listen_for(&mut self, machine: &'static Machine, wait: &ipc::Wait) {
+        let epoch = self.epoch;
+        let look = move || {
+            let mut state = machine.lock();
+            let ended = state.epoch != epoch || state.stopping;
+            if !ended {
+                state.recheck_shared(machine);
+            }
+            (ended || state.engine.shared_waits.is_empty()).then_some(state)
+        };
+        if let Some(thread) = ipc::watch(wait, (machine.slot, epoch), look) {
+            self.threads.retain(|thread| !thread.is_finished());
+            self.threads.push(thread);
+        }
     }
 
     /// Why the context of a stream failed, if it did.
@@ -399,46 +285,27 @@ impl State {
         self.engine.host_queue.remove(at)
     }
 
+    /// Takes back references to a user object.
+    pub(crate) fn release_object(&mut self, object: u32, count: u32) {
+        let Some(entry) = self.objects.get_mut(object) else { return };
+        entry.references = entry.references.saturating_sub(u64::from(count));
+        if entry.references == 0
+            && let Some(entry) = self.objects.remove(object)
+        {
+            self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
+        }
+    }
+
+    pub(crate) fn release_objects(&mut self, references: References) {
+        for (object, count) in references {
+            self.release_object(object, count);
+        }
+    }
+
     /// Has a user object destroyed by the thread of the host functions.
     pub(crate) fn destroy_later(&mut self, machine: &'static Machine, destroy: Destroy) {
         self.engine.host_queue.push_back(Job { stream: u32::MAX, id: 0, work: Work::Destroy(destroy) });
         machine.host.notify_one();
-    }
-
-    /// A thread for host functions, before the first one is queued.
-    pub(crate) fn ensure_host_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.engine.host_threads == 0 {
-            self.spawn(machine, "cuda-soft-host", host_thread)?;
-            self.engine.host_threads = 1;
-        }
-        Ok(())
-    }
-
-    /// A thread for memory work, another one where that is all busy.
-    pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
-        let wanted =
-            self.engine.pool_threads == 0 || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
-        if wanted {
-            self.spawn(machine, "cuda-soft-copy", pool_thread)?;
-            self.engine.pool_threads += 1;
-        }
-        Ok(())
-    }
-
-    /// The thread that polls memory values and drives the seeded scheduler, started when either is first needed.
-    pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.engine.ticker_threads == 0 {
-            self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
-            self.engine.ticker_threads = 1;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn spawn(&mut self, machine: &'static Machine, name: &str, body: fn(&'static Machine, u64)) -> Answer {
-        let epoch = self.epoch;
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
-        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
-        Ok(())
     }
 
     /// What a thread does when it has done a job.
@@ -525,11 +392,6 @@ impl Machine {
             }
             state = self.wait_done(state, epoch)?;
         }
-    }
-
-    /// Whether the calling thread is the one that runs this machine's host functions.
-    pub(crate) fn in_host_function(&self, epoch: u64) -> bool {
-        self.hooks.in_host_functions() && thread::with(self.slot, epoch, |on| on.in_host_function)
     }
 }
 

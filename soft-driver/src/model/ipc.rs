@@ -5,10 +5,8 @@
 //! that is killed leaves no lock behind. The file's header has a bell that rings with each completion somebody may wait for;
 //! waiters sleep on it as a futex.
 
+#[cfg(not(target_os = "linux"))]
 use crate::abi::*;
-use crate::arg::{EventArg, Ptr};
-use crate::front::entry::Call;
-use crate::model::machine::State;
 
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{Exporter, Record, SharedEvent, Wait, block, watch};
@@ -22,76 +20,12 @@ mod linux;
 /// Whether this platform has interprocess events in software.
 pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
 
-/// Gives a new event its slot.
-pub(crate) fn new_event(state: &mut State, context: u32) -> Result<Box<SharedEvent>, CUresult> {
-    if !state.config.ipc || !AVAILABLE {
-        return Err(NOT_SUPPORTED);
-    }
-    let slots = state.config.ipc_slots;
-    let exporter = match &mut state.contexts[context].ipc {
-        Some(exporter) => exporter,
-        none => none.insert(Exporter::create(slots)?),
-    };
-    exporter.take_slot()
-}
-
-/// Takes an event's slot back, when it is this process's to give.
-pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
-    if let Some(exporter) = &mut state.contexts[context].ipc
-        && exporter.owns(&event)
-    {
-        exporter.free_slot(event);
-    }
-}
-
-pub(crate) fn ipc_get_event_handle(call: &Call, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
-    let state = call.ready()?;
-    handle.required()?;
-    if event.is_null() {
-        return Err(INVALID_VALUE);
-    }
-    if !state.config.ipc || !AVAILABLE {
-        return Err(NOT_SUPPORTED);
-    }
-    state.current(call)?;
-    let event = state.event(call, event)?;
-    let strict = crate::model::engine::strict(&state);
-    let reserved = match &state.events[event].shared {
-        Some(shared) if !shared.imported() => shared.descriptor(strict),
-        _ => return Err(INVALID_HANDLE),
-    };
-    handle.put(CUipcEventHandle { reserved })
-}
-
-pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CUipcEventHandle) -> Answer {
-    let mut state = call.ready()?;
-    event.required()?;
-    if !state.config.ipc || !AVAILABLE {
-        return Err(NOT_SUPPORTED);
-    }
-    let context = state.current(call)?;
-    let strict = crate::model::engine::strict(&state);
-    let shared = SharedEvent::import(&handle.reserved, strict)?;
-    if strict && let Some(what) = shared.misused() {
-        return Err(state.misuse(call, &format!("the descriptor names {what}"), INVALID_HANDLE));
-    }
-    let new = crate::calls::event::Event {
-        context,
-        flags: CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS,
-        orphan: false,
-        state: crate::calls::event::EventState::Never,
-        shared: Some(shared),
-    };
-    let born = state.call_number;
-    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
-    event.put(core::ptr::without_provenance_mut(handle as usize))
-}
-
 /// Without a futex there are no interprocess events; nothing of this is ever made.
 #[cfg(not(target_os = "linux"))]
 mod nowhere {
+    use std::thread::JoinHandle;
+
     use super::*;
-    use crate::model::machine::Machine;
 
     #[derive(Debug)]
     pub(crate) enum Record {}
@@ -171,11 +105,15 @@ mod nowhere {
         }
     }
 
-    pub(crate) fn watch(_machine: &'static Machine, _state: &mut State, wait: &Wait) {
+    pub(crate) fn watch<Locked: 'static>(
+        wait: &Wait,
+        _watcher: (usize, u64),
+        _look: impl Fn() -> Option<Locked> + Send + 'static,
+    ) -> Option<JoinHandle<()>> {
         match *wait {}
     }
 
-    pub(crate) fn block(_machine: &'static Machine, wait: &Wait) -> Answer {
+    pub(crate) fn block(wait: &Wait, _look: impl Fn() -> Option<Answer>) -> Answer {
         match *wait {}
     }
 }

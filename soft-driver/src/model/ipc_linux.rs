@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread::JoinHandle;
 
 use crate::abi::*;
-use crate::model::machine::{Machine, State};
 
 /// How many slots a file has.
 const SLOTS: usize = 4096;
@@ -509,65 +509,57 @@ impl Drop for Listener<'_> {
 /// How long a listener sleeps before it looks whether its machine is still there.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Has the calling thread wait.
-pub(crate) fn block(machine: &'static Machine, wait: &Wait) -> Answer {
+/// Has the calling thread wait until `look` has an answer: it is asked first, and after each ring of the bell.
+pub(crate) fn block(wait: &Wait, look: impl Fn() -> Option<Answer>) -> Answer {
     let mapping = &wait.cell.mapping;
-    let epoch = machine.lock().epoch;
     let _listener = Listener::new(mapping);
     loop {
         let bell = mapping.layout().bell.load(Ordering::SeqCst);
-        let state = machine.lock();
-        if state.epoch != epoch || state.stopping {
-            return Err(DEINITIALIZED);
+        if let Some(answer) = look() {
+            return answer;
         }
-        if wait.is_done() {
-            return Ok(());
-        }
-        drop(state);
         mapping.listen(bell, PATIENCE);
     }
 }
 
-/// Has a thread wait for the streams: one for each file and machine, for as long as a stream of that machine waits.
-pub(crate) fn watch(machine: &'static Machine, state: &mut State, wait: &Wait) {
+/// Has a thread listen for the streams of a machine, by its slot and epoch: one for each file and machine. It ends when `look`
+/// says that none of them waits any more, with the lock under which it looked: a stream that waits from then on finds no
+/// listener. The answer is the thread, if a new one was needed.
+pub(crate) fn watch<Locked: 'static>(
+    wait: &Wait,
+    watcher: (usize, u64),
+    look: impl Fn() -> Option<Locked> + Send + 'static,
+) -> Option<JoinHandle<()>> {
     let mapping = wait.cell.mapping.clone();
     let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
-    let watcher = (machine.slot, state.epoch);
     if watchers.contains(&watcher) {
-        return;
+        return None;
     }
-    let epoch = state.epoch;
     let watched = mapping.clone();
     let thread = std::thread::Builder::new()
         .name("cuda-soft-ipc".to_owned())
-        .spawn(move || listen_for_streams(machine, epoch, &watched));
+        .spawn(move || listen_for_streams(&watched, watcher, look));
     match thread {
         Ok(thread) => {
             watchers.push(watcher);
-            state.threads.retain(|thread| !thread.is_finished());
-            state.threads.push(thread);
+            Some(thread)
         }
         Err(error) => {
-            crate::say!("no thread to wait for another process's event, so that a stream waits for ever: {error}")
+            crate::say!("no thread to wait for another process's event, so that a stream waits for ever: {error}");
+            None
         }
     }
 }
 
-fn listen_for_streams(machine: &'static Machine, epoch: u64, mapping: &Mapping) {
+fn listen_for_streams<Locked>(mapping: &Mapping, watcher: (usize, u64), look: impl Fn() -> Option<Locked>) {
     let _listener = Listener::new(mapping);
     loop {
         let bell = mapping.layout().bell.load(Ordering::SeqCst);
-        let mut state = machine.lock();
-        let ended = state.epoch != epoch || state.stopping;
-        if !ended {
-            state.recheck_shared(machine);
-        }
-        if ended || !state.has_shared_waits() {
+        if let Some(_locked) = look() {
             let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
-            watchers.retain(|watcher| *watcher != (machine.slot, epoch));
+            watchers.retain(|other| *other != watcher);
             return;
         }
-        drop(state);
         mapping.listen(bell, PATIENCE);
     }
 }

@@ -6,25 +6,22 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
-use crate::calls::capture::Captures;
-use crate::calls::context::{Context, Device};
-use crate::calls::event::Event;
-use crate::calls::graph::{Exec, Graph, Node};
-use crate::calls::green_context::Greens;
-use crate::calls::memory::Allocations;
-use crate::calls::stream::Stream;
-use crate::calls::user_object::UserObject;
-use crate::front::entry::{Call, Words};
-use crate::front::hooks::Hooks;
+use crate::model::capture::Captures;
 use crate::model::clock::Clock;
-use crate::model::config::{Config, OnMisuse};
-use crate::model::engine::Engine;
-use crate::model::handles::{Bad, Kind, Table};
-use crate::model::places::{Owed, PLACES};
+use crate::model::config::Config;
+use crate::model::context::Context;
+use crate::model::device::Device;
+use crate::model::event::Event;
+use crate::model::graph::{Exec, Graph, Node};
+use crate::model::green_context::Greens;
+use crate::model::handles::{Kind, Table};
+use crate::model::memory::Allocations;
+use crate::model::places::{Owed, SLOTS};
+use crate::model::stream::Stream;
+use crate::model::switches::Switches;
 use crate::model::thread;
-
-/// How many machines there can be at a time in one process.
-pub const SLOTS: usize = 16;
+use crate::model::user_object::UserObject;
+use crate::model::work::Engine;
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its own.
 pub(crate) static MACHINES: [Machine; SLOTS] = [
@@ -60,7 +57,7 @@ pub(crate) struct Machine {
     pub(crate) pool: Condvar,
     /// The thread that looks at memory for stream wait-value, and drives a seeded scheduler.
     pub(crate) ticker: Condvar,
-    pub(crate) hooks: Hooks,
+    pub(crate) switches: Switches,
     calls: AtomicU64,
     /// That of the state, for calls to know whose they are before they have the lock.
     epoch: AtomicU64,
@@ -75,7 +72,7 @@ impl Machine {
             host: Condvar::new(),
             pool: Condvar::new(),
             ticker: Condvar::new(),
-            hooks: Hooks::new(),
+            switches: Switches::new(),
             calls: AtomicU64::new(0),
             epoch: AtomicU64::new(0),
         }
@@ -100,38 +97,6 @@ impl Machine {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The program has given back a primary context, whatever it is told: it does not do so twice.
-    pub(crate) fn released(&'static self, call: &Call, device: usize, all: bool) {
-        let mut state = self.lock();
-        if state.epoch != call.epoch || !state.taken {
-            drop(state);
-            PLACES.released(self.slot, device, all);
-        } else if let Some(device) = state.devices.get_mut(device) {
-            device.held = if all { 0 } else { device.held.saturating_sub(1) };
-        }
-    }
-
-    /// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
-    /// thread's.
-    pub(crate) fn context_of(&'static self, call: &Call, words: &Words) -> Option<u32> {
-        let state = self.lock();
-        let named = |word: u64| match Kind::of(word)? {
-            Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
-            Kind::Stream => Some(state.streams[state.streams.find(word).ok()?].context),
-            Kind::Context => state.contexts.find(word).ok(),
-            _ => None,
-        };
-        words.0[..words.1].iter().find_map(|word| named(*word)).or_else(|| state.top(call))
-    }
-
-    /// Has a context fail because of a call.
-    pub(crate) fn fail(&'static self, call: &Call, context: u32, code: CUresult) {
-        let mut state = self.lock();
-        if state.epoch == call.epoch {
-            state.fail_context(self, context, code);
-        }
-    }
-
     /// Counts calls from 1 again, for a new owner.
     pub(crate) fn restart_calls(&self) {
         self.calls.store(0, Ordering::Relaxed);
@@ -139,6 +104,11 @@ impl Machine {
 
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether the calling thread is the one that runs this machine's host functions.
+    pub(crate) fn in_host_function(&self, epoch: u64) -> bool {
+        self.switches.in_host_functions() && thread::with(self.slot, epoch, |on| on.in_host_function)
     }
 
     /// Sleeps until work was done; fails when the machine went away meanwhile.
@@ -154,14 +124,12 @@ impl Machine {
 }
 
 /// Where something was destroyed.
-struct Tombstone {
-    handle: u64,
-    call: &'static str,
-    number: u64,
-    thread: u32,
+pub(crate) struct Tombstone {
+    pub(crate) handle: u64,
+    pub(crate) call: &'static str,
+    pub(crate) number: u64,
+    pub(crate) thread: u32,
 }
-
-const TOMBSTONES: usize = 8192;
 
 /// Everything that a machine's lock protects.
 pub(crate) struct State {
@@ -191,7 +159,7 @@ pub(crate) struct State {
     /// The number of the call at work.
     pub(crate) call_number: u64,
     next_id: u64,
-    tombstones: VecDeque<Tombstone>,
+    pub(crate) tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
     /// What its context took with it and nobody had destroyed: its kind, handle or address, and the call that made it.
     pub(crate) lost: Vec<(&'static str, u64, u64)>,
@@ -276,64 +244,5 @@ impl State {
     pub(crate) fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
-    }
-
-    /// Remembers who destroyed a handle.
-    pub(crate) fn bury(&mut self, call: &Call, handle: u64) {
-        if self.tombstones.len() == TOMBSTONES {
-            self.tombstones.pop_front();
-        }
-        self.tombstones.push_back(Tombstone {
-            handle,
-            call: call.name(),
-            number: call.number,
-            thread: thread::number(),
-        });
-    }
-
-    /// The program did what is undefined on a real driver: ends the process, or gives `code` to answer.
-    #[cold]
-    pub(crate) fn misuse(&self, call: &Call, what: &str, code: CUresult) -> CUresult {
-        match self.config.on_misuse {
-            OnMisuse::Abort => thread::abort(call.name(), what),
-            OnMisuse::Error => {
-                let mut misuses = self.misuses.lock().unwrap_or_else(PoisonError::into_inner);
-                misuses.push(format!("{}: {what}", call.name()));
-                code
-            }
-        }
-    }
-
-    /// Says what is wrong with a handle that names nothing.
-    #[cold]
-    pub(crate) fn bad_handle(&self, call: &Call, kind: Kind, handle: u64, bad: Bad) -> CUresult {
-        let kind = kind.name();
-        let (what, code) = match bad {
-            Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),
-            Bad::OtherKind(other) => {
-                // The real driver survives this one, and answers so.
-                (format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()), CONTEXT_IS_DESTROYED)
-            }
-            Bad::OtherMachine(slot) => {
-                (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
-            }
-            Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
-            // That driver was dropped, which is its shutdown: who comes late, as from another thread, is told so.
-            Bad::EarlierLife => return DEINITIALIZED,
-        };
-        self.misuse(call, &what, code)
-    }
-
-    /// What became of a handle.
-    pub(crate) fn epitaph(&self, handle: u64) -> String {
-        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
-            Some(Tombstone { call, number, thread, .. }) => {
-                format!(
-                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
-                    thread::name(*thread)
-                )
-            }
-            None => "was destroyed long ago, or never was".to_owned(),
-        }
     }
 }

@@ -1,11 +1,27 @@
 //! What a driver is: its devices, contexts, streams, events, graphs and memory, and the engine that moves work on.
 
+pub(crate) mod call;
+pub(crate) mod capture;
 pub(crate) mod clock;
 pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod device;
 pub(crate) mod engine;
+pub(crate) mod event;
+pub(crate) mod graph;
+pub(crate) mod green_context;
 pub(crate) mod handles;
+pub(crate) mod host_function;
 pub(crate) mod ipc;
 pub(crate) mod machine;
+pub(crate) mod mem_ops;
+pub(crate) mod memory;
+pub(crate) mod misuse;
 pub(crate) mod places;
+pub(crate) mod point;
+pub(crate) mod stream;
+pub(crate) mod switches;
 pub(crate) mod thread;
+pub(crate) mod user_object;
+pub(crate) mod work;
 pub(crate) mod workers;

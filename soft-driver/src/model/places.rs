@@ -9,7 +9,8 @@ use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::model::machine::SLOTS;
+/// How many machines there can be at a time in one process.
+pub const SLOTS: usize = 16;
 
 /// How many releases are owed, by device.
 pub(crate) type Owed = [u32; 8];

@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::model::machine::SLOTS;
+use crate::model::places::SLOTS;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());

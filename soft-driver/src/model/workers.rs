@@ -4,17 +4,57 @@ use core::time::Duration;
 use std::sync::PoisonError;
 
 use crate::abi::*;
-use crate::calls::user_object::Destroy;
-use crate::model::engine::{HostCall, Job, Work};
-use crate::model::machine::Machine;
+use crate::model::host_function::{Destroy, HostCall};
+use crate::model::machine::{Machine, State};
 use crate::model::thread;
+use crate::model::work::{Job, Work};
 
+/// How many threads at most set and copy memory.
+const POOL_THREADS: usize = 2;
 /// How often the ticker looks, and no more often.
 const TICK: Duration = Duration::from_millis(1);
 /// After how many ticks without a call the program is taken to wait for work without asking the driver.
 const SILENCE: u32 = 100;
 
-pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
+impl State {
+    /// A thread for host functions, before the first one is queued.
+    pub(crate) fn ensure_host_thread(&mut self, machine: &'static Machine) -> Answer {
+        if self.engine.host_threads == 0 {
+            self.spawn(machine, "cuda-soft-host", host_thread)?;
+            self.engine.host_threads = 1;
+        }
+        Ok(())
+    }
+
+    /// A thread for memory work, another one where that is all busy.
+    pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
+        let wanted =
+            self.engine.pool_threads == 0 || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
+        if wanted {
+            self.spawn(machine, "cuda-soft-copy", pool_thread)?;
+            self.engine.pool_threads += 1;
+        }
+        Ok(())
+    }
+
+    /// The thread that polls memory values and drives the seeded scheduler, started when either is first needed.
+    pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
+        if self.engine.ticker_threads == 0 {
+            self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
+            self.engine.ticker_threads = 1;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, machine: &'static Machine, name: &str, body: fn(&'static Machine, u64)) -> Answer {
+        let epoch = self.epoch;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
+        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
+        Ok(())
+    }
+}
+
+fn host_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     loop {
         if state.epoch != epoch || state.stopping {
@@ -27,7 +67,7 @@ pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
         state.engine.running += 1;
         let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
         drop(state);
-        machine.hooks.host_function(true);
+        machine.switches.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
         // SAFETY: the program handed these functions and pointers to the driver for exactly these calls.
         unsafe {
@@ -42,7 +82,7 @@ pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
             }
         }
         thread::with(machine.slot, epoch, |on| on.in_host_function = false);
-        machine.hooks.host_function(false);
+        machine.switches.host_function(false);
         state = machine.lock();
         if state.epoch != epoch {
             return;
@@ -51,7 +91,7 @@ pub(crate) fn host_thread(machine: &'static Machine, epoch: u64) {
     }
 }
 
-pub(crate) fn pool_thread(machine: &'static Machine, epoch: u64) {
+fn pool_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     loop {
         if state.epoch != epoch || state.stopping {
@@ -78,7 +118,7 @@ pub(crate) fn pool_thread(machine: &'static Machine, epoch: u64) {
     }
 }
 
-pub(crate) fn ticker_thread(machine: &'static Machine, epoch: u64) {
+fn ticker_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     let (mut calls, mut silent) = (0, 0);
     loop {

@@ -1,0 +1,56 @@
+//! Host functions and callbacks in a stream.
+
+use core::ffi::{c_uint, c_void};
+
+use crate::abi::*;
+use crate::arg::{Memory, Ptr, StreamArg};
+use crate::model::call::Call;
+use crate::model::host_function::{HostCall, UserData};
+use crate::model::work::Task;
+
+pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
+    let mut state = call.ready()?;
+    let function = host_fn.ok_or(INVALID_VALUE)?;
+    let stream = state.stream(call, stream)?;
+    let host = HostCall::Function(function, UserData(user_data.raw()));
+    if state.captured_host(stream, host)? {
+        return Ok(());
+    }
+    state.ensure_host_thread(call.machine)?;
+    state.submit(call.machine, stream, Task::Host(host));
+    Ok(())
+}
+
+pub(crate) fn launch_host_func_v2(
+    call: &Call,
+    stream: StreamArg,
+    host_fn: CUhostFn,
+    user_data: Memory,
+    sync_mode: c_uint,
+) -> Answer {
+    if sync_mode > CU_HOST_TASK_SPINWAIT {
+        drop(call.ready()?);
+        return Err(INVALID_VALUE);
+    }
+    launch_host_func(call, stream, host_fn, user_data)
+}
+
+pub(crate) fn stream_add_callback(
+    call: &Call,
+    stream: StreamArg,
+    callback: CUstreamCallback,
+    user_data: Ptr<c_void>,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    let function = callback.ok_or(INVALID_VALUE)?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let index = state.stream(call, stream)?;
+    state.refuse_in_capture(index)?;
+    state.ensure_host_thread(call.machine)?;
+    let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
+    state.submit(call.machine, index, Task::Host(host));
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Interprocess events: their handles, and where an event has its slot.
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr};
+use crate::model::call::Call;
+use crate::model::engine::strict;
+use crate::model::event::{Event, EventState};
+use crate::model::ipc::{AVAILABLE, Exporter, SharedEvent};
+use crate::model::machine::State;
+
+/// Gives a new event its slot.
+pub(crate) fn new_event(state: &mut State, context: u32) -> Result<Box<SharedEvent>, CUresult> {
+    if !state.config.ipc || !AVAILABLE {
+        return Err(NOT_SUPPORTED);
+    }
+    let slots = state.config.ipc_slots;
+    let exporter = match &mut state.contexts[context].ipc {
+        Some(exporter) => exporter,
+        none => none.insert(Exporter::create(slots)?),
+    };
+    exporter.take_slot()
+}
+
+/// Takes an event's slot back, when it is this process's to give.
+pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
+    if let Some(exporter) = &mut state.contexts[context].ipc
+        && exporter.owns(&event)
+    {
+        exporter.free_slot(event);
+    }
+}
+
+pub(crate) fn ipc_get_event_handle(call: &Call, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
+    let state = call.ready()?;
+    handle.required()?;
+    if event.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    if !state.config.ipc || !AVAILABLE {
+        return Err(NOT_SUPPORTED);
+    }
+    state.current(call)?;
+    let event = state.event(call, event)?;
+    let strict = strict(&state);
+    let reserved = match &state.events[event].shared {
+        Some(shared) if !shared.imported() => shared.descriptor(strict),
+        _ => return Err(INVALID_HANDLE),
+    };
+    handle.put(CUipcEventHandle { reserved })
+}
+
+pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CUipcEventHandle) -> Answer {
+    let mut state = call.ready()?;
+    event.required()?;
+    if !state.config.ipc || !AVAILABLE {
+        return Err(NOT_SUPPORTED);
+    }
+    let context = state.current(call)?;
+    let strict = strict(&state);
+    let shared = SharedEvent::import(&handle.reserved, strict)?;
+    if strict && let Some(what) = shared.misused() {
+        return Err(state.misuse(call, &format!("the descriptor names {what}"), INVALID_HANDLE));
+    }
+    let new = Event {
+        context,
+        flags: CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS,
+        orphan: false,
+        state: EventState::Never,
+        shared: Some(shared),
+    };
+    let born = state.call_number;
+    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    event.put(core::ptr::without_provenance_mut(handle as usize))
+}

@@ -1,0 +1,29 @@
+//! The arguments of one call, whatever function it is of.
+
+use crate::abi::*;
+use crate::model::call::{Call, Words};
+
+/// The arguments of one call, and the body that takes them. A value is made in one place only, the shim around each entry point,
+/// from what a C call gave.
+pub(crate) trait Arguments {
+    /// The arguments as numbers.
+    fn words(&self) -> Words;
+
+    /// Fills small out-parameters with garbage.
+    fn poison(&self);
+
+    /// What a creating call has written to its out-parameter, once it succeeded.
+    fn given(&self) -> Option<u64>;
+
+    /// Does the work.
+    fn run(&self, call: &Call) -> CUresult;
+}
+
+/// The code that an answer is to the program.
+#[inline]
+pub(crate) fn code(answer: Answer) -> CUresult {
+    match answer {
+        Ok(()) => SUCCESS,
+        Err(code) => code,
+    }
+}

@@ -1,0 +1,256 @@
+//! The C functions behind the list of exports, an instance of each for each machine, and their addresses.
+
+use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use std::sync::OnceLock;
+
+use crate::abi::*;
+use crate::arg::{Arg, Ptr};
+use crate::calls;
+use crate::front::arguments::{Arguments, code};
+use crate::front::entry::enter;
+use crate::front::exports::{COUNT, Id, OWN_COUNT};
+use crate::front::foreign::{FOREIGN, for_each_foreign};
+use crate::front::lookup;
+use crate::model::call::{Call, EntryPoint, Words, words};
+use crate::model::machine::{MACHINES, Machine};
+use crate::model::places::SLOTS;
+
+/// What pointers to arrays are called in the list: their room is another argument's, and may be none. A fault leaves them
+/// alone.
+const ARRAYS: &[&str] = &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
+
+/// The bodies by the names that the list gives them: those of `calls`, and the lookup, which gives addresses from here.
+mod named {
+    use super::*;
+
+    pub(super) use crate::calls::*;
+
+    pub(super) fn get_proc_address(
+        call: &Call,
+        symbol: Ptr<c_uchar>,
+        function: Ptr<*mut c_void>,
+        version: c_int,
+        flags: cuuint64_t,
+        status: Ptr<CUdriverProcAddressQueryResult>,
+    ) -> Answer {
+        lookup::get_proc_address(address, call, symbol, function, version, flags, status)
+    }
+
+    pub(super) fn get_proc_address_v1(
+        call: &Call,
+        symbol: Ptr<c_uchar>,
+        function: Ptr<*mut c_void>,
+        version: c_int,
+        flags: cuuint64_t,
+    ) -> Answer {
+        lookup::get_proc_address_v1(address, call, symbol, function, version, flags)
+    }
+}
+
+/// The address that a dynamic linker would find under an exported name.
+pub(crate) fn resolve(machine: &'static Machine, name: &[u8]) -> *mut c_void {
+    lookup::resolve(address, machine, name)
+}
+
+/// Defines one generic C function, and under `bodies` what it does without the slot number.
+macro_rules! function {
+    ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
+        /// # Safety
+        ///
+        /// The arguments are what the C declaration of this function says.
+        pub unsafe extern "C" fn $name<const SLOT: usize>($($argument: $ty),*) -> CUresult {
+            // SAFETY: the same arguments, for which the caller answers.
+            unsafe { bodies::$name(SLOT, $($argument),*) }
+        }
+    };
+}
+
+macro_rules! body {
+    ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
+        #[allow(clippy::too_many_arguments)]
+        pub(super) unsafe fn $name(slot: usize, $($argument: $ty),*) -> CUresult {
+            #[derive(Clone, Copy)]
+            struct Given {
+                $($argument: $ty,)*
+            }
+
+            impl Arguments for Given {
+                fn words(&self) -> Words {
+                    words(&[$(Arg::word(&self.$argument)),*])
+                }
+
+                fn poison(&self) {
+                    $(if !ARRAYS.contains(&stringify!($argument)) {
+                        // SAFETY: as for the arguments themselves.
+                        unsafe { Arg::poison(&self.$argument) };
+                    })*
+                }
+
+                fn given(&self) -> Option<u64> {
+                    // SAFETY: as for the arguments themselves; it is asked after a call that succeeded.
+                    None$(.or_else(|| unsafe { Arg::given(&self.$argument) }))*
+                }
+
+                #[inline]
+                fn run(&self, call: &Call) -> CUresult {
+                    // SAFETY: the arguments come from a C call of this very function.
+                    code(named::$body(call, $(unsafe { Arg::take(self.$argument) }),*))
+                }
+            }
+
+            const OF: EntryPoint = EntryPoint { id: Id::$name, name: stringify!($name), per_thread: $per_thread };
+            enter(&MACHINES[slot], &OF, Given { $($argument),* })
+        }
+    };
+}
+
+macro_rules! define {
+    (
+        supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
+        unsupported { $($absent:ident $absent_version:literal $(, $absent_twin:ident $absent_twin_version:literal)?;)* }
+    ) => {
+        /// The C functions, one instance for each slot.
+        #[allow(non_snake_case)]
+        pub mod functions {
+            use super::*;
+            $(
+                function!($name, false, $body, $arguments);
+                $(function!($twin, true, $body, $arguments);)?
+            )*
+            $(
+                function!($absent, false, unsupported, ());
+                $(function!($absent_twin, true, unsupported, ());)?
+            )*
+        }
+
+        #[allow(non_snake_case)]
+        mod bodies {
+            use super::*;
+            $(
+                body!($name, false, $body, $arguments);
+                $(body!($twin, true, $body, $arguments);)?
+            )*
+            $(
+                body!($absent, false, unsupported, ());
+                $(body!($absent_twin, true, unsupported, ());)?
+            )*
+        }
+
+        const fn addresses<const SLOT: usize>() -> [Address; OWN_COUNT] {
+            [
+                $(
+                    Address(functions::$name::<SLOT> as *const ()),
+                    $(Address(functions::$twin::<SLOT> as *const ()),)?
+                )*
+                $(
+                    Address(functions::$absent::<SLOT> as *const ()),
+                    $(Address(functions::$absent_twin::<SLOT> as *const ()),)?
+                )*
+            ]
+        }
+    };
+}
+
+/// The call of a foreign function: it looks at no argument.
+#[derive(Clone, Copy)]
+struct Nothing;
+
+impl Arguments for Nothing {
+    fn words(&self) -> Words {
+        words(&[])
+    }
+
+    fn poison(&self) {}
+
+    fn given(&self) -> Option<u64> {
+        None
+    }
+
+    fn run(&self, call: &Call) -> CUresult {
+        code(calls::unsupported(call))
+    }
+}
+
+fn answer(slot: usize, index: usize) -> CUresult {
+    enter(&MACHINES[slot], &FOREIGN_ENTRY_POINTS[index], Nothing)
+}
+
+macro_rules! define_foreign {
+    ($($name:ident $version:literal;)*) => {
+        #[allow(non_camel_case_types)]
+        enum Index { $($name,)* }
+
+        static FOREIGN_ENTRY_POINTS: [EntryPoint; FOREIGN.len()] =
+            [$(EntryPoint { id: Id::foreign(Index::$name as usize), name: stringify!($name), per_thread: false },)*];
+
+        /// The foreign C functions, one instance for each slot. They look at no argument, so that all have the same type.
+        #[allow(non_snake_case)]
+        pub mod foreign_functions {
+            use super::*;
+            $(
+                /// # Safety
+                ///
+                /// There is nothing that a caller could do wrong.
+                pub unsafe extern "C" fn $name<const SLOT: usize>() -> CUresult {
+                    answer(SLOT, Index::$name as usize)
+                }
+            )*
+        }
+
+        /// Their addresses, in the same order.
+        const fn foreign_addresses<const SLOT: usize>() -> [Address; FOREIGN.len()] {
+            [$(Address(foreign_functions::$name::<SLOT> as *const ()),)*]
+        }
+    };
+}
+
+/// The address of a C function.
+#[derive(Clone, Copy)]
+struct Address(*const ());
+
+// SAFETY: the address of code, which nobody writes to.
+unsafe impl Sync for Address {}
+
+crate::for_each_export!(define);
+for_each_foreign!(define_foreign);
+
+/// For each slot, the addresses of what is in this list and of what is foreign.
+static ADDRESSES: [([Address; OWN_COUNT], [Address; FOREIGN.len()]); SLOTS] = [
+    (addresses::<0>(), foreign_addresses::<0>()),
+    (addresses::<1>(), foreign_addresses::<1>()),
+    (addresses::<2>(), foreign_addresses::<2>()),
+    (addresses::<3>(), foreign_addresses::<3>()),
+    (addresses::<4>(), foreign_addresses::<4>()),
+    (addresses::<5>(), foreign_addresses::<5>()),
+    (addresses::<6>(), foreign_addresses::<6>()),
+    (addresses::<7>(), foreign_addresses::<7>()),
+    (addresses::<8>(), foreign_addresses::<8>()),
+    (addresses::<9>(), foreign_addresses::<9>()),
+    (addresses::<10>(), foreign_addresses::<10>()),
+    (addresses::<11>(), foreign_addresses::<11>()),
+    (addresses::<12>(), foreign_addresses::<12>()),
+    (addresses::<13>(), foreign_addresses::<13>()),
+    (addresses::<14>(), foreign_addresses::<14>()),
+    (addresses::<15>(), foreign_addresses::<15>()),
+];
+
+/// The addresses under which the shared library exports everything, in the order of [`EXPORTS`]: there a lookup gives
+/// the very address that the dynamic linker does.
+static EXPORTED: OnceLock<Vec<usize>> = OnceLock::new();
+
+pub(crate) fn exported_as(addresses: Vec<usize>) {
+    assert_eq!(addresses.len(), COUNT, "the shared library exports what the list says");
+    let _ = EXPORTED.set(addresses);
+}
+
+/// The C function `id` of the machine in `slot`.
+pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
+    if let Some(exported) = EXPORTED.get() {
+        return core::ptr::with_exposed_provenance_mut(exported[id]);
+    }
+    let address = match id.checked_sub(OWN_COUNT) {
+        None => ADDRESSES[slot].0[id],
+        Some(foreign) => ADDRESSES[slot].1[foreign],
+    };
+    address.0.cast_mut().cast()
+}

@@ -1,0 +1,75 @@
+//! One call of one entry point: what its body, the log and the faults know of it.
+
+use crate::abi::*;
+use crate::model::machine::{Locked, Machine};
+
+/// An exported function: its place in the list of exports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Id(pub(crate) u16);
+
+/// The arguments of a call, as numbers: at most eight.
+pub(crate) type Words = ([u64; 8], usize);
+
+pub(crate) fn words(arguments: &[u64]) -> Words {
+    let mut kept = [0; 8];
+    let count = arguments.len().min(8);
+    kept[..count].copy_from_slice(&arguments[..count]);
+    (kept, count)
+}
+
+/// An entry point, as its calls know it.
+pub(crate) struct EntryPoint {
+    pub(crate) id: Id,
+    /// The exported name.
+    pub(crate) name: &'static str,
+    /// Whether NULL means the per-thread default stream.
+    pub(crate) per_thread: bool,
+}
+
+/// One call of one entry point.
+pub(crate) struct Call {
+    pub(crate) machine: &'static Machine,
+    pub(crate) of: &'static EntryPoint,
+    /// The number of the call on its machine, from 1.
+    pub(crate) number: u64,
+    /// Which owner of the machine it was made to.
+    pub(crate) epoch: u64,
+}
+
+impl Call {
+    pub(crate) fn id(&self) -> Id {
+        self.of.id
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.of.name
+    }
+
+    /// Whether NULL means the per-thread default stream.
+    pub(crate) fn per_thread(&self) -> bool {
+        self.of.per_thread
+    }
+
+    /// Whether the machine's owner is still the one that it was made to.
+    pub(crate) fn is_current(&self) -> bool {
+        self.machine.epoch() == self.epoch
+    }
+
+    /// Whether it is made inside a host function.
+    pub(crate) fn in_host_function(&self) -> bool {
+        self.machine.in_host_function(self.machine.epoch())
+    }
+
+    /// The machine's state, for a call that works before `cuInit`.
+    pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
+        let state = self.machine.lock();
+        if state.taken && state.epoch == self.epoch { Ok(state) } else { Err(DEINITIALIZED) }
+    }
+
+    /// The machine's state, for a call that needs `cuInit` first.
+    pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
+        let mut state = self.lock()?;
+        state.call_number = self.number;
+        if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
+    }
+}

@@ -1,0 +1,76 @@
+//! Words in memory that streams wait for and write.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::abi::*;
+use crate::model::memory::Place;
+
+/// A word in memory that a stream waits for or writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    pub(crate) place: Place,
+    pub(crate) wide: bool,
+}
+
+impl Word {
+    fn load(&self) -> u64 {
+        // SAFETY: within a region that `place` keeps, aligned as submission checked. The program reads and writes the
+        // same word from other threads, hence the atomics.
+        unsafe {
+            if self.wide {
+                AtomicU64::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire)
+            } else {
+                u64::from(AtomicU32::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire))
+            }
+        }
+    }
+
+    fn store(&self, value: u64) {
+        // SAFETY: as in `load`.
+        unsafe {
+            if self.wide {
+                AtomicU64::from_ptr(self.place.pointer().cast()).store(value, Ordering::Release);
+            } else {
+                AtomicU32::from_ptr(self.place.pointer().cast()).store(value as u32, Ordering::Release);
+            }
+        }
+    }
+}
+
+/// A wait for a value.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueWait {
+    pub(crate) word: Word,
+    pub(crate) value: u64,
+    pub(crate) condition: u32,
+}
+
+impl ValueWait {
+    pub(crate) fn is_done(&self) -> bool {
+        let (now, value) = (self.word.load(), self.value);
+        match self.condition {
+            // Cyclic: the difference, as a signed number.
+            CU_STREAM_WAIT_VALUE_GEQ if self.word.wide => now.wrapping_sub(value) as i64 >= 0,
+            CU_STREAM_WAIT_VALUE_GEQ => (now as u32).wrapping_sub(value as u32) as i32 >= 0,
+            CU_STREAM_WAIT_VALUE_EQ => now == value,
+            CU_STREAM_WAIT_VALUE_AND => now & value != 0,
+            _ => {
+                let mask = if self.word.wide { u64::MAX } else { u64::from(u32::MAX) };
+                !(now | value) & mask != 0
+            }
+        }
+    }
+}
+
+/// A write of a value.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueWrite {
+    pub(crate) word: Word,
+    pub(crate) value: u64,
+}
+
+impl ValueWrite {
+    pub(crate) fn execute(&self) {
+        self.word.store(self.value);
+    }
+}

@@ -1,0 +1,228 @@
+//! Memory: pieces that the driver gave out or the program registered, and what is done with them in streams.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Memory that the driver gave out, or that the program registered. Work in a queue keeps it: freeing takes the
+/// address away at once and the memory when nothing uses it any more.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) base: usize,
+    pub(crate) bytes: usize,
+    pub(crate) owned: bool,
+}
+
+pub(crate) const ALIGNMENT: usize = 512;
+
+#[cfg(unix)]
+pub(crate) fn map(bytes: usize) -> Option<usize> {
+    // SAFETY: a new private mapping; no existing memory is named. Pages are only there once they are touched.
+    let address = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (address != libc::MAP_FAILED).then_some(address.expose_provenance())
+}
+
+#[cfg(unix)]
+fn unmap(base: usize, bytes: usize) {
+    // SAFETY: a mapping that `map` made, unmapped once, by the drop of its only owner.
+    unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(base), bytes) };
+}
+
+#[cfg(not(unix))]
+pub(crate) fn map(bytes: usize) -> Option<usize> {
+    let layout = core::alloc::Layout::from_size_align(bytes, ALIGNMENT).ok()?;
+    // SAFETY: the size is not 0; `alloc` answers that itself.
+    let address = unsafe { std::alloc::alloc_zeroed(layout) };
+    (!address.is_null()).then_some(address.expose_provenance())
+}
+
+#[cfg(not(unix))]
+fn unmap(base: usize, bytes: usize) {
+    if let Ok(layout) = core::alloc::Layout::from_size_align(bytes, ALIGNMENT) {
+        // SAFETY: made by `map` with this layout, freed once, by the drop of its only owner.
+        unsafe { std::alloc::dealloc(core::ptr::with_exposed_provenance_mut(base), layout) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.owned {
+            unmap(self.base, self.bytes);
+        }
+    }
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Device,
+    /// From `cuMemHostAlloc`, with its flags.
+    Host(u32),
+    Registered(u32),
+}
+
+/// A piece of memory that the program has.
+pub(crate) struct Allocation {
+    pub(crate) region: Arc<Region>,
+    pub(crate) context: u32,
+    pub(crate) kind: Kind,
+    /// What the program asked for.
+    pub(crate) bytes: usize,
+}
+
+/// What is known of an address.
+pub(crate) struct Known {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) context: u32,
+    pub(crate) host: bool,
+}
+
+/// All memory of a machine, by its first address.
+pub(crate) struct Allocations(pub(crate) BTreeMap<u64, Allocation>);
+
+impl Allocations {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The allocation that an address is in, and how far.
+    pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
+        let (base, allocation) = self.0.range(..=address).next_back()?;
+        (address - base < allocation.bytes as u64).then_some((*base, allocation))
+    }
+
+    /// The allocation that holds a whole range.
+    pub(crate) fn within(&self, address: u64, bytes: usize) -> Option<Arc<Region>> {
+        let (base, allocation) = self.around(address)?;
+        let end = (address - base).checked_add(bytes as u64)?;
+        (end <= allocation.bytes as u64).then(|| allocation.region.clone())
+    }
+
+    /// The addresses of what a context has.
+    pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
+        self.0.iter().filter(move |(_, allocation)| allocation.context == context).map(|(address, _)| *address)
+    }
+
+    /// Frees what a context has. How much of it was device memory.
+    pub(crate) fn forget_context(&mut self, context: u32) -> u64 {
+        let mut used = 0;
+        self.0.retain(|_, allocation| {
+            let theirs = allocation.context == context;
+            if theirs && allocation.kind == Kind::Device {
+                used += allocation.region.bytes as u64;
+            }
+            !theirs
+        });
+        used
+    }
+
+    /// What is known of an address.
+    pub(crate) fn describe(&self, address: u64) -> Option<Known> {
+        let (base, allocation) = self.around(address)?;
+        let host = allocation.kind != Kind::Device;
+        Some(Known { base, bytes: allocation.bytes as u64, context: allocation.context, host })
+    }
+
+    /// How many allocations the program has to free.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Some memory, kept while work uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) address: usize,
+    pub(crate) keeper: Keeper,
+}
+
+/// What keeps a place.
+#[derive(Clone, Debug)]
+pub(crate) enum Keeper {
+    Region(#[allow(dead_code, reason = "held, not looked at")] Arc<Region>),
+    /// A copy that was taken of the program's bytes.
+    Staged(#[allow(dead_code, reason = "held, not looked at")] Arc<[u8]>),
+    /// The program itself.
+    Program,
+}
+
+impl Place {
+    /// Whether it is ordinary memory of the program, which the driver knows nothing of.
+    pub(crate) fn pageable(&self) -> bool {
+        matches!(self.keeper, Keeper::Program)
+    }
+
+    /// A copy of what is there now.
+    pub(crate) fn staged(&self, bytes: usize) -> Self {
+        // SAFETY: the program promises so many bytes at its address.
+        let copy: Arc<[u8]> = unsafe { core::slice::from_raw_parts(self.pointer(), bytes) }.into();
+        Self { address: copy.as_ptr().expose_provenance(), keeper: Keeper::Staged(copy) }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(self.address)
+    }
+}
+
+/// A memset or a copy.
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryWork {
+    /// `count` elements of `width` bytes.
+    Set {
+        to: Place,
+        value: u32,
+        width: usize,
+        count: usize,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+        bytes: usize,
+    },
+}
+
+impl MemoryWork {
+    pub(crate) fn is_copy(&self) -> bool {
+        matches!(self, Self::Copy { .. })
+    }
+
+    pub(crate) fn execute(&self) {
+        match self {
+            Self::Set { to, value, width: 1, count } => {
+                // SAFETY: `count` bytes within a region that `to` keeps.
+                unsafe { to.pointer().write_bytes(*value as u8, *count) };
+            }
+            Self::Set { to, value, width: 2, count } => {
+                // SAFETY: `count` values of 2 bytes within a region that `to` keeps, aligned as submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u16>(), *count) }.fill(*value as u16);
+            }
+            Self::Set { to, value, count, .. } => {
+                // SAFETY: `count` values of 4 bytes within a region that `to` keeps, aligned as submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u32>(), *count) }.fill(*value);
+            }
+            Self::Copy { to, from, bytes } => {
+                // SAFETY: device ranges were checked and are kept; host ranges are the program's promise. They may
+                // overlap.
+                unsafe { core::ptr::copy(from.pointer(), to.pointer(), *bytes) };
+            }
+        }
+    }
+
+    /// What it takes in virtual time: a nanosecond for each KiB.
+    pub(crate) fn virtual_ns(&self) -> u64 {
+        let bytes = match self {
+            Self::Set { width, count, .. } => width * count,
+            Self::Copy { bytes, .. } => *bytes,
+        };
+        (bytes / 1024) as u64
+    }
+}

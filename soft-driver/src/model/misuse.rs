@@ -1,0 +1,74 @@
+//! What the program does that is undefined on a real driver, and what became of a handle.
+
+use std::sync::PoisonError;
+
+use crate::abi::*;
+use crate::model::call::Call;
+use crate::model::config::OnMisuse;
+use crate::model::handles::{Bad, Kind};
+use crate::model::machine::{State, Tombstone};
+use crate::model::thread;
+
+/// How many destroyed handles are remembered.
+const TOMBSTONES: usize = 8192;
+
+impl State {
+    /// Remembers who destroyed a handle.
+    pub(crate) fn bury(&mut self, call: &Call, handle: u64) {
+        if self.tombstones.len() == TOMBSTONES {
+            self.tombstones.pop_front();
+        }
+        self.tombstones.push_back(Tombstone {
+            handle,
+            call: call.name(),
+            number: call.number,
+            thread: thread::number(),
+        });
+    }
+
+    /// The program did what is undefined on a real driver: ends the process, or gives `code` to answer.
+    #[cold]
+    pub(crate) fn misuse(&self, call: &Call, what: &str, code: CUresult) -> CUresult {
+        match self.config.on_misuse {
+            OnMisuse::Abort => thread::abort(call.name(), what),
+            OnMisuse::Error => {
+                let mut misuses = self.misuses.lock().unwrap_or_else(PoisonError::into_inner);
+                misuses.push(format!("{}: {what}", call.name()));
+                code
+            }
+        }
+    }
+
+    /// Says what is wrong with a handle that names nothing.
+    #[cold]
+    pub(crate) fn bad_handle(&self, call: &Call, kind: Kind, handle: u64, bad: Bad) -> CUresult {
+        let kind = kind.name();
+        let (what, code) = match bad {
+            Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),
+            Bad::OtherKind(other) => {
+                // The real driver survives this one, and answers so.
+                (format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()), CONTEXT_IS_DESTROYED)
+            }
+            Bad::OtherMachine(slot) => {
+                (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
+            }
+            Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
+            // That driver was dropped, which is its shutdown: who comes late, as from another thread, is told so.
+            Bad::EarlierLife => return DEINITIALIZED,
+        };
+        self.misuse(call, &what, code)
+    }
+
+    /// What became of a handle.
+    pub(crate) fn epitaph(&self, handle: u64) -> String {
+        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
+            Some(Tombstone { call, number, thread, .. }) => {
+                format!(
+                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
+                    thread::name(*thread)
+                )
+            }
+            None => "was destroyed long ago, or never was".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Points of completion: what a record makes, and what everything that waits for it shares.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::model::ipc;
+
+/// The completion of one record: made by the record, shared by everything that then waits for it.
+#[derive(Debug)]
+pub(crate) struct Point {
+    pub(crate) id: u64,
+    pub(crate) timing: bool,
+    pub(crate) done: AtomicBool,
+    pub(crate) stamp: AtomicU64,
+    /// Whether a host thread waits.
+    pub(crate) wanted: AtomicBool,
+    /// What other processes see of it.
+    pub(crate) shared: Option<ipc::Record>,
+}
+
+impl Point {
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Relaxed)
+    }
+
+    /// Has the completion wake host threads.
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+}

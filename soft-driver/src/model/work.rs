@@ -1,0 +1,109 @@
+//! Work: the tasks in the queues of streams, the jobs for threads, and the lists that streams with work are in.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::model::host_function::{Destroy, HostCall};
+use crate::model::ipc;
+use crate::model::mem_ops::{ValueWait, ValueWrite};
+use crate::model::memory::MemoryWork;
+use crate::model::point::Point;
+use crate::model::user_object::References;
+use crate::random;
+
+/// One piece of work in a stream.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Complete(Arc<Point>),
+    Wait(Arc<Point>),
+    WaitShared(ipc::Wait),
+    Host(HostCall),
+    Memory(MemoryWork),
+    WaitValue(ValueWait),
+    WriteValue(ValueWrite),
+    /// The first task, while a thread does it.
+    Running,
+}
+
+pub(crate) enum Work {
+    Host(HostCall),
+    Memory(MemoryWork),
+    /// The end of a user object; of no stream.
+    Destroy(Destroy),
+}
+
+pub(crate) struct Job {
+    pub(crate) stream: u32,
+    /// The stream's own number: its place may have another one by the time the job is done.
+    pub(crate) id: u64,
+    pub(crate) work: Work,
+}
+
+/// References that go once a launch is done.
+pub(crate) type Deferred = Vec<(Arc<Point>, References)>;
+
+/// What there is to do, and who does it.
+pub(crate) struct Engine {
+    pub(crate) ready: Vec<u32>,
+    /// Streams by the point that their first task waits for.
+    pub(crate) parked: BTreeMap<u64, Vec<u32>>,
+    /// Streams whose first task waits for another process.
+    pub(crate) shared_waits: Vec<u32>,
+    /// Streams whose first task waits for a value in memory.
+    pub(crate) value_waits: Vec<u32>,
+    pub(crate) host_queue: VecDeque<Job>,
+    pub(crate) pool_queue: VecDeque<Job>,
+    pub(crate) host_threads: usize,
+    pub(crate) pool_threads: usize,
+    pub(crate) pool_idle: usize,
+    pub(crate) ticker_threads: usize,
+    /// Jobs that a thread is doing.
+    pub(crate) running: usize,
+    pub(crate) next_point: u64,
+    /// User objects that launches under way keep.
+    pub(crate) deferred: Deferred,
+    /// Threads that wait for a context to have no work.
+    pub(crate) idle_waiters: usize,
+    /// The seeded scheduler's state.
+    pub(crate) random: u64,
+    /// Host functions are kept back while this is set.
+    pub(crate) hold_host_functions: bool,
+}
+
+impl Engine {
+    pub(crate) const fn new() -> Self {
+        Self {
+            ready: Vec::new(),
+            parked: BTreeMap::new(),
+            shared_waits: Vec::new(),
+            value_waits: Vec::new(),
+            host_queue: VecDeque::new(),
+            pool_queue: VecDeque::new(),
+            host_threads: 0,
+            pool_threads: 0,
+            pool_idle: 0,
+            ticker_threads: 0,
+            running: 0,
+            next_point: 0,
+            deferred: Vec::new(),
+            idle_waiters: 0,
+            random: 0,
+            hold_host_functions: false,
+        }
+    }
+
+    /// A number below `bound`, from the seed.
+    pub(crate) fn draw(&mut self, bound: usize) -> usize {
+        (random::next(&mut self.random) % bound.max(1) as u64) as usize
+    }
+
+    /// Drops all work that no thread has begun.
+    pub(crate) fn abandon(&mut self) {
+        self.ready.clear();
+        self.parked.clear();
+        self.shared_waits.clear();
+        self.value_waits.clear();
+        self.host_queue.clear();
+        self.pool_queue.clear();
+    }
+}
