@@ -160,7 +160,7 @@ fn an_event_that_answered_an_error_is_destroyed() {
         let event = pool.take().expect("an event");
         fail_next(function, code);
         let results = [event.record(&stream).err(), event.query().err(), event.synchronize().err()];
-        let refused = |other| (other == function).then(|| Error::Driver { function, code });
+        let refused = |other| (other == function).then_some(Error::Driver { function, code });
         assert_eq!(results, failing.map(refused));
         assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
         assert_eq!(pool.available(), 0);
