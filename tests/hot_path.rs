@@ -280,8 +280,9 @@ fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
     // How long the stream certainly had nothing to do between the two records, and how long at most.
     let (least, most) = match gpu.soft() {
         Some(soft) => {
-            soft.advance(Duration::from_micros(250_000));
-            (250.0, 250.0 + STEP)
+            // What rounding this number once more loses is more than a nanosecond.
+            soft.advance(Duration::from_micros(250_123));
+            (250.123 - STEP, 250.123 + STEP)
         }
         None => {
             let held = Instant::now();
