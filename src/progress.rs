@@ -23,6 +23,35 @@
 /// }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// The compiler warns where nobody looks at it, and where nobody looks at what its methods return:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use cuda_events::{Event, Result};
+/// # fn wait(event: &Event) -> Result<()> {
+/// event.query()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use cuda_events::{Event, Result};
+/// # fn wait(event: &Event) -> Result<()> {
+/// event.query()?.is_done();
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use cuda_events::{Event, Result};
+/// # fn wait(event: &Event) -> Result<()> {
+/// event.query()?.is_pending();
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the work may still be pending"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Progress {
@@ -34,12 +63,14 @@ pub enum Progress {
 
 impl Progress {
     /// Whether the work is done.
+    #[must_use = "the work may still be pending"]
     #[inline]
     pub const fn is_done(self) -> bool {
         matches!(self, Self::Done)
     }
 
     /// Whether the work is not done.
+    #[must_use = "the work may still be pending"]
     #[inline]
     pub const fn is_pending(self) -> bool {
         matches!(self, Self::Pending)
