@@ -40,6 +40,19 @@ use crate::ipc::IpcEventDescriptor;
 /// # let _ = line_for_the_importer;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// The compiler warns where a lease is made and dropped at once:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use cuda_events::ext::IpcLease;
+/// # use cuda_events::{Event, Result};
+/// # fn lend(event: std::sync::Arc<Event>) -> Result<()> {
+/// IpcLease::new(event)?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "the event is lent only as long as the lease lives"]
 #[derive(Clone, Debug)]
 pub struct IpcLease {
     event: Arc<Event>,
