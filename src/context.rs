@@ -547,7 +547,6 @@ impl fmt::Debug for Context {
 
 /// A context made current on this thread; dropping it restores what was before. It stays on its thread.
 #[must_use = "the context is current only as long as the guard lives"]
-#[derive(Debug)]
 pub struct CurrentContext<'a> {
     context: &'a Context,
     /// Whether it was current before too.
@@ -562,6 +561,12 @@ impl Drop for CurrentContext<'_> {
             // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
             let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
         }
+    }
+}
+
+impl fmt::Debug for CurrentContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CurrentContext").field("context", &self.context).finish_non_exhaustive()
     }
 }
 

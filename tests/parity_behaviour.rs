@@ -51,8 +51,15 @@ fn what_is_there_prints_its_handle() {
     lazy.record(&stream).expect("a record");
     let text = format!("{lazy:?}");
     assert!(text.contains("Recorded") && text.contains(&format!("{:?}", stream.context().as_raw())), "{text}");
-    let text = format!("{:?}", gpu.context);
-    assert!(text.contains(&format!("{:?}", gpu.context.as_raw())), "{text}");
+    let context = format!("{:?}", gpu.context);
+    assert!(context.contains(&format!("{:?}", gpu.context.as_raw())), "{context}");
+    let pool = EventPool::new(&gpu.context, EventFlags::TIMING).expect("a pool");
+    assert_eq!(format!("{pool:?}"), format!("EventPool {{ context: {context}, flags: EventFlags(TIMING), .. }}"));
+    let current = gpu.context.make_current().expect("the context can be made current");
+    assert_eq!(format!("{current:?}"), format!("CurrentContext {{ context: {context}, .. }}"));
+    let version = format!("version: {}, ", gpu.driver.version());
+    let text = format!("{:?}", gpu.driver);
+    assert!(text.contains(&version), "{text}");
 }
 
 #[test]

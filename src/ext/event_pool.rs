@@ -56,7 +56,7 @@ const SLOTS: usize = 8;
 /// assert_eq!(pool.available(), 1);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct EventPool(Arc<Handle>);
 
 /// What the clones of a pool share. When the last one goes, the free events go too.
@@ -414,11 +414,11 @@ impl Deref for PooledEvent {
 
 form_of!(EventRef: PooledEvent);
 
-impl fmt::Debug for Handle {
+impl fmt::Debug for EventPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventPool")
-            .field("context", &self.0.context)
-            .field("flags", &self.0.flags)
+            .field("context", self.context())
+            .field("flags", &self.flags())
             .finish_non_exhaustive()
     }
 }

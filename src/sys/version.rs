@@ -4,7 +4,7 @@ use core::fmt;
 
 /// A CUDA version in the driver's own form: `1000 * major + 10 * minor`, so 12.8 is 12080.
 ///
-/// It orders as versions do, and prints as `12.8`.
+/// It orders as versions do, and prints as `12.8`, by `Debug` too.
 ///
 /// ```
 /// use cuda_events::Version;
@@ -12,7 +12,7 @@ use core::fmt;
 /// assert!(Version::new(12, 8) < Version::new(13, 0));
 /// assert_eq!(Version::from_raw(12080).to_string(), "12.8");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Version(u32);
 
@@ -46,5 +46,11 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major(), self.minor())
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
