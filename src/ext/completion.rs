@@ -523,6 +523,53 @@ mod tests {
     }
 
     #[test]
+    fn a_round_asks_for_as_many_old_ones_as_it_has_time_for_and_goes_on_where_it_stopped() {
+        const OLD: usize = 40;
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+        #[allow(unsafe_code)]
+        let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new()) };
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let note = Arc::clone(&asked);
+        let driver = driver.unwrap().observe(move |call| {
+            if call.function == Function::cuEventQuery {
+                lock(&note).push(call.arguments[0]);
+            }
+        });
+        let context = crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
+        let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let hold = move || {
+            let _ = released.recv();
+        };
+        stream.launch_host_function(hold).unwrap();
+        let pending: Vec<_> = (0..OLD).map(|_| stream.completion().unwrap()).collect();
+        let all: Vec<_> = pending.iter().map(|completion| completion.event.as_raw().addr() as u64).collect();
+        let mut poller = Poller::default();
+        poller.old.extend(pending.iter().map(|completion| Arc::clone(&completion.entry)));
+
+        // With time for all, all are asked once.
+        assert_eq!(poller.ask(Instant::now(), Duration::from_secs(3600)), (0, OLD as u32));
+        assert_eq!(core::mem::take(&mut *lock(&asked)), all);
+        // Without time, one after the other, round by round. A round that is held up may ask for more.
+        let mut fewest = u32::MAX;
+        let mut told = Vec::new();
+        while told.len() < 3 * OLD {
+            let (over, not_yet) = poller.ask(Instant::now(), Duration::ZERO);
+            assert!(over == 0 && not_yet > 0);
+            fewest = fewest.min(not_yet);
+            told.append(&mut lock(&asked));
+        }
+        assert!(fewest < 5, "{fewest} in each round");
+        assert!(told.iter().zip(all.iter().cycle()).all(|(told, expected)| told == expected), "in turn");
+        // Those that are over leave, and no other is left out.
+        drop(release);
+        stream.synchronize().unwrap();
+        assert_eq!(poller.ask(Instant::now(), Duration::from_secs(3600)), (OLD as u32, 0));
+        assert!(poller.is_idle());
+    }
+
+    #[test]
     fn only_asking_in_vain_is_paid_for_with_sleep() {
         // A tenth of a core: eleven times as long as it took.
         assert_eq!(rest(MICROSECOND * 10, 0, 100), MICROSECOND * 110);
