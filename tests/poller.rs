@@ -286,6 +286,74 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
     assert_eq!(resolve(&mut completion), Ok(()));
 }
 
+/// After so long a quiet the poller asks every 200 us at the most, and every 25 us once there are news. A machine that holds
+/// it up makes it slower, never quicker: one quick window is enough.
+#[test]
+fn what_arrives_and_what_ends_makes_the_poller_quick_again() {
+    const QUIET: Duration = Duration::from_millis(400);
+    const QUICK: Duration = Duration::from_micros(100);
+    let gpu = Hooked::new();
+    let calls = Calls::new();
+    let held = gpu.gpu.stream();
+    let latch = Latch::hold(&held);
+    let pending = || {
+        let event = gpu.record(&held);
+        let its = handle(&event);
+        let mut completion = Completion::new(event);
+        pend(&mut completion, Waker::noop());
+        (completion, its)
+    };
+    let is_quick = |its| {
+        let (started, before) = (Instant::now(), calls.asked(its));
+        (0..8).for_each(|_| thread::sleep(Duration::from_millis(1)));
+        let asked = calls.asked(its) - before;
+        u32::try_from(asked).expect("a few") * QUICK > started.elapsed()
+    };
+    let arrives = || {
+        let _old = pending();
+        thread::sleep(QUIET);
+        let new = pending();
+        is_quick(new.1)
+    };
+    // By a drop, as the host functions of two held streams are in each other's way.
+    let ends = || {
+        let (old, other) = (pending(), pending());
+        thread::sleep(QUIET);
+        drop(other);
+        is_quick(old.1)
+    };
+    assert!((0..8).any(|_| arrives()), "what arrives is asked for as seldom as what is there");
+    assert!((0..8).any(|_| ends()), "when one has ended the others are asked for as seldom as before");
+    latch.release();
+}
+
+/// Otherwise Linux adds 50 us to each sleep, which is more than a completion waits for in the median.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
+    const PR_GET_TIMERSLACK: i32 = 30;
+    unsafe extern "C" {
+        fn prctl(option: i32, ...) -> i32;
+    }
+    static SLACK: AtomicUsize = AtomicUsize::new(0);
+    let gpu = Hooked::new();
+    let held = gpu.gpu.stream();
+    let latch = Latch::hold(&held);
+    hook_in(|function, _, answer| {
+        if answer.is_none() && function == Function::cuEventQuery && on_the_poller() {
+            // SAFETY: the option takes nothing, and tells a number of nanoseconds.
+            SLACK.store(unsafe { prctl(PR_GET_TIMERSLACK) } as usize, Ordering::SeqCst);
+        }
+        None
+    });
+    let mut completion = Completion::new(gpu.record(&held));
+    pend(&mut completion, Waker::noop());
+    wait_until("the poller asks", || SLACK.load(Ordering::SeqCst) != 0);
+    assert_eq!(SLACK.load(Ordering::SeqCst), 1000);
+    latch.release();
+    assert_eq!(resolve(&mut completion), Ok(()));
+}
+
 /// The pauses are at least as long as they are promised, however slow the machine is: it can only make them longer.
 #[test]
 fn the_poller_rests_between_two_questions() {
