@@ -500,6 +500,10 @@ fn every_load_failure_has_its_text() {
              cuEventRecord)",
         ),
         (
+            LoadFailure::MissingSymbols { driver: Version::new(11, 0), functions: functions[..1].to_vec() },
+            "the driver says that it supports CUDA 11.0, but it is not complete (it lacks cuInit)",
+        ),
+        (
             LoadFailure::MissingSymbols { driver: Version::new(9, 0), functions },
             "the driver supports CUDA 9.0, and this crate needs 11.0 or newer: update the driver (it lacks cuInit, \
              cuEventQuery, cuEventRecord and 2 more)",
