@@ -147,6 +147,26 @@ fn a_dropped_event_is_not_asked_for_and_its_drop_waits_for_no_other_query() {
     assert_eq!(resolve(&mut kept), Ok(()));
 }
 
+/// However often a task polls, its thread asks once, and the poller has the future once.
+#[test]
+fn only_the_first_poll_asks_the_driver() {
+    let gpu = Hooked::new();
+    let calls = Calls::new();
+    let held = gpu.gpu.stream();
+    let latch = Latch::hold(&held);
+    let event = gpu.record(&held);
+    let mut completion = Completion::new(event);
+    let (first, second) = (Waker::from(Task::new()), Waker::from(Task::new()));
+    for waker in [&first, &second].iter().cycle().take(100) {
+        pend(&mut completion, waker);
+    }
+    let own = calls.lock().made.iter().filter(|made| !made.by_the_poller).map(|made| made.function).collect::<Vec<_>>();
+    let exchange = Function::cuThreadExchangeStreamCaptureMode;
+    assert_eq!(own, [exchange, Function::cuEventQuery, exchange]);
+    latch.release();
+    assert_eq!(resolve(&mut completion), Ok(()));
+}
+
 /// Neither an event, nor the last share of a context, nor a waker is ever dropped by the poller.
 #[test]
 fn whoever_drops_a_future_drops_what_it_holds() {
