@@ -4,12 +4,12 @@ mod common;
 #[path = "common/table.rs"]
 mod table;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, check, current};
-use cuda_events::sys::{CUcontext, CUresult, Function};
+use cuda_events::sys::{CUcontext, CUevent, CUresult, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 /// A context that is not the primary one, current on this thread until it is dropped.
@@ -331,6 +331,43 @@ fn a_guard_whose_pop_was_refused_pops_again() {
     let ((), made) = calls(|| drop(guard));
     assert_eq!(made, [Function::cuCtxPopCurrent_v2, Function::cuCtxGetCurrent, Function::cuCtxPopCurrent_v2]);
     assert!(current(gpu.driver).is_null());
+}
+
+thread_local! {
+    /// What another thread does while this one creates an event.
+    static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Creates an event, after what happens meanwhile.
+unsafe extern "C" fn create_late(event: *mut CUevent, flags: u32) -> CUresult {
+    if let Some(meanwhile) = MEANWHILE.take() {
+        meanwhile();
+    }
+    let real = REAL.get().expect("the test has set it");
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { (real.symbols().cuEventCreate)(event, flags) }
+}
+
+#[test]
+fn of_two_first_waits_for_a_default_stream_one_event_stays() {
+    let gpu = Gpu::new();
+    let counted = counting(gpu.driver);
+    REAL.set(Some(counted));
+    let create: unsafe extern "C" fn(*mut CUevent, u32) -> CUresult = create_late;
+    let driver = table::replaced(counted, |function| (function == Function::cuEventCreate).then_some(create as *mut _));
+    let ((), made) = calls(|| {
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let faster = context.clone();
+        MEANWHILE.set(Some(Box::new(move || {
+            let stream = Stream::new(&faster, StreamOptions::new()).expect("a stream");
+            stream.wait_stream(&StreamRef::legacy_default(&faster)).expect("a join");
+        })));
+        stream.wait_stream(&StreamRef::legacy_default(&context)).expect("a join");
+        stream.synchronize().expect("no work");
+    });
+    let count = |function| made.iter().filter(|made| **made == function).count();
+    assert_eq!((count(Function::cuEventCreate), count(Function::cuEventDestroy_v2)), (2, 2), "{made:?}");
 }
 
 #[test]
