@@ -30,8 +30,8 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 /// retained or [`green`](Self::green) created. (The last share of a context with an
 /// [owner](Self::from_raw_with_owner) drops the owner, which may do the same.) That drop calls
 /// `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The
-/// driver destroys a green context then, and a primary one if nobody else in the process retains it. It first waits until
-/// all work in the context's streams is done. **It blocks for ever if that work never ends**, for example if
+/// driver destroys a green context then, and a primary one if nobody else in the process retains it. For a
+/// primary one it first waits until all work in the context's streams is done. **It blocks for ever if that work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that nobody writes,

@@ -190,8 +190,8 @@ impl Context {
     /// `CUDA_ERROR_INVALID_HANDLE` for that.
     ///
     /// The context is destroyed when the last clone and the last object made in it are gone, or never, if it is
-    /// [leaked](Self::leak). The driver waits then until all work in its streams is done, as for
-    /// [the last share](Self#dropping-the-last-share) of a primary context. A stream that the driver still has in it,
+    /// [leaked](Self::leak). Whether the driver waits then for work in its streams is not documented, and was seen both
+    /// ways on an H200: expect that it [may](Self#dropping-the-last-share). A stream that the driver still has in it,
     /// such as one that [`into_raw`](crate::Stream::into_raw) gave, ends with it.
     ///
     /// `resources` is one resource, or several different ones that one [split](SmResource::split_by_count) made. A part

@@ -4,7 +4,6 @@
 
 use std::io::Write as _;
 use std::ptr::null_mut;
-use std::sync::mpsc::channel;
 
 use cuda_events::sys::*;
 
@@ -223,15 +222,7 @@ rules! {
         saw.text(said(describing(rig, "zeros", &[CUdevResource::default()])));
     }
 
-    /// A description of no resource, with an address of one. A real driver may end the process.
-    [alone, settings("misuse=error"), since(12, 4)]
-    fn describing_nothing(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        let (mut description, mut unused) = (null_mut(), all(rig));
-        step("no resource, with an address");
-        saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, &mut unused, 0)));
-    }
-
-    /// A description of no resource, with no address. A real driver may end the process.
+    /// A description of no resource, with no address. With an address the driver ends the process.
     [alone, settings("misuse=error"), since(12, 4)]
     fn describing_nothing_at_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let mut description = null_mut();
@@ -239,16 +230,16 @@ rules! {
         saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, null_mut(), 0)));
     }
 
-    /// A description of parts of two splits. A real driver may end the process, although NVIDIA documents the error.
-    [alone, settings("misuse=error"), since(12, 4)]
-    fn describing_parts_of_two_splits(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)" {
+    /// A description of parts of two splits is taken, although NVIDIA documents an error.
+    [alone, since(12, 4)]
+    fn describing_parts_of_two_splits(rig, saw) = "success" {
         let (one, other) = (parts(rig, 2), parts(rig, 2));
         saw.text(said(describing(rig, "parts of two splits", &[one[0], other[1]])));
     }
 
-    /// A description that has a part twice. A real driver may end the process.
-    [alone, settings("misuse=error"), since(12, 4)]
-    fn describing_a_part_twice(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)" {
+    /// A description that has a part twice is taken.
+    [alone, since(12, 4)]
+    fn describing_a_part_twice(rig, saw) = "success" {
         let part = parts(rig, 1)[0];
         saw.text(said(describing(rig, "a part twice", &[part, part])));
     }
@@ -640,29 +631,22 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Destroying it waits for the work in it, and ends its streams.
+    /// Destroying it while a stream of it has work succeeds, and ends its streams. Whether it waits for that work was seen
+    /// both ways.
     [alone, since(12, 4)]
-    fn destroying_waits(rig, saw) =
-        "success; the work was done; the stream is destroyed with CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
-    {
+    fn destroying_with_work(rig, saw) = "success; the stream is destroyed with CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
         let green = one(rig);
         let stream = stream_in(rig, green);
         let latch = rig.hold(stream);
-        let (work, done) = channel();
-        must("cuLaunchHostFunc", rig.host(stream, move || work.send(()).expect("the rule waits")));
-        let (begin, begun) = channel();
         let code = std::thread::scope(|scope| {
+            // A driver that waits for the work needs it.
             scope.spawn(move || {
-                begun.recv().expect("the rule begins");
-                // So that a driver that does not wait shows it; one that does is right either way.
-                std::thread::sleep(std::time::Duration::from_millis(200));
+                std::thread::sleep(std::time::Duration::from_millis(50));
                 latch.release();
             });
-            begin.send(()).expect("the thread waits");
             rig.cuGreenCtxDestroy(green.green)
         });
         saw.text(said(code));
-        saw.holds("the work was done", done.try_recv().is_ok());
         saw.text(format_args!("the stream is destroyed with {}", said(rig.cuStreamDestroy_v2(stream))));
     }
 

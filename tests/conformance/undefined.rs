@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{role, say};
-use crate::green::{describe, parts};
+use crate::green::describe;
 use crate::ipc::Peer;
 use crate::process::forked_call;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said, soft_settings};
@@ -359,23 +359,6 @@ misuses! {
         "aborted, naming cuDevResourceGenerateDesc, no resource; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
         describe(rig, &mut []).0
-    }
-
-    /// A description of parts of two splits.
-    [since(12, 4)]
-    fn a_description_of_two_splits(rig, _tell) names ["cuDevResourceGenerateDesc", "two splits"] =
-        "aborted, naming cuDevResourceGenerateDesc, two splits; as an error CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION \
-         (915)"
-    {
-        describe(rig, &mut [parts(rig, 2)[0], parts(rig, 2)[1]]).0
-    }
-
-    /// A description that has a part twice.
-    [since(12, 4)]
-    fn a_description_with_a_part_twice(rig, _tell) names ["cuDevResourceGenerateDesc", "twice"] =
-        "aborted, naming cuDevResourceGenerateDesc, twice; as an error CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915)"
-    {
-        describe(rig, &mut [parts(rig, 1)[0]; 2]).0
     }
 
     /// Using what was imported from a damaged descriptor: one that names a slot that no context has. It opens.
