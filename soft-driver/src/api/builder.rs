@@ -1,4 +1,4 @@
-//! How a software driver is set up.
+//! `Builder`: how a software driver is set up, in Rust or by a text.
 
 use core::time::Duration;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What can be done with a driver in words: for programs in other languages, through the shared library.
+//! Control of a driver in words: for programs in other languages, through the shared library.
 
 use core::ffi::{c_char, c_int};
 use core::fmt::Display;

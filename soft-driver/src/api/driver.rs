@@ -1,4 +1,4 @@
-//! The handle that a Rust program has of a machine.
+//! `SoftDriver`: the handle that a Rust program has of a machine.
 
 use core::ffi::{CStr, c_void};
 use core::time::Duration;

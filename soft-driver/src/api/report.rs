@@ -1,4 +1,4 @@
-//! What is alive on a machine, for tests that look for leaks.
+//! The count of what is alive on a machine, for tests that look for leaks.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What the C library does beside handing calls on: its one driver, from its first call to the end of the process.
+//! The one driver of the C library, from the first call to the end of the process.
 
 use std::sync::OnceLock;
 

@@ -1,10 +1,10 @@
-//! Stream capture: work that becomes a graph instead of being done.
+//! Stream capture: work becomes a graph instead of being done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::capture::{Capture, CaptureKey, Mark};
 use crate::model::event::EventState;
 use crate::model::graph::NodeKind;
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// The captures in which a call that may block or depend on other work is forbidden to the calling thread.
-    fn forbidding(&self, call: &Call) -> Vec<CaptureKey> {
+    fn forbidding(&self, call: &CallFrame) -> Vec<CaptureKey> {
         let thread = thread::number();
         let mode = thread::with(call.machine.slot, self.epoch, |on| on.capture_mode);
         if mode == RELAXED {
@@ -81,7 +81,7 @@ impl State {
     }
 
     /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
-    pub(crate) fn refuse_unsafe(&mut self, call: &Call) -> Answer {
+    pub(crate) fn refuse_unsafe(&mut self, call: &CallFrame) -> Answer {
         if self.captures.active.is_empty() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl State {
         if refused { Err(UNSUPPORTED) } else { Ok(()) }
     }
 
-    pub(crate) fn refuse_stream_in_capture(&mut self, call: &Call, stream: u32) -> Answer {
+    pub(crate) fn refuse_stream_in_capture(&mut self, call: &CallFrame, stream: u32) -> Answer {
         if self.captures.active.is_empty() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl State {
         self.refuse_unsafe(call)
     }
 
-    pub(crate) fn refuse_event_in_capture(&mut self, call: &Call, event: u32) -> Answer {
+    pub(crate) fn refuse_event_in_capture(&mut self, call: &CallFrame, event: u32) -> Answer {
         if let EventState::Captured(mark) = &self.events[event].state {
             let (key, code) = (mark.capture, self.captured_code(mark));
             self.captures.invalidate(key);
@@ -270,7 +270,13 @@ impl State {
         }
     }
 
-    fn begin_capture(&mut self, call: &Call, stream: StreamArg, mode: u32, onto: Option<(u32, Vec<u32>)>) -> Answer {
+    fn begin_capture(
+        &mut self,
+        call: &CallFrame,
+        stream: StreamArg,
+        mode: u32,
+        onto: Option<(u32, Vec<u32>)>,
+    ) -> Answer {
         if mode > RELAXED {
             return Err(INVALID_VALUE);
         }
@@ -326,17 +332,17 @@ impl State {
     }
 }
 
-pub(crate) fn stream_begin_capture(call: &Call, stream: StreamArg, mode: CUstreamCaptureMode) -> Answer {
+pub(crate) fn stream_begin_capture(call: &CallFrame, stream: StreamArg, mode: CUstreamCaptureMode) -> Answer {
     call.ready()?.begin_capture(call, stream, mode.0, None)
 }
 
 /// The form of CUDA 10.0, whose captures are global.
-pub(crate) fn stream_begin_capture_v1(call: &Call, stream: StreamArg) -> Answer {
+pub(crate) fn stream_begin_capture_v1(call: &CallFrame, stream: StreamArg) -> Answer {
     call.ready()?.begin_capture(call, stream, GLOBAL, None)
 }
 
 pub(crate) fn stream_begin_capture_to_graph(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -351,7 +357,7 @@ pub(crate) fn stream_begin_capture_to_graph(
     state.begin_capture(call, stream, mode.0, Some((graph, after)))
 }
 
-pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
+pub(crate) fn stream_end_capture(call: &CallFrame, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
     let mut state = call.ready()?;
     // NULL is taken: a program that asked for the graph while it was being made has it already.
     graph.put_if(core::ptr::null_mut());
@@ -380,7 +386,7 @@ pub(crate) fn stream_end_capture(call: &Call, stream: StreamArg, graph: Ptr<CUgr
     }
 }
 
-pub(crate) fn stream_is_capturing(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Answer {
+pub(crate) fn stream_is_capturing(call: &CallFrame, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Answer {
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
@@ -405,7 +411,7 @@ fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
 }
 
 pub(crate) fn stream_update_capture_dependencies(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     dependencies: Ptr<CUgraphNode>,
     count: usize,
@@ -415,7 +421,7 @@ pub(crate) fn stream_update_capture_dependencies(
 }
 
 pub(crate) fn stream_update_capture_dependencies_v2(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     dependencies: Ptr<CUgraphNode>,
     edges: Ptr<CUgraphEdgeData>,
@@ -442,7 +448,7 @@ pub(crate) fn stream_update_capture_dependencies_v2(
     Ok(())
 }
 
-pub(crate) fn thread_exchange_stream_capture_mode(call: &Call, mode: Ptr<CUstreamCaptureMode>) -> Answer {
+pub(crate) fn thread_exchange_stream_capture_mode(call: &CallFrame, mode: Ptr<CUstreamCaptureMode>) -> Answer {
     let state = call.ready()?;
     if mode.is_null() {
         return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));

@@ -1,8 +1,8 @@
-//! What a program can ask of a capture under way.
+//! Questions about a capture under way.
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 
 struct Info {
     id: u64,
@@ -11,7 +11,11 @@ struct Info {
     dependencies: (*const CUgraphNode, usize),
 }
 
-fn capture_info(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Result<Option<Info>, CUresult> {
+fn capture_info(
+    call: &CallFrame,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+) -> Result<Option<Info>, CUresult> {
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
@@ -28,7 +32,7 @@ fn capture_info(call: &Call, stream: StreamArg, status: Ptr<CUstreamCaptureStatu
 }
 
 pub(crate) fn stream_get_capture_info_v1(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     status: Ptr<CUstreamCaptureStatus>,
     id: Ptr<cuuint64_t>,
@@ -37,7 +41,7 @@ pub(crate) fn stream_get_capture_info_v1(
 }
 
 pub(crate) fn stream_get_capture_info_v2(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     status: Ptr<CUstreamCaptureStatus>,
     id: Ptr<cuuint64_t>,
@@ -50,7 +54,7 @@ pub(crate) fn stream_get_capture_info_v2(
 
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn stream_get_capture_info_v3(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     status: Ptr<CUstreamCaptureStatus>,
     id: Ptr<cuuint64_t>,

@@ -1,4 +1,5 @@
-//! Contexts: the stack of each thread, primary contexts, and what else names a whole context.
+//! Context calls: the stack of each thread, create and destroy, synchronize, and records of a whole
+//! context.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::calls::device;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::context::{Context, Gate, Settings};
 use crate::model::event::{Event, EventState};
 use crate::model::handles::Kind;
@@ -16,12 +17,12 @@ use crate::model::work::Task;
 
 impl State {
     /// The calling thread's current context, whatever its condition.
-    pub(crate) fn top(&self, call: &Call) -> Option<u32> {
+    pub(crate) fn top(&self, call: &CallFrame) -> Option<u32> {
         thread::with(call.machine.slot, self.epoch, |on| on.stack.last().copied())
     }
 
     /// The current context, for a call that needs a good one.
-    pub(crate) fn current(&self, call: &Call) -> Result<u32, CUresult> {
+    pub(crate) fn current(&self, call: &CallFrame) -> Result<u32, CUresult> {
         if call.machine.in_host_function(self.epoch) {
             return Err(NOT_PERMITTED);
         }
@@ -43,7 +44,7 @@ impl State {
     }
 
     /// The context that a handle names.
-    pub(crate) fn context(&self, call: &Call, handle: ContextArg) -> Result<u32, CUresult> {
+    pub(crate) fn context(&self, call: &CallFrame, handle: ContextArg) -> Result<u32, CUresult> {
         let handle = handle.addr();
         self.contexts.find(handle).map_err(|bad| match self.bad_handle(call, Kind::Context, handle, bad) {
             INVALID_HANDLE => INVALID_CONTEXT,
@@ -105,7 +106,7 @@ impl State {
     }
 
     /// What a context takes with it: at its own end, or at a `reset` of its device.
-    pub(crate) fn tear_down(&mut self, call: &Call, context: u32, reset: bool) {
+    pub(crate) fn tear_down(&mut self, call: &CallFrame, context: u32, reset: bool) {
         let primary = self.contexts[context].primary;
         self.end_captures_of(context);
         // In a failed context nothing can be destroyed; and a reset is asked to.
@@ -239,7 +240,7 @@ impl Machine {
     }
 }
 
-fn push(call: &Call, state: &State, context: u32) {
+fn push(call: &CallFrame, state: &State, context: u32) {
     thread::with(call.machine.slot, state.epoch, |on| on.stack.push(context));
 }
 
@@ -251,7 +252,7 @@ pub(crate) fn check_flags(flags: u32) -> Answer {
     if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-pub(crate) fn ctx_create(call: &Call, context: Ptr<CUcontext>, flags: c_uint, device: CUdevice) -> Answer {
+pub(crate) fn ctx_create(call: &CallFrame, context: Ptr<CUcontext>, flags: c_uint, device: CUdevice) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     check_flags(flags)?;
@@ -262,7 +263,7 @@ pub(crate) fn ctx_create(call: &Call, context: Ptr<CUcontext>, flags: c_uint, de
 }
 
 pub(crate) fn ctx_create_v3(
-    call: &Call,
+    call: &CallFrame,
     context: Ptr<CUcontext>,
     _params: Ptr<CUexecAffinityParam>,
     count: c_int,
@@ -277,7 +278,7 @@ pub(crate) fn ctx_create_v3(
 }
 
 pub(crate) fn ctx_create_v4(
-    call: &Call,
+    call: &CallFrame,
     context: Ptr<CUcontext>,
     params: Ptr<CUctxCreateParams>,
     flags: c_uint,
@@ -290,7 +291,7 @@ pub(crate) fn ctx_create_v4(
     ctx_create(call, context, flags, device)
 }
 
-pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
+pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
     let state = call.ready()?;
     if context.is_null() {
         return Err(INVALID_VALUE);
@@ -322,12 +323,12 @@ pub(crate) fn ctx_destroy(call: &Call, context: ContextArg) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_get_current(call: &Call, context: Ptr<CUcontext>) -> Answer {
+pub(crate) fn ctx_get_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
     context.put(state.top(call).map_or(core::ptr::null_mut(), |top| state.context_handle(top)))
 }
 
-pub(crate) fn ctx_set_current(call: &Call, context: ContextArg) -> Answer {
+pub(crate) fn ctx_set_current(call: &CallFrame, context: ContextArg) -> Answer {
     let state = call.ready()?;
     let new = if context.is_null() { None } else { Some(state.context(call, context)?) };
     thread::with(call.machine.slot, state.epoch, |on| {
@@ -337,7 +338,7 @@ pub(crate) fn ctx_set_current(call: &Call, context: ContextArg) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_push_current(call: &Call, context: ContextArg) -> Answer {
+pub(crate) fn ctx_push_current(call: &CallFrame, context: ContextArg) -> Answer {
     let state = call.ready()?;
     if context.is_null() {
         return Err(INVALID_VALUE);
@@ -347,21 +348,21 @@ pub(crate) fn ctx_push_current(call: &Call, context: ContextArg) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_pop_current(call: &Call, context: Ptr<CUcontext>) -> Answer {
+pub(crate) fn ctx_pop_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
     let popped = thread::with(call.machine.slot, state.epoch, |on| on.stack.pop()).ok_or(INVALID_CONTEXT)?;
     context.put_if(state.context_handle(popped));
     Ok(())
 }
 
-pub(crate) fn ctx_get_device(call: &Call, device: Ptr<CUdevice>) -> Answer {
+pub(crate) fn ctx_get_device(call: &CallFrame, device: Ptr<CUdevice>) -> Answer {
     let state = call.ready()?;
     device.required()?;
     let top = state.top(call).ok_or(INVALID_CONTEXT)?;
     device.put(state.contexts[top].device)
 }
 
-pub(crate) fn ctx_get_device_of(call: &Call, device: Ptr<CUdevice>, context: ContextArg) -> Answer {
+pub(crate) fn ctx_get_device_of(call: &CallFrame, device: Ptr<CUdevice>, context: ContextArg) -> Answer {
     if context.is_null() {
         return ctx_get_device(call, device);
     }
@@ -371,7 +372,7 @@ pub(crate) fn ctx_get_device_of(call: &Call, device: Ptr<CUdevice>, context: Con
     device.put(state.contexts[context].device)
 }
 
-fn synchronize(call: &Call, mut state: Locked, context: u32) -> Answer {
+fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.invalidate_captures_of(context)?;
     let streams = state.busy_streams(context);
@@ -388,13 +389,13 @@ fn synchronize(call: &Call, mut state: Locked, context: u32) -> Answer {
     state.usable(context)
 }
 
-pub(crate) fn ctx_synchronize(call: &Call) -> Answer {
+pub(crate) fn ctx_synchronize(call: &CallFrame) -> Answer {
     let state = call.ready()?;
     let context = state.current(call)?;
     synchronize(call, state, context)
 }
 
-pub(crate) fn ctx_synchronize_of(call: &Call, context: ContextArg) -> Answer {
+pub(crate) fn ctx_synchronize_of(call: &CallFrame, context: ContextArg) -> Answer {
     if context.is_null() {
         return ctx_synchronize(call);
     }
@@ -407,7 +408,7 @@ pub(crate) fn ctx_synchronize_of(call: &Call, context: ContextArg) -> Answer {
 pub(crate) const LEAST_PRIORITY: i32 = 0;
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
-pub(crate) fn ctx_get_stream_priority_range(call: &Call, least: Ptr<c_int>, greatest: Ptr<c_int>) -> Answer {
+pub(crate) fn ctx_get_stream_priority_range(call: &CallFrame, least: Ptr<c_int>, greatest: Ptr<c_int>) -> Answer {
     let state = call.ready()?;
     state.current(call)?;
     least.put_if(LEAST_PRIORITY);
@@ -415,14 +416,14 @@ pub(crate) fn ctx_get_stream_priority_range(call: &Call, least: Ptr<c_int>, grea
     Ok(())
 }
 
-pub(crate) fn ctx_get_flags(call: &Call, flags: Ptr<c_uint>) -> Answer {
+pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     flags.required()?;
     let context = state.top(call).ok_or(INVALID_CONTEXT)?;
     flags.put(state.contexts[context].flags)
 }
 
-pub(crate) fn ctx_set_flags(call: &Call, flags: c_uint) -> Answer {
+pub(crate) fn ctx_set_flags(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     check_flags(flags)?;
     let context = state.current(call)?;
@@ -430,7 +431,7 @@ pub(crate) fn ctx_set_flags(call: &Call, flags: c_uint) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_get_api_version(call: &Call, context: ContextArg, version: Ptr<c_uint>) -> Answer {
+pub(crate) fn ctx_get_api_version(call: &CallFrame, context: ContextArg, version: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     version.required()?;
     if context.is_null() {
@@ -441,7 +442,7 @@ pub(crate) fn ctx_get_api_version(call: &Call, context: ContextArg, version: Ptr
     version.put(3020)
 }
 
-pub(crate) fn ctx_get_id(call: &Call, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
+pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
     let state = call.ready()?;
     id.required()?;
     let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
@@ -451,7 +452,7 @@ pub(crate) fn ctx_get_id(call: &Call, context: ContextArg, id: Ptr<c_ulonglong>)
     id.put(state.contexts[context].id)
 }
 
-pub(crate) fn ctx_enable_peer_access(call: &Call, peer: ContextArg, flags: c_uint) -> Answer {
+pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     let current = state.current(call)?;
     if flags != 0 {
@@ -467,7 +468,7 @@ pub(crate) fn ctx_enable_peer_access(call: &Call, peer: ContextArg, flags: c_uin
     }
 }
 
-pub(crate) fn ctx_disable_peer_access(call: &Call, peer: ContextArg) -> Answer {
+pub(crate) fn ctx_disable_peer_access(call: &CallFrame, peer: ContextArg) -> Answer {
     let mut state = call.ready()?;
     let current = state.current(call)?;
     let peer = if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
@@ -477,14 +478,14 @@ pub(crate) fn ctx_disable_peer_access(call: &Call, peer: ContextArg) -> Answer {
     }
 }
 
-fn context_or_current(state: &State, call: &Call, context: ContextArg) -> Result<u32, CUresult> {
+fn context_or_current(state: &State, call: &CallFrame, context: ContextArg) -> Result<u32, CUresult> {
     let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     state.usable(context)?;
     Ok(context)
 }
 
 /// Records all work of a context: done when every stream has done what it has now.
-pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
+pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
     let state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;
@@ -494,7 +495,7 @@ pub(crate) fn ctx_record_event(call: &Call, context: ContextArg, event: EventArg
     record_all(call, state, context, event)
 }
 
-pub(crate) fn record_all(call: &Call, mut state: Locked, context: u32, event: u32) -> Answer {
+pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, event: u32) -> Answer {
     state.invalidate_captures_of(context)?;
     let busy = state.busy_streams(context);
     let collector = state.hidden_stream(context)?;
@@ -510,7 +511,7 @@ pub(crate) fn record_all(call: &Call, mut state: Locked, context: u32, event: u3
 
 /// Has all streams of a context wait, those too that are made before the event is done. Measured: a stream waits from
 /// its next operation on; until then it is as idle as it was.
-pub(crate) fn ctx_wait_event(call: &Call, context: ContextArg, event: EventArg) -> Answer {
+pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;

@@ -1,12 +1,10 @@
-//! Initialisation, the driver's version, error texts, and device queries.
+//! Device queries: count, name, UUID, memory, attributes.
 
-use core::ffi::{c_int, c_uchar, c_uint};
+use core::ffi::{c_int, c_uchar};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::errors;
-use crate::model::call::Call;
-use crate::model::device::Device;
+use crate::model::call_frame::CallFrame;
 use crate::model::green_context::MULTIPROCESSORS;
 use crate::model::ipc;
 use crate::model::machine::State;
@@ -14,77 +12,31 @@ use crate::model::machine::State;
 /// What `cuDeviceGetName` says.
 pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";
 
-pub(crate) fn init(call: &Call, flags: c_uint) -> Answer {
-    let mut state = call.lock()?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    if state.initialised {
-        return Ok(());
-    }
-    if state.config.init_result != 0 {
-        return Err(CUresult(state.config.init_result));
-    }
-    if state.config.devices == 0 {
-        return Err(NO_DEVICE);
-    }
-    state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
-    state.initialised = true;
-    Ok(())
-}
-
-pub(crate) fn driver_get_version(call: &Call, version: Ptr<c_int>) -> Answer {
-    let state = call.lock()?;
-    version.put(state.config.version)
-}
-
-pub(crate) fn get_error_name(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    error_text(call, errors::find(error).map(|entry| entry.0), text)
-}
-
-pub(crate) fn get_error_string(call: &Call, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
-    error_text(call, errors::find(error).map(|entry| entry.1), text)
-}
-
-fn error_text(call: &Call, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
-    let state = call.lock()?;
-    if text.is_null() {
-        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
-    }
-    match found {
-        Some(found) => text.put(found.as_ptr().cast()),
-        None => {
-            text.put_if(core::ptr::null());
-            Err(INVALID_VALUE)
-        }
-    }
-}
-
 /// The ordinal, if there is such a device.
 pub(crate) fn check(state: &State, device: CUdevice) -> Result<usize, CUresult> {
     usize::try_from(device).ok().filter(|ordinal| *ordinal < state.devices.len()).ok_or(INVALID_DEVICE)
 }
 
-pub(crate) fn device_get(call: &Call, device: Ptr<CUdevice>, ordinal: c_int) -> Answer {
+pub(crate) fn device_get(call: &CallFrame, device: Ptr<CUdevice>, ordinal: c_int) -> Answer {
     let state = call.ready()?;
     device.required()?;
     check(&state, ordinal)?;
     device.put(ordinal)
 }
 
-pub(crate) fn device_get_count(call: &Call, count: Ptr<c_int>) -> Answer {
+pub(crate) fn device_get_count(call: &CallFrame, count: Ptr<c_int>) -> Answer {
     let state = call.ready()?;
     count.put(state.config.devices)
 }
 
-pub(crate) fn device_get_name(call: &Call, name: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+pub(crate) fn device_get_name(call: &CallFrame, name: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;
     name.put_text(DEVICE_NAME, length)
 }
 
 /// The same device has the same UUID in every process, as a real one has.
-pub(crate) fn device_get_uuid(call: &Call, uuid: Ptr<CUuuid>, device: CUdevice) -> Answer {
+pub(crate) fn device_get_uuid(call: &CallFrame, uuid: Ptr<CUuuid>, device: CUdevice) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;
     let mut bytes = *b"cuda-soft-dev-\0\0";
@@ -92,13 +44,18 @@ pub(crate) fn device_get_uuid(call: &Call, uuid: Ptr<CUuuid>, device: CUdevice) 
     uuid.put(CUuuid { bytes })
 }
 
-pub(crate) fn device_total_mem(call: &Call, bytes: Ptr<usize>, device: CUdevice) -> Answer {
+pub(crate) fn device_total_mem(call: &CallFrame, bytes: Ptr<usize>, device: CUdevice) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;
     bytes.put(state.config.memory as usize)
 }
 
-pub(crate) fn device_compute_capability(call: &Call, major: Ptr<c_int>, minor: Ptr<c_int>, device: CUdevice) -> Answer {
+pub(crate) fn device_compute_capability(
+    call: &CallFrame,
+    major: Ptr<c_int>,
+    minor: Ptr<c_int>,
+    device: CUdevice,
+) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;
     major.put(9)?;
@@ -141,7 +98,7 @@ fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
 }
 
 pub(crate) fn device_get_attribute(
-    call: &Call,
+    call: &CallFrame,
     value: Ptr<c_int>,
     attribute: CUdevice_attribute,
     device: CUdevice,
@@ -157,7 +114,7 @@ pub(crate) fn device_get_attribute(
     value.put(attribute_value(&state, attribute.0, device))
 }
 
-pub(crate) fn device_can_access_peer(call: &Call, can: Ptr<c_int>, device: CUdevice, peer: CUdevice) -> Answer {
+pub(crate) fn device_can_access_peer(call: &CallFrame, can: Ptr<c_int>, device: CUdevice, peer: CUdevice) -> Answer {
     let state = call.ready()?;
     can.required()?;
     let (device, peer) = (check(&state, device)?, check(&state, peer)?);
@@ -168,13 +125,13 @@ fn bus_id(device: usize) -> String {
     format!("0000:{:02X}:00.0", device + 1)
 }
 
-pub(crate) fn device_get_pci_bus_id(call: &Call, text: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+pub(crate) fn device_get_pci_bus_id(call: &CallFrame, text: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
     let state = call.ready()?;
     let device = check(&state, device)?;
     text.put_text(&bus_id(device), length)
 }
 
-pub(crate) fn device_get_by_pci_bus_id(call: &Call, device: Ptr<CUdevice>, text: Ptr<c_uchar>) -> Answer {
+pub(crate) fn device_get_by_pci_bus_id(call: &CallFrame, device: Ptr<CUdevice>, text: Ptr<c_uchar>) -> Answer {
     let state = call.ready()?;
     device.required()?;
     text.required()?;

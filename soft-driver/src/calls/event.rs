@@ -1,11 +1,11 @@
-//! Events: each holds the completion point of its latest record.
+//! Event calls: create, destroy, record, query, synchronize, elapsed time.
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::calls::ipc::{free_event, new_event};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::clock;
 use crate::model::event::{Event, EventState};
 use crate::model::handles::Kind;
@@ -15,7 +15,7 @@ use crate::model::work::Task;
 
 impl State {
     /// The event that an argument names, whose context can be worked with, and which is one to work with.
-    pub(crate) fn event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+    pub(crate) fn event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let index = self.any_event(call, event)?;
         if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
             let what = format!("event {:#x} is an import of {what}", event.addr());
@@ -25,14 +25,14 @@ impl State {
     }
 
     /// The same, whatever became of the exporter's event.
-    fn any_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+    fn any_event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let index = self.named_event(call, event)?;
         self.usable(self.events[index].context)?;
         Ok(index)
     }
 
     /// The event that an argument names, whatever became of its context since, as long as that was not destroyed.
-    fn named_event(&self, call: &Call, event: EventArg) -> Result<u32, CUresult> {
+    fn named_event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let handle = event.addr();
         if handle == 0 {
             return Err(INVALID_HANDLE);
@@ -52,7 +52,7 @@ impl State {
 
     /// The program named an event whose context was destroyed under it.
     #[cold]
-    pub(crate) fn orphaned(&self, call: &Call, event: u64) -> CUresult {
+    pub(crate) fn orphaned(&self, call: &CallFrame, event: u64) -> CUresult {
         let what = format!("event {event:#x} {} (its context was)", self.epitaph(event));
         self.misuse(call, &what, CONTEXT_IS_DESTROYED)
     }
@@ -122,7 +122,7 @@ impl State {
     }
 }
 
-pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> Answer {
+pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     event.required()?;
     let interprocess = flags & CU_EVENT_INTERPROCESS != 0;
@@ -138,7 +138,7 @@ pub(crate) fn event_create(call: &Call, event: Ptr<CUevent>, flags: c_uint) -> A
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
-pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
+pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -154,11 +154,11 @@ pub(crate) fn event_destroy(call: &Call, event: EventArg) -> Answer {
     Ok(())
 }
 
-pub(crate) fn event_record(call: &Call, event: EventArg, stream: StreamArg) -> Answer {
+pub(crate) fn event_record(call: &CallFrame, event: EventArg, stream: StreamArg) -> Answer {
     record_with(call, event, stream, false)
 }
 
-fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) -> Answer {
+fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: bool) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -180,7 +180,7 @@ fn record_with(call: &Call, event: EventArg, stream: StreamArg, external: bool) 
     Ok(())
 }
 
-pub(crate) fn event_record_with_flags(call: &Call, event: EventArg, stream: StreamArg, flags: c_uint) -> Answer {
+pub(crate) fn event_record_with_flags(call: &CallFrame, event: EventArg, stream: StreamArg, flags: c_uint) -> Answer {
     if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
         drop(call.ready()?);
         return Err(INVALID_VALUE);
@@ -188,7 +188,7 @@ pub(crate) fn event_record_with_flags(call: &Call, event: EventArg, stream: Stre
     record_with(call, event, stream, flags == CU_EVENT_RECORD_EXTERNAL)
 }
 
-pub(crate) fn event_query(call: &Call, event: EventArg) -> Answer {
+pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -212,7 +212,7 @@ fn settle(state: &mut State, event: u32) {
     }
 }
 
-pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
+pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -245,7 +245,7 @@ pub(crate) fn event_synchronize(call: &Call, event: EventArg) -> Answer {
     state.usable(context)
 }
 
-pub(crate) fn event_elapsed_time(call: &Call, milliseconds: Ptr<f32>, start: EventArg, end: EventArg) -> Answer {
+pub(crate) fn event_elapsed_time(call: &CallFrame, milliseconds: Ptr<f32>, start: EventArg, end: EventArg) -> Answer {
     if start.is_null() || end.is_null() {
         return Err(INVALID_HANDLE);
     }

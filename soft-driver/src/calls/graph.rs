@@ -1,11 +1,11 @@
-//! Graphs: what a capture makes, and what a launch does.
+//! Graph calls: nodes for events, instantiation, launch, update of events, clone.
 
 use core::ffi::{c_uchar, c_uint, c_ulonglong};
 use std::collections::BTreeMap;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
 use crate::model::handles::Kind;
 use crate::model::machine::State;
@@ -59,7 +59,7 @@ impl State {
 
     /// Refuses a launch over an event that was set in the executable graph and is gone. Instantiation checks events, so that
     /// what is measured of those says nothing about one that came later.
-    fn refuse_gone_events(&self, call: &Call, exec: u32) -> Answer {
+    fn refuse_gone_events(&self, call: &CallFrame, exec: u32) -> Answer {
         for node in self.execs[exec].nodes.iter().filter(|node| node.set) {
             if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
                 self.event_is_there(call, event)?;
@@ -69,7 +69,7 @@ impl State {
     }
 
     /// Refuses an event that is gone, itself or with its context.
-    fn event_is_there(&self, call: &Call, event: u64) -> Answer {
+    fn event_is_there(&self, call: &CallFrame, event: u64) -> Answer {
         match self.events.find(event) {
             Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
             Ok(_) => Ok(()),
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    fn event_handle(&self, call: &Call, event: EventArg) -> Result<u64, CUresult> {
+    fn event_handle(&self, call: &CallFrame, event: EventArg) -> Result<u64, CUresult> {
         if event.is_null() {
             return Err(INVALID_VALUE);
         }
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
+pub(crate) fn graph_create(call: &CallFrame, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     graph.required()?;
     if flags != 0 {
@@ -96,7 +96,7 @@ pub(crate) fn graph_create(call: &Call, graph: Ptr<CUgraph>, flags: c_uint) -> A
     graph.put(state.graph_handle(new))
 }
 
-pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
+pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.graph(graph)?;
     if state.captures.has_graph(index) {
@@ -107,7 +107,7 @@ pub(crate) fn graph_destroy(call: &Call, graph: Ptr<CUgraph_st>) -> Answer {
 }
 
 pub(crate) fn graph_instantiate_with_flags(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     flags: c_ulonglong,
@@ -136,7 +136,7 @@ pub(crate) fn graph_instantiate_with_flags(
 }
 
 pub(crate) fn graph_instantiate(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     error_node: Ptr<CUgraphNode>,
@@ -151,7 +151,7 @@ pub(crate) fn graph_instantiate(
 }
 
 pub(crate) fn graph_instantiate_with_params(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     params: Ptr<InstantiateParams>,
@@ -162,7 +162,7 @@ pub(crate) fn graph_instantiate_with_params(
     params.put(settings)
 }
 
-pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answer {
+pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.exec(exec)?;
     if let Some(exec) = state.execs.remove(index) {
@@ -174,7 +174,7 @@ pub(crate) fn graph_exec_destroy(call: &Call, exec: Ptr<CUgraphExec_st>) -> Answ
     Ok(())
 }
 
-pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+pub(crate) fn graph_launch(call: &CallFrame, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let exec = state.exec(exec)?;
     let stream = state.stream(call, stream)?;
@@ -218,7 +218,7 @@ pub(crate) fn graph_launch(call: &Call, exec: Ptr<CUgraphExec_st>, stream: Strea
 }
 
 pub(crate) fn add_node_with(
-    call: &Call,
+    call: &CallFrame,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -235,7 +235,7 @@ pub(crate) fn add_node_with(
 }
 
 pub(crate) fn graph_add_event_record_node(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -248,7 +248,7 @@ pub(crate) fn graph_add_event_record_node(
 }
 
 pub(crate) fn graph_add_event_wait_node(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -259,7 +259,7 @@ pub(crate) fn graph_add_event_wait_node(
 }
 
 pub(crate) fn graph_add_empty_node(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -277,7 +277,7 @@ fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
     }
 }
 
-fn get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
+fn get_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
     let state = call.ready()?;
     event.required()?;
     let node = state.node(node.raw())?;
@@ -285,7 +285,7 @@ fn get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record
     event.put(core::ptr::without_provenance_mut(found as usize))
 }
 
-fn set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
+fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
     let event = state.event_handle(call, event)?;
@@ -295,7 +295,7 @@ fn set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg, record: bo
 }
 
 fn set_exec_event(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
     event: EventArg,
@@ -313,24 +313,36 @@ fn set_exec_event(
     Ok(())
 }
 
-pub(crate) fn graph_event_record_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
+pub(crate) fn graph_event_record_node_get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+) -> Answer {
     get_event(call, node, event, true)
 }
 
-pub(crate) fn graph_event_wait_node_get_event(call: &Call, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>) -> Answer {
+pub(crate) fn graph_event_wait_node_get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+) -> Answer {
     get_event(call, node, event, false)
 }
 
-pub(crate) fn graph_event_record_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+pub(crate) fn graph_event_record_node_set_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
     set_event(call, node, event, true)
 }
 
-pub(crate) fn graph_event_wait_node_set_event(call: &Call, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+pub(crate) fn graph_event_wait_node_set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
     set_event(call, node, event, false)
 }
 
 pub(crate) fn graph_exec_event_record_node_set_event(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
     event: EventArg,
@@ -339,7 +351,7 @@ pub(crate) fn graph_exec_event_record_node_set_event(
 }
 
 pub(crate) fn graph_exec_event_wait_node_set_event(
-    call: &Call,
+    call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
     event: EventArg,
@@ -348,14 +360,14 @@ pub(crate) fn graph_exec_event_wait_node_set_event(
 }
 
 /// Nothing has to be sent ahead to a device that is this machine.
-pub(crate) fn graph_upload(call: &Call, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+pub(crate) fn graph_upload(call: &CallFrame, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     state.exec(exec)?;
     state.stream(call, stream)?;
     Ok(())
 }
 
-pub(crate) fn graph_clone(call: &Call, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
+pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
     clone.required()?;
     let graph = state.graph(graph)?;

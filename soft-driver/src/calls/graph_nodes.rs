@@ -1,11 +1,11 @@
-//! Looking at graphs, and host nodes.
+//! Graph calls that look at nodes and edges, and those for host nodes.
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::calls::graph::add_node_with;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::host_function::{HostCall, UserData};
 use crate::model::machine::State;
@@ -39,7 +39,7 @@ fn no_data(edges: Ptr<CUgraphEdgeData>, room: usize) {
 }
 
 pub(crate) fn graph_get_nodes(
-    call: &Call,
+    call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     nodes: Ptr<CUgraphNode>,
     count: Ptr<usize>,
@@ -51,7 +51,7 @@ pub(crate) fn graph_get_nodes(
 }
 
 pub(crate) fn graph_get_root_nodes(
-    call: &Call,
+    call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     nodes: Ptr<CUgraphNode>,
     count: Ptr<usize>,
@@ -75,7 +75,7 @@ fn edges(state: &State, graph: u32) -> (Vec<u64>, Vec<u64>) {
 }
 
 pub(crate) fn graph_get_edges(
-    call: &Call,
+    call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     from: Ptr<CUgraphNode>,
     to: Ptr<CUgraphNode>,
@@ -94,7 +94,7 @@ pub(crate) fn graph_get_edges(
 }
 
 pub(crate) fn graph_get_edges_v2(
-    call: &Call,
+    call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     from: Ptr<CUgraphNode>,
     to: Ptr<CUgraphNode>,
@@ -106,7 +106,7 @@ pub(crate) fn graph_get_edges_v2(
 }
 
 pub(crate) fn graph_node_get_dependencies(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     nodes: Ptr<CUgraphNode>,
     count: Ptr<usize>,
@@ -118,7 +118,7 @@ pub(crate) fn graph_node_get_dependencies(
 }
 
 pub(crate) fn graph_node_get_dependencies_v2(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     nodes: Ptr<CUgraphNode>,
     data: Ptr<CUgraphEdgeData>,
@@ -129,7 +129,7 @@ pub(crate) fn graph_node_get_dependencies_v2(
 }
 
 pub(crate) fn graph_node_get_dependent_nodes(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     nodes: Ptr<CUgraphNode>,
     count: Ptr<usize>,
@@ -143,7 +143,7 @@ pub(crate) fn graph_node_get_dependent_nodes(
 }
 
 pub(crate) fn graph_node_get_dependent_nodes_v2(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     nodes: Ptr<CUgraphNode>,
     data: Ptr<CUgraphEdgeData>,
@@ -153,7 +153,7 @@ pub(crate) fn graph_node_get_dependent_nodes_v2(
     graph_node_get_dependent_nodes(call, node, nodes, count)
 }
 
-pub(crate) fn graph_node_get_type(call: &Call, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
+pub(crate) fn graph_node_get_type(call: &CallFrame, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     kind.required()?;
     let node = state.node(node.raw())?;
@@ -175,7 +175,7 @@ fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
 }
 
 pub(crate) fn graph_add_host_node(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
     dependencies: Ptr<CUgraphNode>,
@@ -186,7 +186,7 @@ pub(crate) fn graph_add_host_node(
 }
 
 pub(crate) fn graph_host_node_get_params(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     params: Ptr<HostNodeParams>,
 ) -> Answer {
@@ -201,7 +201,7 @@ pub(crate) fn graph_host_node_get_params(
 }
 
 pub(crate) fn graph_host_node_set_params(
-    call: &Call,
+    call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     params: Ptr<HostNodeParams>,
 ) -> Answer {

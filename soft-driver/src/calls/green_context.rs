@@ -11,7 +11,7 @@ use crate::calls::context::{ctx_wait_event, record_all};
 use crate::calls::device;
 use crate::calls::primary_context::reset_primary;
 use crate::calls::stream::stream_create_in;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::green_context::{Green, MULTIPROCESSORS, Part, UNIT};
 use crate::model::handles::Kind;
 use crate::model::machine::State;
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// The part that a resource is, or what is wrong with it.
-    fn of(state: &State, call: &Call, resource: &CUdevResource) -> Result<Self, CUresult> {
+    fn of(state: &State, call: &CallFrame, resource: &CUdevResource) -> Result<Self, CUresult> {
         if resource.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(INVALID_RESOURCE_TYPE);
         }
@@ -77,7 +77,7 @@ impl Part {
 
 impl State {
     /// The green context that a handle names.
-    fn green(&self, call: &Call, green: GreenArg) -> Result<u32, CUresult> {
+    fn green(&self, call: &CallFrame, green: GreenArg) -> Result<u32, CUresult> {
         let handle = green.addr();
         if handle == 0 {
             return Err(INVALID_CONTEXT);
@@ -142,7 +142,7 @@ fn known_type(kind: CUdevResourceType) -> Answer {
 }
 
 pub(crate) fn device_get_dev_resource(
-    call: &Call,
+    call: &CallFrame,
     device: CUdevice,
     resource: Ptr<CUdevResource>,
     kind: CUdevResourceType,
@@ -155,7 +155,7 @@ pub(crate) fn device_get_dev_resource(
 }
 
 pub(crate) fn ctx_get_dev_resource(
-    call: &Call,
+    call: &CallFrame,
     context: ContextArg,
     resource: Ptr<CUdevResource>,
     kind: CUdevResourceType,
@@ -174,7 +174,7 @@ pub(crate) fn ctx_get_dev_resource(
 }
 
 pub(crate) fn green_ctx_get_dev_resource(
-    call: &Call,
+    call: &CallFrame,
     green: GreenArg,
     resource: Ptr<CUdevResource>,
     kind: CUdevResourceType,
@@ -187,7 +187,7 @@ pub(crate) fn green_ctx_get_dev_resource(
 }
 
 pub(crate) fn dev_sm_resource_split_by_count(
-    call: &Call,
+    call: &CallFrame,
     result: Ptr<CUdevResource>,
     groups: Ptr<c_uint>,
     input: Ptr<CUdevResource>,
@@ -229,7 +229,7 @@ pub(crate) fn dev_sm_resource_split_by_count(
 }
 
 pub(crate) fn dev_resource_generate_desc(
-    call: &Call,
+    call: &CallFrame,
     description: Ptr<CUdevResourceDesc>,
     resources: Ptr<CUdevResource>,
     count: c_uint,
@@ -259,7 +259,7 @@ pub(crate) fn dev_resource_generate_desc(
 }
 
 pub(crate) fn green_ctx_create(
-    call: &Call,
+    call: &CallFrame,
     green: Ptr<CUgreenCtx>,
     description: Ptr<CUdevResourceDesc_st>,
     device: CUdevice,
@@ -289,7 +289,7 @@ pub(crate) fn green_ctx_create(
     green.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
-pub(crate) fn green_ctx_destroy(call: &Call, green: GreenArg) -> Answer {
+pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     let state = call.ready()?;
     let handle = green.addr();
     let index = state.green(call, green)?;
@@ -317,7 +317,7 @@ pub(crate) fn green_ctx_destroy(call: &Call, green: GreenArg) -> Answer {
     if state.devices[ordinal].retained == 0 { reset_primary(call, state, ordinal, false) } else { Ok(()) }
 }
 
-pub(crate) fn ctx_from_green_ctx(call: &Call, context: Ptr<CUcontext>, green: GreenArg) -> Answer {
+pub(crate) fn ctx_from_green_ctx(call: &CallFrame, context: Ptr<CUcontext>, green: GreenArg) -> Answer {
     let state = call.ready()?;
     context.required()?;
     let green = state.green(call, green)?;
@@ -325,14 +325,14 @@ pub(crate) fn ctx_from_green_ctx(call: &Call, context: Ptr<CUcontext>, green: Gr
 }
 
 /// The context that stands for a green one, as an argument.
-fn standing_for(call: &Call, green: GreenArg) -> Result<ContextArg, CUresult> {
+fn standing_for(call: &CallFrame, green: GreenArg) -> Result<ContextArg, CUresult> {
     let state = call.ready()?;
     let green = state.green(call, green)?;
     Ok(Ptr::of_handle(state.context_handle(state.greens.table[green].context)))
 }
 
 /// Documented: the event may be of any context that has the same primary one.
-pub(crate) fn green_ctx_record_event(call: &Call, green: GreenArg, event: EventArg) -> Answer {
+pub(crate) fn green_ctx_record_event(call: &CallFrame, green: GreenArg, event: EventArg) -> Answer {
     let state = call.ready()?;
     let green = state.green(call, green)?;
     let Green { context, primary, .. } = state.greens.table[green];
@@ -344,12 +344,12 @@ pub(crate) fn green_ctx_record_event(call: &Call, green: GreenArg, event: EventA
     record_all(call, state, context, event)
 }
 
-pub(crate) fn green_ctx_wait_event(call: &Call, green: GreenArg, event: EventArg) -> Answer {
+pub(crate) fn green_ctx_wait_event(call: &CallFrame, green: GreenArg, event: EventArg) -> Answer {
     ctx_wait_event(call, standing_for(call, green)?, event)
 }
 
 pub(crate) fn green_ctx_stream_create(
-    call: &Call,
+    call: &CallFrame,
     stream: Ptr<CUstream>,
     green: GreenArg,
     flags: c_uint,

@@ -4,11 +4,11 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::host_function::{HostCall, UserData};
 use crate::model::work::Task;
 
-pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
+pub(crate) fn launch_host_func(call: &CallFrame, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
     let mut state = call.ready()?;
     let function = host_fn.ok_or(INVALID_VALUE)?;
     let stream = state.stream(call, stream)?;
@@ -22,7 +22,7 @@ pub(crate) fn launch_host_func(call: &Call, stream: StreamArg, host_fn: CUhostFn
 }
 
 pub(crate) fn launch_host_func_v2(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     host_fn: CUhostFn,
     user_data: Memory,
@@ -36,7 +36,7 @@ pub(crate) fn launch_host_func_v2(
 }
 
 pub(crate) fn stream_add_callback(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     callback: CUstreamCallback,
     user_data: Ptr<c_void>,

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::engine::strict;
 use crate::model::event::{Event, EventState};
 use crate::model::ipc::{AVAILABLE, Exporter, SharedEvent};
@@ -30,7 +30,7 @@ pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
     }
 }
 
-pub(crate) fn ipc_get_event_handle(call: &Call, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
+pub(crate) fn ipc_get_event_handle(call: &CallFrame, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
     let state = call.ready()?;
     handle.required()?;
     if event.is_null() {
@@ -49,7 +49,7 @@ pub(crate) fn ipc_get_event_handle(call: &Call, handle: Ptr<CUipcEventHandle>, e
     handle.put(CUipcEventHandle { reserved })
 }
 
-pub(crate) fn ipc_open_event_handle(call: &Call, event: Ptr<CUevent>, handle: CUipcEventHandle) -> Answer {
+pub(crate) fn ipc_open_event_handle(call: &CallFrame, event: Ptr<CUevent>, handle: CUipcEventHandle) -> Answer {
     let mut state = call.ready()?;
     event.required()?;
     if !state.config.ipc || !AVAILABLE {

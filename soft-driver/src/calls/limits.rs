@@ -1,10 +1,11 @@
-//! Settings of a context that nothing in software depends on: they are kept for the program to read back.
+//! Limits and cache settings of a context: nothing in software depends on them, and the program can
+//! read them back.
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::context::LIMITS;
 
 /// Limits that the driver knows, but this one does not.
@@ -18,7 +19,7 @@ fn check(limit: u32) -> Result<usize, CUresult> {
     }
 }
 
-pub(crate) fn ctx_get_limit(call: &Call, value: Ptr<usize>, limit: c_uint) -> Answer {
+pub(crate) fn ctx_get_limit(call: &CallFrame, value: Ptr<usize>, limit: c_uint) -> Answer {
     let state = call.ready()?;
     value.required()?;
     let limit = check(limit)?;
@@ -26,7 +27,7 @@ pub(crate) fn ctx_get_limit(call: &Call, value: Ptr<usize>, limit: c_uint) -> An
     value.put(state.contexts[context].settings.limits[limit])
 }
 
-pub(crate) fn ctx_set_limit(call: &Call, limit: c_uint, value: usize) -> Answer {
+pub(crate) fn ctx_set_limit(call: &CallFrame, limit: c_uint, value: usize) -> Answer {
     let mut state = call.ready()?;
     let limit = check(limit)?;
     let context = state.current(call)?;
@@ -39,13 +40,13 @@ fn check_config(config: u32) -> Answer {
     if config > 3 { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
-pub(crate) fn ctx_get_cache_config(call: &Call, config: Ptr<c_uint>) -> Answer {
+pub(crate) fn ctx_get_cache_config(call: &CallFrame, config: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     let context = state.current(call)?;
     config.put(state.contexts[context].settings.cache)
 }
 
-pub(crate) fn ctx_set_cache_config(call: &Call, config: c_uint) -> Answer {
+pub(crate) fn ctx_set_cache_config(call: &CallFrame, config: c_uint) -> Answer {
     let mut state = call.ready()?;
     check_config(config)?;
     let context = state.current(call)?;
@@ -53,13 +54,13 @@ pub(crate) fn ctx_set_cache_config(call: &Call, config: c_uint) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_get_shared_mem_config(call: &Call, config: Ptr<c_uint>) -> Answer {
+pub(crate) fn ctx_get_shared_mem_config(call: &CallFrame, config: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     let context = state.current(call)?;
     config.put(state.contexts[context].settings.shared_memory)
 }
 
-pub(crate) fn ctx_set_shared_mem_config(call: &Call, config: c_uint) -> Answer {
+pub(crate) fn ctx_set_shared_mem_config(call: &CallFrame, config: c_uint) -> Answer {
     let mut state = call.ready()?;
     check_config(config)?;
     let context = state.current(call)?;
@@ -67,7 +68,7 @@ pub(crate) fn ctx_set_shared_mem_config(call: &Call, config: c_uint) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_reset_persisting_l2_cache(call: &Call) -> Answer {
+pub(crate) fn ctx_reset_persisting_l2_cache(call: &CallFrame) -> Answer {
     let state = call.ready()?;
     state.current(call)?;
     Ok(())

@@ -4,7 +4,7 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueWait, ValueWrite, Word};
@@ -35,7 +35,7 @@ impl State {
 }
 
 fn value_operations(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     operations: impl FnOnce(&State) -> Result<Vec<NodeKind>, CUresult>,
 ) -> Answer {
@@ -57,24 +57,36 @@ fn value_operations(
     Ok(())
 }
 
-pub(crate) fn stream_wait_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
+pub(crate) fn stream_wait_value32(call: &CallFrame, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
     value_operations(call, stream, |state| Ok(vec![state.value_wait(address, u64::from(value), flags, false)?]))
 }
 
-pub(crate) fn stream_wait_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
+pub(crate) fn stream_wait_value64(call: &CallFrame, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
     value_operations(call, stream, |state| Ok(vec![state.value_wait(address, value, flags, true)?]))
 }
 
-pub(crate) fn stream_write_value32(call: &Call, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
+pub(crate) fn stream_write_value32(
+    call: &CallFrame,
+    stream: StreamArg,
+    address: u64,
+    value: u32,
+    flags: u32,
+) -> Answer {
     value_operations(call, stream, |state| Ok(vec![state.value_write(address, u64::from(value), flags, false)?]))
 }
 
-pub(crate) fn stream_write_value64(call: &Call, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
+pub(crate) fn stream_write_value64(
+    call: &CallFrame,
+    stream: StreamArg,
+    address: u64,
+    value: u64,
+    flags: u32,
+) -> Answer {
     value_operations(call, stream, |state| Ok(vec![state.value_write(address, value, flags, true)?]))
 }
 
 pub(crate) fn stream_batch_mem_op(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     count: c_uint,
     operations: Ptr<CUstreamBatchMemOpParams>,

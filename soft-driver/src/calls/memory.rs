@@ -1,4 +1,4 @@
-//! Memory: device memory is host memory that the driver tracks, at the same address for both.
+//! Memory calls: device memory is host memory that the driver tracks, at the same address for both.
 
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::calls::stream::wait_idle;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
 use crate::model::memory::{ALIGNMENT, Allocation, Keeper, Kind, MemoryWork, Place, Region, map};
 use crate::model::work::Task;
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-pub(crate) fn submit(call: &Call, mut state: Locked, stream: u32, work: MemoryWork) -> Answer {
+pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: MemoryWork) -> Answer {
     if state.captured_memory(stream, &work)? {
         return Ok(());
     }
@@ -73,7 +73,7 @@ pub(crate) fn submit(call: &Call, mut state: Locked, stream: u32, work: MemoryWo
     Ok(())
 }
 
-pub(crate) fn mem_get_info(call: &Call, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
+pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
     let state = call.ready()?;
     free.required()?;
     total.required()?;
@@ -83,7 +83,7 @@ pub(crate) fn mem_get_info(call: &Call, free: Ptr<usize>, total: Ptr<usize>) -> 
     total.put(state.config.memory as usize)
 }
 
-pub(crate) fn mem_alloc(call: &Call, address: Ptr<CUdeviceptr>, bytes: usize) -> Answer {
+pub(crate) fn mem_alloc(call: &CallFrame, address: Ptr<CUdeviceptr>, bytes: usize) -> Answer {
     let mut state = call.ready()?;
     address.required()?;
     let context = state.current(call)?;
@@ -92,7 +92,7 @@ pub(crate) fn mem_alloc(call: &Call, address: Ptr<CUdeviceptr>, bytes: usize) ->
     address.put(base)
 }
 
-pub(crate) fn mem_free(call: &Call, address: CUdeviceptr) -> Answer {
+pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     let mut state = call.ready()?;
     if address == 0 {
         return Ok(());
@@ -101,7 +101,7 @@ pub(crate) fn mem_free(call: &Call, address: CUdeviceptr) -> Answer {
     state.free(address, false)
 }
 
-pub(crate) fn mem_host_alloc(call: &Call, memory: Ptr<*mut c_void>, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) fn mem_host_alloc(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: usize, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     memory.required()?;
     if flags & !7 != 0 {
@@ -112,11 +112,11 @@ pub(crate) fn mem_host_alloc(call: &Call, memory: Ptr<*mut c_void>, bytes: usize
     memory.put(core::ptr::with_exposed_provenance_mut(base as usize))
 }
 
-pub(crate) fn mem_alloc_host(call: &Call, memory: Ptr<*mut c_void>, bytes: usize) -> Answer {
+pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: usize) -> Answer {
     mem_host_alloc(call, memory, bytes, 0)
 }
 
-pub(crate) fn mem_free_host(call: &Call, memory: Memory) -> Answer {
+pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
     if let Some(Allocation { kind: Kind::Registered(_), .. }) = state.memory.0.get(&memory.addr()) {
@@ -126,7 +126,7 @@ pub(crate) fn mem_free_host(call: &Call, memory: Memory) -> Answer {
 }
 
 pub(crate) fn mem_host_get_device_pointer(
-    call: &Call,
+    call: &CallFrame,
     address: Ptr<CUdeviceptr>,
     memory: Memory,
     flags: c_uint,
@@ -143,7 +143,7 @@ pub(crate) fn mem_host_get_device_pointer(
     }
 }
 
-pub(crate) fn mem_host_get_flags(call: &Call, flags: Ptr<c_uint>, memory: Memory) -> Answer {
+pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: Memory) -> Answer {
     let state = call.ready()?;
     flags.required()?;
     match state.memory.around(memory.addr()) {
@@ -152,7 +152,7 @@ pub(crate) fn mem_host_get_flags(call: &Call, flags: Ptr<c_uint>, memory: Memory
     }
 }
 
-pub(crate) fn mem_host_register(call: &Call, memory: Memory, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) fn mem_host_register(call: &CallFrame, memory: Memory, bytes: usize, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     memory.required()?;
     if bytes == 0 || flags & !15 != 0 {
@@ -168,7 +168,7 @@ pub(crate) fn mem_host_register(call: &Call, memory: Memory, bytes: usize, flags
     Ok(())
 }
 
-pub(crate) fn mem_host_unregister(call: &Call, memory: Memory) -> Answer {
+pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     memory.required()?;
     match state.memory.0.get(&memory.addr()) {
@@ -181,7 +181,7 @@ pub(crate) fn mem_host_unregister(call: &Call, memory: Memory) -> Answer {
 }
 
 pub(crate) fn mem_get_address_range(
-    call: &Call,
+    call: &CallFrame,
     base: Ptr<CUdeviceptr>,
     size: Ptr<usize>,
     address: CUdeviceptr,
@@ -193,7 +193,7 @@ pub(crate) fn mem_get_address_range(
     Ok(())
 }
 
-fn set(call: &Call, destination: u64, value: u32, width: usize, count: usize, stream: StreamArg) -> Answer {
+fn set(call: &CallFrame, destination: u64, value: u32, width: usize, count: usize, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     let bytes = width.checked_mul(count).ok_or(INVALID_VALUE)?;
@@ -207,12 +207,18 @@ fn set(call: &Call, destination: u64, value: u32, width: usize, count: usize, st
     submit(call, state, stream, MemoryWork::Set { to, value, width, count })
 }
 
-pub(crate) fn memset_d8_async(call: &Call, to: CUdeviceptr, value: c_uchar, count: usize, stream: StreamArg) -> Answer {
+pub(crate) fn memset_d8_async(
+    call: &CallFrame,
+    to: CUdeviceptr,
+    value: c_uchar,
+    count: usize,
+    stream: StreamArg,
+) -> Answer {
     set(call, to, u32::from(value), 1, count, stream)
 }
 
 pub(crate) fn memset_d16_async(
-    call: &Call,
+    call: &CallFrame,
     to: CUdeviceptr,
     value: c_ushort,
     count: usize,
@@ -221,7 +227,13 @@ pub(crate) fn memset_d16_async(
     set(call, to, u32::from(value), 2, count, stream)
 }
 
-pub(crate) fn memset_d32_async(call: &Call, to: CUdeviceptr, value: c_uint, count: usize, stream: StreamArg) -> Answer {
+pub(crate) fn memset_d32_async(
+    call: &CallFrame,
+    to: CUdeviceptr,
+    value: c_uint,
+    count: usize,
+    stream: StreamArg,
+) -> Answer {
     set(call, to, value, 4, count, stream)
 }
 
@@ -233,7 +245,7 @@ enum Side {
     Any(u64),
 }
 
-fn copy(call: &Call, to: Side, from: Side, bytes: usize, stream: StreamArg) -> Answer {
+fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     if bytes == 0 {
@@ -263,7 +275,7 @@ fn copy(call: &Call, to: Side, from: Side, bytes: usize, stream: StreamArg) -> A
 }
 
 pub(crate) fn memcpy_h_to_d_async(
-    call: &Call,
+    call: &CallFrame,
     destination: CUdeviceptr,
     source: Memory,
     bytes: usize,
@@ -273,7 +285,7 @@ pub(crate) fn memcpy_h_to_d_async(
 }
 
 pub(crate) fn memcpy_d_to_h_async(
-    call: &Call,
+    call: &CallFrame,
     destination: Memory,
     source: CUdeviceptr,
     bytes: usize,
@@ -283,7 +295,7 @@ pub(crate) fn memcpy_d_to_h_async(
 }
 
 pub(crate) fn memcpy_d_to_d_async(
-    call: &Call,
+    call: &CallFrame,
     destination: CUdeviceptr,
     source: CUdeviceptr,
     bytes: usize,
@@ -293,7 +305,7 @@ pub(crate) fn memcpy_d_to_d_async(
 }
 
 pub(crate) fn memcpy_async(
-    call: &Call,
+    call: &CallFrame,
     destination: CUdeviceptr,
     source: CUdeviceptr,
     bytes: usize,
@@ -303,7 +315,7 @@ pub(crate) fn memcpy_async(
 }
 
 /// The forms without a stream: in the default stream, and then waited for.
-fn synchronous(call: &Call, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
+fn synchronous(call: &CallFrame, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
     // SAFETY: the NULL stream is a handle value that is never dereferenced.
     let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
     let mut state = call.ready()?;
@@ -315,30 +327,30 @@ fn synchronous(call: &Call, submit: impl FnOnce(StreamArg) -> Answer) -> Answer 
     wait_idle(call, state, index)
 }
 
-pub(crate) fn memcpy(call: &Call, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy(call: &CallFrame, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
     synchronous(call, |stream| memcpy_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_h_to_d(call: &Call, destination: CUdeviceptr, source: Memory, bytes: usize) -> Answer {
+pub(crate) fn memcpy_h_to_d(call: &CallFrame, destination: CUdeviceptr, source: Memory, bytes: usize) -> Answer {
     synchronous(call, |stream| memcpy_h_to_d_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_d_to_h(call: &Call, destination: Memory, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy_d_to_h(call: &CallFrame, destination: Memory, source: CUdeviceptr, bytes: usize) -> Answer {
     synchronous(call, |stream| memcpy_d_to_h_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_d_to_d(call: &Call, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy_d_to_d(call: &CallFrame, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
     synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memset_d8(call: &Call, destination: CUdeviceptr, value: c_uchar, count: usize) -> Answer {
+pub(crate) fn memset_d8(call: &CallFrame, destination: CUdeviceptr, value: c_uchar, count: usize) -> Answer {
     synchronous(call, |stream| memset_d8_async(call, destination, value, count, stream))
 }
 
-pub(crate) fn memset_d16(call: &Call, destination: CUdeviceptr, value: c_ushort, count: usize) -> Answer {
+pub(crate) fn memset_d16(call: &CallFrame, destination: CUdeviceptr, value: c_ushort, count: usize) -> Answer {
     synchronous(call, |stream| memset_d16_async(call, destination, value, count, stream))
 }
 
-pub(crate) fn memset_d32(call: &Call, destination: CUdeviceptr, value: c_uint, count: usize) -> Answer {
+pub(crate) fn memset_d32(call: &CallFrame, destination: CUdeviceptr, value: c_uint, count: usize) -> Answer {
     synchronous(call, |stream| memset_d32_async(call, destination, value, count, stream))
 }

@@ -9,6 +9,7 @@ pub(crate) mod graph;
 pub(crate) mod graph_nodes;
 pub(crate) mod green_context;
 pub(crate) mod host_function;
+pub(crate) mod init;
 pub(crate) mod ipc;
 pub(crate) mod limits;
 pub(crate) mod mem_ops;
@@ -27,6 +28,7 @@ pub(crate) use self::graph::*;
 pub(crate) use self::graph_nodes::*;
 pub(crate) use self::green_context::*;
 pub(crate) use self::host_function::*;
+pub(crate) use self::init::*;
 pub(crate) use self::ipc::*;
 pub(crate) use self::limits::*;
 pub(crate) use self::mem_ops::*;
@@ -37,10 +39,10 @@ pub(crate) use self::stream::*;
 pub(crate) use self::user_object::*;
 
 use crate::abi::*;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 
 /// The body of what makes no sense in software.
-pub(crate) fn unsupported(call: &Call) -> Answer {
+pub(crate) fn unsupported(call: &CallFrame) -> Answer {
     drop(call.ready()?);
     Err(NOT_SUPPORTED)
 }

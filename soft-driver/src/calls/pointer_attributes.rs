@@ -1,10 +1,10 @@
-//! What the driver knows of an address.
+//! Pointer attributes: the allocation that an address is in.
 
 use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 
 /// A value of an attribute, at its width.
@@ -49,7 +49,12 @@ fn put(place: *mut c_void, value: Value) {
     }
 }
 
-pub(crate) fn pointer_get_attribute(call: &Call, place: Memory, attribute: c_uint, address: CUdeviceptr) -> Answer {
+pub(crate) fn pointer_get_attribute(
+    call: &CallFrame,
+    place: Memory,
+    attribute: c_uint,
+    address: CUdeviceptr,
+) -> Answer {
     let state = call.ready()?;
     place.required()?;
     let value = value(&state, attribute, address).ok_or(INVALID_VALUE)?;
@@ -61,7 +66,7 @@ pub(crate) fn pointer_get_attribute(call: &Call, place: Memory, attribute: c_uin
 }
 
 pub(crate) fn pointer_get_attributes(
-    call: &Call,
+    call: &CallFrame,
     count: c_uint,
     attributes: Ptr<c_uint>,
     places: Ptr<*mut c_void>,

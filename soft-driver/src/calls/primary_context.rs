@@ -1,4 +1,4 @@
-//! The primary contexts of the devices.
+//! Primary contexts: retain, release, reset.
 
 use core::ffi::{c_int, c_uint};
 
@@ -6,11 +6,11 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::calls::context::check_flags;
 use crate::calls::device;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
 use crate::model::places::PLACES;
 
-pub(crate) fn device_primary_ctx_retain(call: &Call, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
+pub(crate) fn device_primary_ctx_retain(call: &CallFrame, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     let ordinal = device::check(&state, device)?;
@@ -48,7 +48,7 @@ impl State {
 }
 
 /// The program has given back a primary context, whatever it is told: it does not do so twice.
-pub(crate) fn released(call: &Call, device: usize, all: bool) {
+pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
     let mut state = call.machine.lock();
     if state.epoch != call.epoch || !state.taken {
         drop(state);
@@ -59,7 +59,7 @@ pub(crate) fn released(call: &Call, device: usize, all: bool) {
 }
 
 /// Ends a primary context that nobody retains: after the last release, or at a `reset`.
-pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize, reset: bool) -> Answer {
+pub(crate) fn reset_primary(call: &CallFrame, state: Locked, ordinal: usize, reset: bool) -> Answer {
     let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
         return Ok(());
     };
@@ -70,7 +70,7 @@ pub(crate) fn reset_primary(call: &Call, state: Locked, ordinal: usize, reset: b
     Ok(())
 }
 
-pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answer {
+pub(crate) fn device_primary_ctx_release(call: &CallFrame, device: CUdevice) -> Answer {
     released(call, device as usize, false);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
@@ -82,7 +82,7 @@ pub(crate) fn device_primary_ctx_release(call: &Call, device: CUdevice) -> Answe
     if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal, false) }
 }
 
-pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer {
+pub(crate) fn device_primary_ctx_reset(call: &CallFrame, device: CUdevice) -> Answer {
     released(call, device as usize, true);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
@@ -90,7 +90,7 @@ pub(crate) fn device_primary_ctx_reset(call: &Call, device: CUdevice) -> Answer 
     reset_primary(call, state, ordinal, true)
 }
 
-pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Answer {
+pub(crate) fn device_primary_ctx_set_flags(call: &CallFrame, device: CUdevice, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     check_flags(flags)?;
@@ -102,7 +102,7 @@ pub(crate) fn device_primary_ctx_set_flags(call: &Call, device: CUdevice, flags:
 }
 
 pub(crate) fn device_primary_ctx_get_state(
-    call: &Call,
+    call: &CallFrame,
     device: CUdevice,
     flags: Ptr<c_uint>,
     active: Ptr<c_int>,

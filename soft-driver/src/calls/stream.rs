@@ -1,4 +1,5 @@
-//! Streams, the default ones among them.
+//! Stream calls, for the default streams too: create, destroy, query, synchronize, wait,
+//! attributes.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, VecDeque};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{Locked, State};
 use crate::model::point::Point;
@@ -22,7 +23,7 @@ pub(crate) enum Named {
     Handle,
 }
 
-pub(crate) fn named(call: &Call, stream: StreamArg) -> Named {
+pub(crate) fn named(call: &CallFrame, stream: StreamArg) -> Named {
     match stream.addr() {
         0 if call.per_thread() => Named::PerThread,
         0 => Named::Legacy,
@@ -64,7 +65,7 @@ impl State {
     }
 
     /// The stream that an argument names, whose context can be worked with.
-    pub(crate) fn stream(&mut self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+    pub(crate) fn stream(&mut self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let index = match named(call, stream) {
             Named::Legacy => {
                 let context = self.current(call)?;
@@ -100,7 +101,7 @@ impl State {
     }
 
     /// The stream of a handle, whatever became of its context since.
-    fn stream_by_handle(&self, call: &Call, stream: StreamArg) -> Result<u32, CUresult> {
+    fn stream_by_handle(&self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let handle = stream.addr();
         let found = match self.streams.find(handle) {
             Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
@@ -110,7 +111,7 @@ impl State {
     }
 
     /// Ends a stream: at once when it has nothing to do, else when that is done.
-    pub(crate) fn destroy_stream(&mut self, call: &Call, index: u32) {
+    pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
         self.bury(call, handle);
         let context = self.streams[index].context;
@@ -150,12 +151,12 @@ impl State {
     }
 }
 
-pub(crate) fn stream_create(call: &Call, stream: Ptr<CUstream>, flags: c_uint) -> Answer {
+pub(crate) fn stream_create(call: &CallFrame, stream: Ptr<CUstream>, flags: c_uint) -> Answer {
     stream_create_with_priority(call, stream, flags, 0)
 }
 
 pub(crate) fn stream_create_with_priority(
-    call: &Call,
+    call: &CallFrame,
     stream: Ptr<CUstream>,
     flags: c_uint,
     priority: c_int,
@@ -182,7 +183,7 @@ pub(crate) fn stream_create_in(
     stream.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
-pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
+pub(crate) fn stream_destroy(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     if !matches!(named(call, stream), Named::Handle) || stream.is_null() {
         return Err(INVALID_HANDLE);
@@ -195,14 +196,14 @@ pub(crate) fn stream_destroy(call: &Call, stream: StreamArg) -> Answer {
     Ok(())
 }
 
-pub(crate) fn stream_query(call: &Call, stream: StreamArg) -> Answer {
+pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
     if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
 }
 
-pub(crate) fn stream_synchronize(call: &Call, stream: StreamArg) -> Answer {
+pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
@@ -210,7 +211,7 @@ pub(crate) fn stream_synchronize(call: &Call, stream: StreamArg) -> Answer {
 }
 
 /// Waits for what a stream has to do now.
-pub(crate) fn wait_idle(call: &Call, mut state: Locked, index: u32) -> Answer {
+pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answer {
     // Another thread may have destroyed it since the caller looked.
     let Some(context) = state.streams.get(index).map(|stream| stream.context) else { return Ok(()) };
     let points: Vec<Arc<Point>> = state
@@ -231,7 +232,7 @@ pub(crate) fn wait_idle(call: &Call, mut state: Locked, index: u32) -> Answer {
     state.usable(context)
 }
 
-pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg, flags: c_uint) -> Answer {
+pub(crate) fn stream_wait_event(call: &CallFrame, stream: StreamArg, event: EventArg, flags: c_uint) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -258,28 +259,28 @@ pub(crate) fn stream_wait_event(call: &Call, stream: StreamArg, event: EventArg,
     Ok(())
 }
 
-pub(crate) fn stream_get_priority(call: &Call, stream: StreamArg, priority: Ptr<c_int>) -> Answer {
+pub(crate) fn stream_get_priority(call: &CallFrame, stream: StreamArg, priority: Ptr<c_int>) -> Answer {
     let mut state = call.ready()?;
     priority.required()?;
     let index = state.stream(call, stream)?;
     priority.put(state.streams[index].priority)
 }
 
-pub(crate) fn stream_get_flags(call: &Call, stream: StreamArg, flags: Ptr<c_uint>) -> Answer {
+pub(crate) fn stream_get_flags(call: &CallFrame, stream: StreamArg, flags: Ptr<c_uint>) -> Answer {
     let mut state = call.ready()?;
     flags.required()?;
     let index = state.stream(call, stream)?;
     flags.put(state.streams[index].flags)
 }
 
-pub(crate) fn stream_get_id(call: &Call, stream: StreamArg, id: Ptr<c_ulonglong>) -> Answer {
+pub(crate) fn stream_get_id(call: &CallFrame, stream: StreamArg, id: Ptr<c_ulonglong>) -> Answer {
     let mut state = call.ready()?;
     id.required()?;
     let index = state.stream(call, stream)?;
     id.put(state.streams[index].id)
 }
 
-pub(crate) fn stream_get_ctx(call: &Call, stream: StreamArg, context: Ptr<CUcontext>) -> Answer {
+pub(crate) fn stream_get_ctx(call: &CallFrame, stream: StreamArg, context: Ptr<CUcontext>) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     let index = state.stream(call, stream)?;
@@ -288,7 +289,7 @@ pub(crate) fn stream_get_ctx(call: &Call, stream: StreamArg, context: Ptr<CUcont
 }
 
 pub(crate) fn stream_get_ctx_v2(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     context: Ptr<CUcontext>,
     green: Ptr<CUgreenCtx>,
@@ -302,14 +303,14 @@ pub(crate) fn stream_get_ctx_v2(
     green.put(of)
 }
 
-pub(crate) fn stream_get_green_ctx(call: &Call, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
+pub(crate) fn stream_get_green_ctx(call: &CallFrame, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
     let mut state = call.ready()?;
     green.required()?;
     let index = state.stream(call, stream)?;
     green.put(state.green_and_primary(state.streams[index].context).1)
 }
 
-pub(crate) fn stream_get_device(call: &Call, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {
+pub(crate) fn stream_get_device(call: &CallFrame, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {
     let mut state = call.ready()?;
     device.required()?;
     let index = state.stream(call, stream)?;
@@ -327,7 +328,7 @@ fn attribute_of(state: &State, attribute: CUstreamAttrID) -> Result<u32, CUresul
 }
 
 pub(crate) fn stream_get_attribute(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     attribute: CUstreamAttrID,
     value: Ptr<CUstreamAttrValue>,
@@ -355,7 +356,7 @@ fn first_word(word: u32) -> [u8; 64] {
 }
 
 pub(crate) fn stream_set_attribute(
-    call: &Call,
+    call: &CallFrame,
     stream: StreamArg,
     attribute: CUstreamAttrID,
     value: Ptr<CUstreamAttrValue>,
@@ -377,7 +378,7 @@ pub(crate) fn stream_set_attribute(
     Ok(())
 }
 
-pub(crate) fn stream_copy_attributes(call: &Call, destination: StreamArg, source: StreamArg) -> Answer {
+pub(crate) fn stream_copy_attributes(call: &CallFrame, destination: StreamArg, source: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let destination = state.stream(call, destination)?;
     let source = state.stream(call, source)?;

@@ -4,7 +4,7 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::host_function::{Destroy, UserData};
 use crate::model::machine::State;
 use crate::model::user_object::{References, UserObject};
@@ -31,7 +31,7 @@ impl State {
 }
 
 pub(crate) fn user_object_create(
-    call: &Call,
+    call: &CallFrame,
     object: Ptr<*mut c_void>,
     data: Memory,
     destroy: CUhostFn,
@@ -51,14 +51,14 @@ pub(crate) fn user_object_create(
     object.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
-pub(crate) fn user_object_retain(call: &Call, object: Memory, count: c_uint) -> Answer {
+pub(crate) fn user_object_retain(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
     state.objects[object].references += u64::from(count);
     Ok(())
 }
 
-pub(crate) fn user_object_release(call: &Call, object: Memory, count: c_uint) -> Answer {
+pub(crate) fn user_object_release(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
     if u64::from(count) > state.objects[object].references {
@@ -69,7 +69,7 @@ pub(crate) fn user_object_release(call: &Call, object: Memory, count: c_uint) ->
 }
 
 pub(crate) fn graph_retain_user_object(
-    call: &Call,
+    call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     object: Memory,
     count: c_uint,
@@ -92,7 +92,12 @@ pub(crate) fn graph_retain_user_object(
     Ok(())
 }
 
-pub(crate) fn graph_release_user_object(call: &Call, graph: Ptr<CUgraph_st>, object: Memory, count: c_uint) -> Answer {
+pub(crate) fn graph_release_user_object(
+    call: &CallFrame,
+    graph: Ptr<CUgraph_st>,
+    object: Memory,
+    count: c_uint,
+) -> Answer {
     let mut state = call.ready()?;
     let graph = state.graph(graph)?;
     let object = state.object(object)?;

@@ -1,14 +1,15 @@
-//! What is answered in special times, whatever a call is for: in a forked child, in a host function, after the end of the driver.
+//! The answers of special times: in a forked child, in a host function, after the end of the
+//! driver.
 
 use crate::abi::*;
 use crate::calls::primary_context::released;
 use crate::front::exports::Id;
-use crate::model::call::{Call, Words};
+use crate::model::call_frame::{CallFrame, Words};
 use crate::model::engine::strict;
 use crate::model::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
 
 /// What is answered in special times, whatever the call is for.
-pub(crate) fn special(call: &Call, words: &Words) -> Option<CUresult> {
+pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {
     let switches = &call.machine.switches;
     if switches.has(SHUT_DOWN) || !call.is_current() {
         return Some(DEINITIALIZED);
@@ -58,7 +59,7 @@ fn asks_about_no_state(id: Id) -> bool {
 }
 
 /// Notes what the program gives back with a call that does no work.
-pub(crate) fn given_back(call: &Call, words: &Words) {
+pub(crate) fn given_back(call: &CallFrame, words: &Words) {
     match call.id() {
         Id::cuDevicePrimaryCtxRelease | Id::cuDevicePrimaryCtxRelease_v2 => {
             released(call, words.0[0] as usize, false);
@@ -82,7 +83,7 @@ pub(crate) fn given_back(call: &Call, words: &Words) {
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.
-pub(crate) fn forked_answer(call: &Call, words: &Words) -> Option<CUresult> {
+pub(crate) fn forked_answer(call: &CallFrame, words: &Words) -> Option<CUresult> {
     match call.id() {
         id if asks_about_no_state(id) => None,
         Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {

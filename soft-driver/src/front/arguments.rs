@@ -1,10 +1,10 @@
 //! The arguments of one call, whatever function it is of.
 
 use crate::abi::*;
-use crate::model::call::{Call, Words};
+use crate::model::call_frame::{CallFrame, Words};
 
-/// The arguments of one call, and the body that takes them. A value is made in one place only, the shim around each entry point,
-/// from what a C call gave.
+/// The arguments of one call, and the body that takes them. A value is made in one place only, the
+/// shim around each entry point, from what a C call gave.
 pub(crate) trait Arguments {
     /// The arguments as numbers.
     fn words(&self) -> Words;
@@ -16,7 +16,7 @@ pub(crate) trait Arguments {
     fn given(&self) -> Option<u64>;
 
     /// Does the work.
-    fn run(&self, call: &Call) -> CUresult;
+    fn run(&self, call: &CallFrame) -> CUresult;
 }
 
 /// The code that an answer is to the program.

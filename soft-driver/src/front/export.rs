@@ -1,4 +1,4 @@
-//! What is known of an exported function without calling it.
+//! The description of one exported function.
 
 /// One exported function.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 
 use crate::front::export::Export;
 use crate::front::foreign::FOREIGN;
-pub use crate::model::call::Id;
+pub use crate::model::call_frame::Id;
 
 /// Calls `$callback!` with the whole list.
 #[macro_export]

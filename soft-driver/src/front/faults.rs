@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;
 use crate::front::exports::EXPORTS;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::thread;
 use crate::random;
 
@@ -254,7 +254,7 @@ impl Fault {
     }
 
     /// Whether the fault strikes at this call.
-    fn strikes(&mut self, call: &Call) -> bool {
+    fn strikes(&mut self, call: &CallFrame) -> bool {
         if !matches(&self.pattern, call.name()) {
             return false;
         }
@@ -342,7 +342,7 @@ impl Faults {
     }
 
     /// Looks at all rules, so that each counts its calls; the first that strikes decides.
-    pub(crate) fn judge(&mut self, call: &Call) -> Verdict {
+    pub(crate) fn judge(&mut self, call: &CallFrame) -> Verdict {
         let mut verdict = Verdict::default();
         for rule in &mut self.rules {
             if !rule.strikes(call) || verdict.injected() {

@@ -1,4 +1,4 @@
-//! What a CUDA driver exports beside what this one is about: modules, kernels, arrays, textures, virtual memory.
+//! The rest of what a CUDA driver exports: modules, kernels, arrays, textures, virtual memory.
 //!
 //! A program that is linked against these names, or looks all of them up when it starts, has to find them. Each answers
 //! `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. Names and versions are those of CUDA 13.5.

@@ -1,4 +1,4 @@
-//! What `fork` and the end of the process do to its machines.
+//! `fork` and the end of the process: their handlers, which hold the locks and set the switches.
 //!
 //! The locks are taken around the fork, so that the child never finds one held by a thread that it does not have. In
 //! the child every machine that was initialised answers from then on as the real driver does there.

@@ -1,4 +1,4 @@
-//! The C functions behind the list of exports, an instance of each for each machine, and their addresses.
+//! The C functions behind the list of exports, one instance for each machine, and their addresses.
 
 use core::ffi::{c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::front::entry::enter;
 use crate::front::exports::{COUNT, Id, OWN_COUNT};
 use crate::front::foreign::{FOREIGN, for_each_foreign};
 use crate::front::lookup;
-use crate::model::call::{Call, EntryPoint, Words, words};
+use crate::model::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::model::machine::{MACHINES, Machine};
 use crate::model::places::SLOTS;
 
@@ -19,14 +19,15 @@ use crate::model::places::SLOTS;
 /// alone.
 const ARRAYS: &[&str] = &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
 
-/// The bodies by the names that the list gives them: those of `calls`, and the lookup, which gives addresses from here.
+/// The bodies by the names that the list gives them: those of `calls`, and the lookup, which gives
+/// addresses from here.
 mod named {
     use super::*;
 
     pub(super) use crate::calls::*;
 
     pub(super) fn get_proc_address(
-        call: &Call,
+        call: &CallFrame,
         symbol: Ptr<c_uchar>,
         function: Ptr<*mut c_void>,
         version: c_int,
@@ -37,7 +38,7 @@ mod named {
     }
 
     pub(super) fn get_proc_address_v1(
-        call: &Call,
+        call: &CallFrame,
         symbol: Ptr<c_uchar>,
         function: Ptr<*mut c_void>,
         version: c_int,
@@ -92,7 +93,7 @@ macro_rules! body {
                 }
 
                 #[inline]
-                fn run(&self, call: &Call) -> CUresult {
+                fn run(&self, call: &CallFrame) -> CUresult {
                     // SAFETY: the arguments come from a C call of this very function.
                     code(named::$body(call, $(unsafe { Arg::take(self.$argument) }),*))
                 }
@@ -166,7 +167,7 @@ impl Arguments for Nothing {
         None
     }
 
-    fn run(&self, call: &Call) -> CUresult {
+    fn run(&self, call: &CallFrame) -> CUresult {
         code(calls::unsupported(call))
     }
 }
@@ -183,7 +184,8 @@ macro_rules! define_foreign {
         static FOREIGN_ENTRY_POINTS: [EntryPoint; FOREIGN.len()] =
             [$(EntryPoint { id: Id::foreign(Index::$name as usize), name: stringify!($name), per_thread: false },)*];
 
-        /// The foreign C functions, one instance for each slot. They look at no argument, so that all have the same type.
+        /// The foreign C functions, one instance for each slot. They look at no argument, so that
+        /// all have the same type.
         #[allow(non_snake_case)]
         pub mod foreign_functions {
             use super::*;
@@ -234,8 +236,9 @@ static ADDRESSES: [([Address; OWN_COUNT], [Address; FOREIGN.len()]); SLOTS] = [
     (addresses::<15>(), foreign_addresses::<15>()),
 ];
 
-/// The addresses under which the shared library exports everything, in the order of [`EXPORTS`]: there a lookup gives
-/// the very address that the dynamic linker does.
+/// The addresses under which the shared library exports everything, in the order of
+/// [`EXPORTS`](crate::exports::EXPORTS): there a lookup gives the very address that the dynamic linker
+/// does.
 static EXPORTED: OnceLock<Vec<usize>> = OnceLock::new();
 
 pub(crate) fn exported_as(addresses: Vec<usize>) {

@@ -1,4 +1,5 @@
-//! What a machine can do to a call beside its work: the call log, faults, latency, and the answers in special times.
+//! The slow path of a call, on a machine with a switch on: log, faults, latency, special answers,
+//! seeded steps.
 
 use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use crate::front::arguments::Arguments;
 use crate::front::exports::Id;
 use crate::front::faults::{Fault, Faults, Verdict};
 use crate::front::log::Log;
-use crate::model::call::{Call, Words};
+use crate::model::call_frame::{CallFrame, Words};
 use crate::model::config::{Config, Scheduler};
 use crate::model::handles::Kind;
 use crate::model::machine::Machine;
@@ -90,7 +91,7 @@ impl Hooks {
 
 /// A call on a machine that has some switch on.
 #[cold]
-pub(crate) fn hooked(call: &Call, arguments: &dyn Arguments) -> CUresult {
+pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     let (hooks, switches) = (of(call.machine), &call.machine.switches);
     let began = Instant::now();
     let words = arguments.words();
@@ -135,7 +136,7 @@ pub(crate) fn hooked(call: &Call, arguments: &dyn Arguments) -> CUresult {
 
 /// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
 /// thread's.
-fn context_of(call: &Call, words: &Words) -> Option<u32> {
+fn context_of(call: &CallFrame, words: &Words) -> Option<u32> {
     let state = call.machine.lock();
     let named = |word: u64| match Kind::of(word)? {
         Kind::Event => Some(state.events[state.events.find(word).ok()?].context),
@@ -147,7 +148,7 @@ fn context_of(call: &Call, words: &Words) -> Option<u32> {
 }
 
 /// Has a context fail because of a call.
-fn fail(call: &Call, context: u32, code: CUresult) {
+fn fail(call: &CallFrame, context: u32, code: CUresult) {
     let mut state = call.machine.lock();
     if state.epoch == call.epoch {
         state.fail_context(call.machine, context, code);
@@ -155,14 +156,14 @@ fn fail(call: &Call, context: u32, code: CUresult) {
 }
 
 /// Whether a call gives the program a handle or an address, in its first out-parameter of that size.
-fn makes(call: &Call) -> bool {
+fn makes(call: &CallFrame) -> bool {
     ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
         .iter()
         .any(|word| call.name().contains(word))
 }
 
 /// Asks the faults, and blocks if one says so.
-fn judge(call: &Call) -> Verdict {
+fn judge(call: &CallFrame) -> Verdict {
     let hooks = of(call.machine);
     let mut control = hooks.control();
     let verdict = control.faults.judge(call);

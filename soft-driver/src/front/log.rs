@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::abi::CUresult;
 use crate::front::exports::Id;
-use crate::model::call::{Call, Words};
+use crate::model::call_frame::{CallFrame, Words};
 use crate::model::thread;
 
 /// One call that was made.
@@ -93,7 +93,7 @@ impl Log {
 
     pub(crate) fn add(
         &mut self,
-        call: &Call,
+        call: &CallFrame,
         words: Words,
         result: (CUresult, Option<u64>),
         began: Instant,

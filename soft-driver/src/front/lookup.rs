@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::front::exports::EXPORTS;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Machine, State};
 
-/// The address of an export, by the slot of its machine and its place in the list. The functions are made above this module,
-/// for the lookup is one of them: whoever asks says where they are.
+/// The address of an export, by the slot of its machine and its place in the list. The functions
+/// are made above this module, for the lookup is one of them: whoever asks says where they are.
 pub(crate) type AddressOf = fn(slot: usize, id: usize) -> *mut c_void;
 
 /// The exports whose base name this is.
@@ -74,7 +74,7 @@ fn look_up(address: AddressOf, machine: &Machine, state: &State, name: &[u8], ve
 
 fn proc_address(
     address: AddressOf,
-    call: &Call,
+    call: &CallFrame,
     symbol: Ptr<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,
@@ -100,7 +100,7 @@ fn proc_address(
 
 pub(crate) fn get_proc_address(
     address: AddressOf,
-    call: &Call,
+    call: &CallFrame,
     symbol: Ptr<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,
@@ -122,7 +122,7 @@ pub(crate) fn get_proc_address(
 /// The four-argument form of CUDA 11.3: what is not found is an error, and the out-parameter stays as it was.
 pub(crate) fn get_proc_address_v1(
     address: AddressOf,
-    call: &Call,
+    call: &CallFrame,
     symbol: Ptr<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,

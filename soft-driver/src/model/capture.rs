@@ -1,4 +1,4 @@
-//! Stream captures under way.
+//! The stream captures under way: their streams, their graph, and the marks of events in them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How a software driver is set up: the builder, and the string that configures the shared library.
+//! The settings of a machine, and the choices among them that are public.
 
 use core::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A context.
+//! A context: its streams with work, its condition, and the settings that it keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

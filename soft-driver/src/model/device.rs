@@ -1,4 +1,4 @@
-//! A device.
+//! A device: its primary context, and how much of its memory is in use.
 
 /// A device: the state of its primary context.
 #[derive(Default)]

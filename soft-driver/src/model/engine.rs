@@ -1,4 +1,4 @@
-//! How work gets done: the queues of the streams, points of completion, and the threads behind them.
+//! The engine: it moves the work in the queues of streams on, and completes points.
 //!
 //! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for, or with its first
 //! task on a thread. No stream has a thread of its own, and nothing spins.
@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crate::abi::*;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::config::{Rules, Scheduler};
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
@@ -352,7 +352,7 @@ impl Machine {
     }
 
     /// After a call under a seeded scheduler: a few steps, as many as the seed says.
-    pub(crate) fn pump_some(&'static self, call: &Call) {
+    pub(crate) fn pump_some(&'static self, call: &CallFrame) {
         let mut state = self.lock();
         if state.epoch != call.epoch || !state.initialised || self.in_host_function(state.epoch) {
             return;

@@ -509,7 +509,8 @@ impl Drop for Listener<'_> {
 /// How long a listener sleeps before it looks whether its machine is still there.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Has the calling thread wait until `look` has an answer: it is asked first, and after each ring of the bell.
+/// Has the calling thread wait until `look` has an answer: it is asked first, and after each ring
+/// of the bell.
 pub(crate) fn block(wait: &Wait, look: impl Fn() -> Option<Answer>) -> Answer {
     let mapping = &wait.cell.mapping;
     let _listener = Listener::new(mapping);
@@ -522,9 +523,10 @@ pub(crate) fn block(wait: &Wait, look: impl Fn() -> Option<Answer>) -> Answer {
     }
 }
 
-/// Has a thread listen for the streams of a machine, by its slot and epoch: one for each file and machine. It ends when `look`
-/// says that none of them waits any more, with the lock under which it looked: a stream that waits from then on finds no
-/// listener. The answer is the thread, if a new one was needed.
+/// Has a thread listen for the streams of a machine, by its slot and epoch: one for each file and
+/// machine. It ends when `look` says that none of them waits any more, with the lock under which it
+/// looked: a stream that waits from then on finds no listener. The answer is the thread, if a new
+/// one was needed.
 pub(crate) fn watch<Locked: 'static>(
     wait: &Wait,
     watcher: (usize, u64),

@@ -1,4 +1,5 @@
-//! Memory: pieces that the driver gave out or the program registered, and what is done with them in streams.
+//! Memory: pieces that the driver gave out or the program registered, and what is done with them in
+//! streams.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

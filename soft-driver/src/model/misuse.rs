@@ -1,9 +1,9 @@
-//! What the program does that is undefined on a real driver, and what became of a handle.
+//! Misuse: the report of what is undefined on a real driver, and the fate of a handle.
 
 use std::sync::PoisonError;
 
 use crate::abi::*;
-use crate::model::call::Call;
+use crate::model::call_frame::CallFrame;
 use crate::model::config::OnMisuse;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{State, Tombstone};
@@ -14,7 +14,7 @@ const TOMBSTONES: usize = 8192;
 
 impl State {
     /// Remembers who destroyed a handle.
-    pub(crate) fn bury(&mut self, call: &Call, handle: u64) {
+    pub(crate) fn bury(&mut self, call: &CallFrame, handle: u64) {
         if self.tombstones.len() == TOMBSTONES {
             self.tombstones.pop_front();
         }
@@ -28,7 +28,7 @@ impl State {
 
     /// The program did what is undefined on a real driver: ends the process, or gives `code` to answer.
     #[cold]
-    pub(crate) fn misuse(&self, call: &Call, what: &str, code: CUresult) -> CUresult {
+    pub(crate) fn misuse(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
         match self.config.on_misuse {
             OnMisuse::Abort => thread::abort(call.name(), what),
             OnMisuse::Error => {
@@ -41,7 +41,7 @@ impl State {
 
     /// Says what is wrong with a handle that names nothing.
     #[cold]
-    pub(crate) fn bad_handle(&self, call: &Call, kind: Kind, handle: u64, bad: Bad) -> CUresult {
+    pub(crate) fn bad_handle(&self, call: &CallFrame, kind: Kind, handle: u64, bad: Bad) -> CUresult {
         let kind = kind.name();
         let (what, code) = match bad {
             Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),

@@ -1,4 +1,4 @@
-//! Points of completion: what a record makes, and what everything that waits for it shares.
+//! Points of completion: a record makes one, and everything that then waits for it shares it.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! A stream.
+//! A stream: its queue, what it waits for already, and the capture that it is in.
 
 use std::collections::{BTreeMap, VecDeque};
 

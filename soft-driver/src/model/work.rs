@@ -1,4 +1,5 @@
-//! Work: the tasks in the queues of streams, the jobs for threads, and the lists that streams with work are in.
+//! Work: the tasks in the queues of streams, the jobs for threads, and the lists that streams with
+//! work are in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One call of one entry point: what its body, the log and the faults know of it.
+//! A call of an entry point on its way: the frame that its body, the log and the faults are given.
 
 use crate::abi::*;
 use crate::model::machine::{Locked, Machine};
@@ -27,7 +27,7 @@ pub(crate) struct EntryPoint {
 }
 
 /// One call of one entry point.
-pub(crate) struct Call {
+pub(crate) struct CallFrame {
     pub(crate) machine: &'static Machine,
     pub(crate) of: &'static EntryPoint,
     /// The number of the call on its machine, from 1.
@@ -36,7 +36,7 @@ pub(crate) struct Call {
     pub(crate) epoch: u64,
 }
 
-impl Call {
+impl CallFrame {
     pub(crate) fn id(&self) -> Id {
         self.of.id
     }

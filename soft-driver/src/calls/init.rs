@@ -1,0 +1,55 @@
+//! `cuInit`, the driver's version, and the names and texts of errors.
+
+use core::ffi::{c_int, c_uchar, c_uint};
+
+use crate::abi::*;
+use crate::arg::Ptr;
+use crate::errors;
+use crate::model::call_frame::CallFrame;
+use crate::model::device::Device;
+
+pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
+    let mut state = call.lock()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    if state.initialised {
+        return Ok(());
+    }
+    if state.config.init_result != 0 {
+        return Err(CUresult(state.config.init_result));
+    }
+    if state.config.devices == 0 {
+        return Err(NO_DEVICE);
+    }
+    state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
+    state.initialised = true;
+    Ok(())
+}
+
+pub(crate) fn driver_get_version(call: &CallFrame, version: Ptr<c_int>) -> Answer {
+    let state = call.lock()?;
+    version.put(state.config.version)
+}
+
+pub(crate) fn get_error_name(call: &CallFrame, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+    error_text(call, errors::find(error).map(|entry| entry.0), text)
+}
+
+pub(crate) fn get_error_string(call: &CallFrame, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+    error_text(call, errors::find(error).map(|entry| entry.1), text)
+}
+
+fn error_text(call: &CallFrame, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
+    let state = call.lock()?;
+    if text.is_null() {
+        return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
+    }
+    match found {
+        Some(found) => text.put(found.as_ptr().cast()),
+        None => {
+            text.put_if(core::ptr::null());
+            Err(INVALID_VALUE)
+        }
+    }
+}
