@@ -778,7 +778,7 @@ fn an_event_is_kept_although_the_driver_answered_an_error() {
     assert_eq!(Arc::strong_count(&elsewhere), 1);
 }
 
-/// The driver crashes over a graph that is destroyed while a capture adds to it.
+/// Nobody may destroy a graph while a capture adds to it: the capture is ended first.
 #[test]
 fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
     let soft = SoftDriver::new();

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
@@ -85,9 +85,16 @@ fn tell(slot: usize, returned: &Returned<'_>) {
     if OBSERVING.get() {
         return;
     }
+    // It does not wait for the lock. Whoever changes this place holds it for a moment only, and a call that returns in that
+    // moment may be told or not. In a forked child the thread that held it is gone, and a wait would never end.
+    let place = match PLACES.get(slot).map(RwLock::try_read) {
+        Some(Ok(place)) => place,
+        Some(Err(TryLockError::Poisoned(place))) => place.into_inner(),
+        Some(Err(TryLockError::WouldBlock)) | None => return,
+    };
     // Its own share: the observer may be taken away meanwhile, by another thread or by itself.
-    let place = PLACES.get(slot).map(|place| place.read().unwrap_or_else(PoisonError::into_inner));
-    let Some(observer) = place.and_then(|place| place.observer.clone()) else { return };
+    let Some(observer) = place.observer.clone() else { return };
+    drop(place);
     let Returned { function, arguments, result, created, started } = *returned;
     OBSERVING.set(true);
     fork::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
@@ -134,6 +141,10 @@ impl Driver {
     pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
         // The places are filled from the first on, so one that serves this driver comes before one that serves none.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
+            // Looked at as a reader first: the calls of the observers that are there go on being told.
+            if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
+                continue;
+            }
             let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
             if place.observer.is_some() {
                 continue;
@@ -159,6 +170,8 @@ impl Driver {
     /// are told to nobody, until [`observe`](Self::observe) gives the place to another observer of the same driver, who is
     /// told of them too. It makes no driver call.
     ///
+    /// A call that returns in the moment of the change may be told or not.
+    ///
     /// It may be called from any thread, and by the observer itself. It does not wait: another thread may just be
     /// telling the observer of a call, and the observer is dropped when the last such thread has returned from it.
     ///
@@ -178,12 +191,38 @@ impl Driver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn stop_observing(self) -> bool {
+        let is_mine = |place: &Place| place.made.is_some_and(|(_, observed)| observed == self);
         let observer = PLACES.iter().find_map(|place| {
+            if !is_mine(&place.read().unwrap_or_else(PoisonError::into_inner)) {
+                return None;
+            }
             let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
-            let mine = place.made.is_some_and(|(_, observed)| observed == self);
+            let mine = is_mine(&place);
             place.observer.take_if(|_| mine)
         });
         // Dropped here, not under the lock.
         observer.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// As in a child that was forked while another thread changed the place: nobody will ever let go of the lock.
+    #[test]
+    fn telling_waits_for_no_lock() {
+        let last = SLOTS - 1;
+        let held = PLACES[last].write().unwrap_or_else(PoisonError::into_inner);
+        let (done, told) = channel();
+        std::thread::spawn(move || {
+            let (function, result) = (crate::sys::Function::cuInit, crate::sys::CUresult::CUDA_SUCCESS);
+            tell(last, &Returned { function, arguments: &[], result, created: None, started: Instant::now() });
+            let _ = done.send(());
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the lock");
+        drop(held);
     }
 }
