@@ -93,9 +93,15 @@ def every_entry_point_is_there(device, soft):
     newest = {**os.environ, "CUDA_SOFT_DRIVER": "version=13.5"}
     subprocess.run([sys.executable, "-c", program], env=newest, check=True, timeout=PATIENCE)
     assert driver.cuModuleLoadData(b"")[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED
-    # These go another way: cuda.core asks the CUDA runtime for the first, which wants tables that only NVIDIA knows.
-    for refused in (device.sync, lambda: device.resources.sm):
-        assert "NotSupported" in raises(Exception, refused).replace("NOT_SUPPORTED", "NotSupported")
+    # This goes another way: cuda.core asks the CUDA runtime, which wants tables that only NVIDIA knows.
+    assert "NotSupported" in raises(Exception, device.sync).replace("NOT_SUPPORTED", "NotSupported")
+
+
+@scenario
+def multiprocessors(device, soft):
+    resource = device.resources.sm
+    assert resource.sm_count == device.properties.multiprocessor_count, resource.sm_count
+    assert resource.sm_count >= resource.min_partition_size > 0, resource.min_partition_size
 
 
 @scenario
