@@ -245,7 +245,7 @@ rules! {
     }
 
     /// The flag that asks for a default stream is a duty before CUDA 13.3. A description is none.
-    [since(12, 4)]
+    [since(12, 4), before(13, 3)]
     fn flags_of_creation(rig, saw) =
         "success from flag 1, no description; CUDA_ERROR_INVALID_VALUE (1) from no flag, flag 2"
     {
@@ -633,7 +633,7 @@ rules! {
 
     /// Destroying it while a stream of it has work succeeds, and ends its streams. Whether it waits for that work was seen
     /// both ways.
-    [alone, since(12, 4)]
+    [alone, since(12, 4), before(13, 1)]
     fn destroying_with_work(rig, saw) = "success; the stream is destroyed with CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
         let green = one(rig);
         let stream = stream_in(rig, green);
@@ -651,7 +651,7 @@ rules! {
     }
 
     /// Its streams end with it, before CUDA 13.1.
-    [alone, since(13, 0)]
+    [alone, since(13, 0), before(13, 1)]
     fn streams_without_it(rig, saw) =
         "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, \
          cuLaunchHostFunc, cuStreamWaitEvent, cuStreamDestroy"

@@ -51,6 +51,7 @@ pub struct How {
     alone: bool,
     soft_only: bool,
     since: Option<Version>,
+    before: Option<Version>,
     devices: i32,
     settings: &'static str,
     environment: Vec<(&'static str, &'static str)>,
@@ -65,6 +66,7 @@ impl How {
             alone: false,
             soft_only: false,
             since: None,
+            before: None,
             devices: 1,
             settings: "",
             environment: Vec::new(),
@@ -88,6 +90,12 @@ impl How {
     /// Not on a driver that is older than this.
     pub fn since(mut self, major: u32, minor: u32) -> Self {
         self.since = Some(Version::new(major, minor));
+        self
+    }
+
+    /// Not on a driver that is as new as this: it answers differently.
+    pub fn before(mut self, major: u32, minor: u32) -> Self {
+        self.before = Some(Version::new(major, minor));
         self
     }
 
@@ -137,7 +145,11 @@ impl How {
         }
         let since = self.since?;
         let version = Rig::bare(self.settings).driver.version();
-        (version < since).then(|| format!("since CUDA {since}, the driver is of {version}"))
+        if version < since {
+            return Some(format!("since CUDA {since}, the driver is of {version}"));
+        }
+        let before = self.before.filter(|before| version >= *before)?;
+        Some(format!("before CUDA {before}, the driver is of {version}"))
     }
 }
 
