@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use common::child::{self, Child};
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{Completion, EventPool};
-use cuda_events::sys::{CUresult, Function};
+use cuda_events::sys::CUresult;
 use cuda_events::{Context, Device, Event, EventFlags, EventRef, Progress, Stream, StreamOptions};
 
 /// Until when a test has failed that waits for something.
@@ -324,71 +324,6 @@ fn a_failed_context_resolves_with_its_error() {
     let error = block_on(completion).expect_err("the context has failed");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     drop(latch);
-}
-
-#[test]
-fn a_new_completion_is_asked_for_before_thousands_of_old_ones() {
-    const NAME: &str = "a_new_completion_is_asked_for_before_thousands_of_old_ones";
-    const OLD: usize = 5_000;
-    if child::role().is_none() {
-        // Alone in a process, so that nothing of other tests is pending.
-        Child::start(NAME, "alone").finish();
-        return;
-    }
-    let gpu = Gpu::new();
-    let (queries, test) = (Arc::new(Mutex::new(Vec::new())), std::thread::current().id());
-    let driver = gpu.driver.observe({
-        let queries = Arc::clone(&queries);
-        move |call| {
-            if std::thread::current().id() != test && call.function == Function::cuEventQuery {
-                queries.lock().expect("no panic").push(call.arguments[0]);
-            }
-        }
-    });
-    let driver = driver.expect("the first observer");
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let latch = Latch::hold(&stream);
-    let mut task = TaskContext::from_waker(Waker::noop());
-    let mut old: Vec<_> = (0..OLD).map(|_| Box::pin(stream.completion().expect("a completion"))).collect();
-    for completion in &mut old {
-        assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
-    }
-    let asked = || queries.lock().expect("no panic").len();
-    // After so many rounds they are old.
-    wait_until("the poller asks", || asked() >= 4 * OLD);
-    // How many others are asked between the first and the third query for a new one: one that is asked only once while it
-    // is new waits for all others before the third. It is new for some milliseconds only, in which a busy machine may not
-    // come to it; one that it comes to is enough.
-    let mut new = Vec::new();
-    let mut others = OLD;
-    while others >= OLD / 2 && new.len() < 20 {
-        let event = Arc::new(stream.record_event(EventFlags::empty()).expect("an event"));
-        let before = asked();
-        let mut completion = Box::pin(Completion::new(Arc::clone(&event)));
-        assert_eq!(completion.as_mut().poll(&mut task), Poll::Pending);
-        let started = Instant::now();
-        others = loop {
-            assert!(started.elapsed() < PATIENCE, "the poller does not ask for the new one");
-            let queries = queries.lock().expect("no panic");
-            let its = |(at, handle): (usize, &u64)| (*handle == event.as_raw() as u64).then_some(at);
-            let mut its = queries[before..].iter().enumerate().filter_map(its);
-            if let (Some(first), Some(third)) = (its.next(), its.nth(1)) {
-                break third - first;
-            }
-            drop(queries);
-            std::thread::yield_now();
-        };
-        new.push(completion);
-    }
-    assert!(others < OLD / 2, "{others} others were asked in between");
-    latch.release();
-    for completion in old {
-        assert_eq!(block_on(completion), Ok(()));
-    }
-    for completion in new {
-        assert_eq!(block_on(completion), Ok(()));
-    }
 }
 
 /// The poller asks by the handle: it has nothing of the caller's, whose type could panic, block, or

@@ -379,7 +379,7 @@ fn poll_for_ever() {
             changed = started;
         }
         let pause = pause(started - changed);
-        poller.young.extend(arrived.into_iter().map(|entry| (entry, started)));
+        poller.accept(arrived, started);
         let (over, not_yet) = poller.ask(started, pause / (SHARE - 1));
         let asked = started.elapsed();
         if over > 0 {
@@ -432,6 +432,11 @@ struct Poller {
 impl Poller {
     fn is_idle(&self) -> bool {
         self.young.is_empty() && self.old.is_empty()
+    }
+
+    /// Takes over completions that arrived by `now`.
+    fn accept(&mut self, arrived: Vec<Arc<Entry>>, now: Instant) {
+        self.young.extend(arrived.into_iter().map(|entry| (entry, now)));
     }
 
     /// One round, which asks for the old ones about as long as for the young ones, and for `time` at the least. How many
@@ -522,51 +527,114 @@ mod tests {
         }
     }
 
+    /// A stream that is held until the sender is dropped, completions of it that are pending, and
+    /// which events were asked for.
+    struct Held {
+        _soft: cuda_soft_driver::SoftDriver,
+        stream: crate::Stream,
+        release: std::sync::mpsc::Sender<()>,
+        pending: Vec<Completion>,
+        asked: Arc<Mutex<Vec<u64>>>,
+    }
+
+    impl Held {
+        fn new(pending: usize) -> Self {
+            let soft = cuda_soft_driver::SoftDriver::new();
+            let options = crate::LoadOptions::new();
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+            // program.
+            #[allow(unsafe_code)]
+            let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let note = Arc::clone(&asked);
+            let driver = driver.unwrap().observe(move |call| {
+                if call.function == Function::cuEventQuery {
+                    lock(&note).push(call.arguments[0]);
+                }
+            });
+            let device = crate::Device::new(driver.unwrap(), 0);
+            let context = device.and_then(crate::Context::primary).unwrap();
+            let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let hold = move || {
+                let _ = released.recv();
+            };
+            stream.launch_host_function(hold).unwrap();
+            let pending = (0..pending).map(|_| stream.completion().unwrap()).collect();
+            Self { _soft: soft, stream, release, pending, asked }
+        }
+
+        fn entries(&self) -> Vec<Arc<Entry>> {
+            self.pending.iter().map(|completion| Arc::clone(&completion.entry)).collect()
+        }
+
+        fn handles(&self) -> Vec<u64> {
+            self.pending.iter().map(|future| future.event.as_raw().addr() as u64).collect()
+        }
+
+        fn asked(&self) -> Vec<u64> {
+            core::mem::take(&mut *lock(&self.asked))
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(3600);
+
     #[test]
     fn a_round_asks_for_as_many_old_ones_as_it_has_time_for_and_goes_on_where_it_stopped() {
         const OLD: usize = 40;
-        let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
-        #[allow(unsafe_code)]
-        let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new()) };
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let note = Arc::clone(&asked);
-        let driver = driver.unwrap().observe(move |call| {
-            if call.function == Function::cuEventQuery {
-                lock(&note).push(call.arguments[0]);
-            }
-        });
-        let context = crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
-        let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let hold = move || {
-            let _ = released.recv();
-        };
-        stream.launch_host_function(hold).unwrap();
-        let pending: Vec<_> = (0..OLD).map(|_| stream.completion().unwrap()).collect();
-        let all: Vec<_> = pending.iter().map(|completion| completion.event.as_raw().addr() as u64).collect();
+        let held = Held::new(OLD);
+        let all = held.handles();
         let mut poller = Poller::default();
-        poller.old.extend(pending.iter().map(|completion| Arc::clone(&completion.entry)));
+        poller.old.extend(held.entries());
 
         // With time for all, all are asked once.
-        assert_eq!(poller.ask(Instant::now(), Duration::from_secs(3600)), (0, OLD as u32));
-        assert_eq!(core::mem::take(&mut *lock(&asked)), all);
-        // Without time, one after the other, round by round. A round that is held up may ask for more.
+        assert_eq!(poller.ask(Instant::now(), LONG), (0, OLD as u32));
+        assert_eq!(held.asked(), all);
+        // Without time, one after the other, round by round. A round that is held up may ask for
+        // more.
         let mut fewest = u32::MAX;
         let mut told = Vec::new();
         while told.len() < 3 * OLD {
             let (over, not_yet) = poller.ask(Instant::now(), Duration::ZERO);
             assert!(over == 0 && not_yet > 0);
             fewest = fewest.min(not_yet);
-            told.append(&mut lock(&asked));
+            told.append(&mut held.asked());
         }
         assert!(fewest < 5, "{fewest} in each round");
-        assert!(told.iter().zip(all.iter().cycle()).all(|(told, expected)| told == expected), "in turn");
+        let expected = all.iter().cycle();
+        assert!(told.iter().zip(expected).all(|(told, expected)| told == expected), "in turn");
         // Those that are over leave, and no other is left out.
-        drop(release);
-        stream.synchronize().unwrap();
-        assert_eq!(poller.ask(Instant::now(), Duration::from_secs(3600)), (OLD as u32, 0));
+        drop(held.release);
+        held.stream.synchronize().unwrap();
+        assert_eq!(poller.ask(Instant::now(), LONG), (OLD as u32, 0));
         assert!(poller.is_idle());
+    }
+
+    /// So that a new completion does not wait for thousands of old ones.
+    #[test]
+    fn a_new_completion_is_asked_for_in_every_round_before_the_old_ones() {
+        const OLD: usize = 40;
+        let held = Held::new(OLD + 1);
+        let (mut entries, all) = (held.entries(), held.handles());
+        let new = entries.pop().unwrap();
+        let arrival = Instant::now();
+        let mut poller = Poller::default();
+        poller.old.extend(entries);
+        poller.accept(vec![new], arrival);
+
+        // Each round begins when the new one has just arrived, and has no time for the old ones.
+        for round in 0..20 {
+            poller.ask(arrival, Duration::ZERO);
+            let asked = held.asked();
+            assert_eq!(asked.first(), all.last(), "round {round}");
+            assert!(asked.len() > 1, "an old one has its turn in round {round}");
+        }
+        // It is new until ten milliseconds are over.
+        poller.ask(arrival + YOUNG - MICROSECOND, Duration::ZERO);
+        assert_eq!(poller.young.len(), 1);
+        poller.ask(arrival + YOUNG, Duration::ZERO);
+        assert_eq!((poller.young.len(), poller.old.len()), (0, OLD + 1));
+        drop(held.release);
     }
 
     #[test]
