@@ -2,7 +2,7 @@
 //!
 //! Each rule is a test that does a few calls, says in short text what the driver answered, and compares that with what
 //! was measured on a real driver. With `--nocapture` the log holds a line `rule <id> | <answer>` for each; from such
-//! logs `tools/behaviour` writes `vendor-docs/behaviour.md`.
+//! logs `tools/behaviour` writes `vendor-docs/behaviour/rules.md`.
 //!
 //! A rule that cannot run (there is one device, the driver is too old) says so in its line and on standard error, and
 //! passes: its result is missing, not good.
