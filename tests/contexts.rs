@@ -5,12 +5,13 @@ mod common;
 mod table;
 
 use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
 use std::ptr::null_mut;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 /// A context that is not the primary one, current on this thread until it is dropped.
 struct Other {
@@ -203,6 +204,9 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     assert_ne!(named, gpu.context);
     assert_eq!(named.device(), gpu.device);
     assert_eq!(named.as_raw(), other.raw);
+    let hasher = RandomState::new();
+    assert_eq!(hasher.hash_one(&named), hasher.hash_one(&current));
+    assert_ne!(hasher.hash_one(&named), hasher.hash_one(&gpu.context));
     drop(current);
     let event = Event::new(&named, EventFlags::empty()).expect("an event");
     let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
@@ -213,6 +217,21 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     assert_eq!(legacy(&named), legacy(&named));
     drop((event, stream, named));
     assert_eq!(common::current(gpu.driver), other.raw, "dropping the name destroys nothing");
+}
+
+/// The driver has one code for a wrong handle and for a wrong context; the same context is not a wrong one.
+#[test]
+fn an_invalid_handle_in_one_context_is_no_mismatch() {
+    let gpu = Gpu::new();
+    let counted = counting(gpu.driver);
+    // SAFETY: the primary context is retained by `gpu`.
+    let named = unsafe { Context::from_raw(counted, gpu.context.as_raw()) }.expect("its device is known");
+    let event = Event::new(&named, EventFlags::empty()).expect("an event");
+    let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
+    fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    let error = event.record(&stream).expect_err("it was refused");
+    assert!(matches!(error, Error::Driver { .. }), "{error}");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
 }
 
 #[test]
@@ -385,4 +404,16 @@ fn a_device_tells_what_it_is() {
     assert_ne!(uuid.as_bytes(), &[0; 16]);
     assert!(uuid.to_string().starts_with("GPU-"), "{uuid}");
     assert_eq!(uuid.to_string().len(), "GPU-".len() + 36);
+    assert_eq!(format!("{uuid:?}"), uuid.to_string());
+    for (ordinal, device) in devices.iter().enumerate() {
+        assert_eq!(device.ordinal() as usize, ordinal);
+        assert_eq!(format!("{device:?}"), format!("Device {{ ordinal: {ordinal}, .. }}"));
+    }
+}
+
+#[test]
+fn devices_have_their_ordinals() {
+    let soft = cuda_soft_driver::SoftDriver::builder().devices(3).build();
+    let devices = Device::all(soft.driver()).expect("all devices");
+    assert_eq!(devices.map(Device::ordinal).collect::<Vec<_>>(), [0, 1, 2]);
 }

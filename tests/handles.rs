@@ -26,6 +26,7 @@ where
     assert_ne!(form, other);
     let hasher = RandomState::new();
     assert_eq!(hasher.hash_one(&form), hasher.hash_one(handle));
+    assert_ne!(hasher.hash_one(&other), hasher.hash_one(handle));
     assert_eq!(format!("{form:?}"), format!("{handle:?}"));
     assert_eq!(format!("{form:#?}"), format!("{handle:#?}"));
     let mut map = HashMap::from([(form, 1), (other, 2)]);

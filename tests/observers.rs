@@ -14,6 +14,7 @@ use cuda_events::capture::CaptureMode;
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
 
 /// Long enough for whatever is not stuck.
 const LONG: Duration = Duration::from_secs(60);
@@ -350,4 +351,19 @@ fn observers_that_panic_come_and_go_beside_calls() {
     });
     // Each once, by whoever had the last share.
     assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS);
+}
+
+/// A place keeps what it was built of. Another driver that gets it is called all the same.
+#[test]
+fn a_place_that_another_driver_had_calls_its_own_driver() {
+    let _alone = alone();
+    let drivers = [1, 2, 3].map(|count| (count, SoftDriver::builder().devices(count).build()));
+    for _ in 0..20 {
+        for (count, soft) in &drivers {
+            let (observed, told) = telling(soft.driver());
+            assert_eq!(Device::count(observed), Ok(*count));
+            assert_eq!(functions(&told).last(), Some(&Function::cuDeviceGetCount));
+            assert!(observed.stop_observing());
+        }
+    }
 }
