@@ -1,0 +1,147 @@
+//! What the driver's codes mean for whoever gets one: what to do, and whether anything can be done.
+
+use crate::sys::{CUresult, Function};
+
+/// The one list of the codes after which nothing works in this process any more.
+pub(super) fn is_sticky(code: CUresult) -> bool {
+    matches!(
+        code,
+        CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_TENSOR_MEMORY_LEAK
+            | CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED
+            | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+    )
+}
+
+/// What to do about a code, where the code alone or with the call tells.
+pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str> {
+    Some(match (function, code) {
+        (_, CUresult::CUDA_ERROR_DEINITIALIZED) => "the driver is shutting down with the process",
+        (_, CUresult::CUDA_ERROR_STUB_LIBRARY) => {
+            "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver"
+        }
+        (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+        }
+        (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
+            "if other code of this program used CUDA before this process was forked, that is the cause: CUDA does not \
+             survive a fork"
+        }
+        (Function::cuInit, CUresult::CUDA_ERROR_INVALID_DEVICE) => {
+            "a device that this process was given cannot be used; look at nvidia-smi -L and at CUDA_VISIBLE_DEVICES"
+        }
+        (Function::cuInit, CUresult::CUDA_ERROR_UNKNOWN) => {
+            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
+             (/dev/nvidia-uvm among them), or reboot"
+        }
+        (_, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) => "update the NVIDIA display driver",
+        (_, CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => {
+            "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE"
+        }
+        (_, CUresult::CUDA_ERROR_SYSTEM_NOT_READY) => {
+            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of the driver's own version"
+        }
+        (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) => {
+            "the driver library does not fit the kernel module; after a driver update, reboot, and start containers again"
+        }
+        (_, CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
+            "the library is of a forward-compatibility package (cuda-compat), which this device does not support; take \
+             its folder out of the library search path"
+        }
+        (
+            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        ) => "this device or platform has no interprocess events (WSL, for one, has none)",
+        (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_MAP_FAILED) => {
+            "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids"
+        }
+        (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
+            "an event cannot be opened in the process that exported it"
+        }
+        (
+            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        ) => "the device's memory, or the context's interprocess events (a few thousand), are used up",
+        (
+            Function::cuEventQuery
+            | Function::cuEventSynchronize
+            | Function::cuEventElapsedTime
+            | Function::cuEventElapsedTime_v2
+            | Function::cuStreamWaitEvent,
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+        ) => {
+            "an event that was last recorded in a capture stands for nothing once that capture has ended; record it again, \
+             or capture the record with record_external"
+        }
+        (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
+        (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
+        (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
+            "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside"
+        }
+        (
+            Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        ) => "the legacy default stream cannot be captured",
+        (
+            Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
+            CUresult::CUDA_ERROR_ILLEGAL_STATE,
+        ) => "the stream captures already, or another stream into this graph",
+        (
+            Function::cuStreamEndCapture
+            | Function::cuStreamUpdateCaptureDependencies
+            | Function::cuStreamUpdateCaptureDependencies_v2
+            | Function::cuEventRecordWithFlags
+            | Function::cuStreamWaitEvent,
+            CUresult::CUDA_ERROR_ILLEGAL_STATE,
+        ) => "the stream does not capture",
+        (Function::cuGraphLaunch, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a graph cannot be launched in a capturing stream; its capture is invalidated now"
+        }
+        (Function::cuCtxRecordEvent | Function::cuCtxWaitEvent, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a stream of the context captures; its capture is invalidated now"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
+            "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
+            "an earlier call invalidated the stream's capture; once it is ended, capture again"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE) => {
+            "the event was recorded in another capture, and two captures cannot be joined"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) => "the capture began in another stream; end it there",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => {
+            "the stream in which the capture began does not wait for all work of the other streams in it"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) => {
+            "a capture that is not relaxed must be ended by the thread that began it"
+        }
+        (_, CUresult::CUDA_ERROR_LOSSY_QUERY) => {
+            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION) => {
+            "a capturing stream can wait only for events of its own capture, unless the wait is external"
+        }
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
+            "the legacy default stream cannot be used while a blocking stream captures"
+        }
+        (_, CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED) => {
+            "the MPS server has ended this process's connection; only a new process recovers"
+        }
+        (_, code) if is_sticky(code) => {
+            "work on the device failed and took the context with it; only a new process recovers"
+        }
+        _ => return None,
+    })
+}

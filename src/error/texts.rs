@@ -1,0 +1,223 @@
+//! The errors as texts.
+
+use core::fmt;
+
+use super::advice::advice;
+use super::{DescriptorError, Error};
+use crate::sys::{CUresult, Function};
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Init { code, library } => {
+                write!(f, "{}", Function::cuInit)?;
+                if let Some(library) = library {
+                    write!(f, " of {}", library.display())?;
+                }
+                failed(f, Function::cuInit, *code)
+            }
+            Self::Driver { function, code } => {
+                write!(f, "{function}")?;
+                failed(f, *function, *code)
+            }
+            Self::Unsupported { function, since, driver } if driver < since => {
+                write!(f, "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the driver")
+            }
+            Self::Unsupported { function, since, driver } => write!(
+                f,
+                "{function} is missing from the driver, which says that it supports CUDA {driver} and so should have this \
+                 call of CUDA {since}"
+            ),
+            Self::ForkedChild { function } => write!(
+                f,
+                "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
+                 survive a fork; fork before the first use of a device, or start the child with exec"
+            ),
+            Self::OtherDriver { function } => write!(
+                f,
+                "{function} was not called: its objects belong to two different driver libraries of this process; use \
+                 objects of one"
+            ),
+            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } if device == other_device => {
+                write!(
+                    f,
+                    "the stream belongs to another context of device {device} than the one that it was named with; name \
+                     that one with Context::from_raw_with_owner"
+                )
+            }
+            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } => write!(
+                f,
+                "the stream belongs to a context of device {other_device}, and was named with one of device {device}; \
+                 name it with one of its own device"
+            ),
+            Self::OtherContext { function, device, other_device } => {
+                write!(f, "{function} was not called: the streams belong to ")?;
+                if device == other_device {
+                    write!(f, "two contexts of device {device}")?;
+                } else {
+                    write!(f, "contexts of device {device} and of device {other_device}")?;
+                }
+                f.write_str("; both must belong to one context")
+            }
+            Self::ClosureInCapture { function } => write!(
+                f,
+                "{function} was not called: the stream captures, and a closure runs once, where a graph can be launched \
+                 many times; call it outside of the capture, or capture a function with launch_host_function_raw"
+            ),
+            Self::NoSuchDevice { ordinal, count: 0 } => write!(
+                f,
+                "there is no device {ordinal}: this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+            ),
+            Self::NoSuchDevice { ordinal, count: 1 } => {
+                write!(f, "there is no device {ordinal}: the only device is device 0")
+            }
+            Self::NoSuchDevice { ordinal, count } => {
+                write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
+            }
+            Self::ContextMismatch { function, code, event_device, other_device } => {
+                let other = match function {
+                    Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
+                    Function::cuCtxRecordEvent => "work",
+                    _ => "other event",
+                };
+                write!(f, "{function} failed with {code}: the event belongs to ")?;
+                if event_device == other_device {
+                    write!(f, "another context of device {event_device} than the {other}")?;
+                } else {
+                    write!(f, "a context of device {event_device}, the {other} to one of device {other_device}")?;
+                }
+                f.write_str("; both must belong to one context")
+            }
+            Self::WaitAcrossContexts { function, event_device, other_device } => {
+                write!(f, "{function} was not called: the interprocess event belongs to ")?;
+                if event_device == other_device {
+                    write!(f, "another context of device {event_device}")?;
+                } else {
+                    write!(f, "a context of device {event_device}, not {other_device}")?;
+                }
+                f.write_str(
+                    ", and the driver crashes over such a wait; wait in a stream of the event's context, and let the other \
+                     stream wait for that one with wait_stream",
+                )
+            }
+            Self::TimingDisabled { function, code } => write!(
+                f,
+                "{function} failed with {code}: one of the two events takes no time stamps; create both with \
+                 EventFlags::TIMING, which interprocess events cannot have"
+            ),
+            Self::NotRecorded { function, code } => {
+                write!(f, "{function} failed with {code}: one of the two events was never recorded; record both first")
+            }
+            Self::NotReady { function, code } => write!(
+                f,
+                "{function} failed with {code}: the work before one of the two events is not done; synchronize with the \
+                 later event first"
+            ),
+            Self::EndBeforeStart => f.write_str(
+                "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
+            ),
+            Self::NeverRecorded => f.write_str(
+                "the event was not recorded, and a wait does not wait for a record that comes later: record it before",
+            ),
+            Self::NodeOfOtherGraph { function } => {
+                write!(f, "{function} was not called: the node belongs to another graph")
+            }
+            Self::OtherCapture { function } => write!(
+                f,
+                "{function} was not called: the stream is not of this capture; let it wait for an event that was \
+                 recorded in the capture"
+            ),
+            Self::ResourceMismatch { function } => write!(
+                f,
+                "{function} was not called: a green context takes one resource of its device, or several different parts \
+                 of one split"
+            ),
+            Self::TimingWithInterprocess => f.write_str(
+                "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create \
+                 one event for each",
+            ),
+            Self::NotInterprocess => {
+                f.write_str("only an event created with EventFlags::INTERPROCESS has an IPC descriptor")
+            }
+            Self::ExportOfImport => f.write_str(
+                "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+            ),
+            Self::TooManyObservers => f.write_str(
+                "this process has no place left for an observer of this driver; take one away with stop_observing, or let \
+                 one do the work of two",
+            ),
+            Self::InterprocessPool => f.write_str(
+                "a pool cannot hold interprocess events: one that was given back may still be open in another process",
+            ),
+            Self::PriorityOutOfRange { priority, least, greatest } => write!(
+                f,
+                "stream priority {priority} is out of range: this context has {least} (least important) to {greatest} \
+                 (most important)"
+            ),
+            Self::Descriptor(error) => error.fmt(f),
+        }
+    }
+}
+
+/// The end of a text: the code, and what to do about it.
+fn failed(f: &mut fmt::Formatter<'_>, function: Function, code: CUresult) -> fmt::Result {
+    write!(f, " failed with {code}")?;
+    match advice(function, code) {
+        Some(advice) => write!(f, ": {advice}"),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IPC event descriptor refused: ")?;
+        match self {
+            Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
+            Self::Magic => f.write_str(
+                "it does not begin as one, neither as its text nor as the bytes of IpcEventDescriptor::to_bytes; the \
+                 driver's own 64 bytes are read by IpcEventDescriptor::from_raw",
+            ),
+            Self::Version { found, expected } => write!(
+                f,
+                "it is of version {found}, and this cuda-events reads version {expected}; use the same release in both \
+                 processes"
+            ),
+            Self::Text => {
+                f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")
+            }
+            Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
+            Self::Flags { unknown } => write!(
+                f,
+                "it has flags that this cuda-events does not know ({unknown:#x}); use the same release in both processes"
+            ),
+            Self::SameProcess { pid } => write!(
+                f,
+                "it was exported by this process (id {pid}), and an interprocess event can be opened only in another \
+                 one; if it comes from a process in another pid namespace, the two must not have the same id"
+            ),
+            Self::OtherDevice { exported: Some(exported), context } => write!(
+                f,
+                "its event belongs to device {exported}, and the context to device {context}; open it in a context of \
+                 device {exported}"
+            ),
+            Self::OtherDevice { exported: None, context } => write!(
+                f,
+                "its event belongs to a device that this process does not see, and the context to device {context}; \
+                 look at CUDA_VISIBLE_DEVICES in both processes"
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
