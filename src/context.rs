@@ -269,7 +269,8 @@ impl Context {
     ///
     /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
     unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
-        // Whoever made the context has initialised the driver.
+        // Whoever made the context has initialised the driver. What other code makes in a context is
+        // named with the context, so that this one place is enough.
         fork::note_initialised();
         let symbols = driver.symbols();
         let mut device: c_int = 0;

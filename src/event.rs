@@ -157,7 +157,6 @@ impl Event {
     /// This holds between this crate and whoever else has the handle. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        fork::note_initialised();
         Self(EventRef::new(context, raw, flags, false))
     }
 
@@ -285,7 +284,6 @@ impl EventRef {
     /// thread uses the result: the driver does not guard it, and crashes. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        fork::note_initialised();
         Self::new(context, raw, flags, false)
     }
 

@@ -151,7 +151,6 @@ impl Graph {
     /// be adding to it, and their owner may not record those events in a capture, nor end such a capture, in one thread
     /// while another thread launches an executable graph made of it: see [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        fork::note_initialised();
         Self::with(context, raw, Kept::new())
     }
 

@@ -6,7 +6,6 @@ use core::ptr::null_mut;
 use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::fork;
 use crate::error::{Error, Result};
 use crate::forms::form_of;
 use crate::sys::{CUcontext, CUstream, Function};
@@ -48,8 +47,6 @@ impl StreamRef {
     #[doc(alias = "ExternalStream")]
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
-        // Whoever made the stream has initialised the driver.
-        fork::note_initialised();
         driver.check_fork(Function::cuStreamGetCtx)?;
         // SAFETY: a stream that the caller vouches for.
         let context = unsafe { context_of(driver, raw) }?;
@@ -155,7 +152,6 @@ impl<O> ForeignStream<O> {
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
         const FUNCTION: Function = Function::cuStreamGetCtx;
-        fork::note_initialised();
         let stream = StreamRef::new(context, raw);
         stream.driver().check_fork(FUNCTION)?;
         if !stream.is_default() {

@@ -158,7 +158,6 @@ impl Stream {
     /// may not capture the stream in one thread while another thread uses the result. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        fork::note_initialised();
         Self(StreamRef::new(context, raw))
     }
 
@@ -238,7 +237,6 @@ impl StreamRef {
     /// capture has ended, no other thread may use that event, so do not await it and do not give it back
     /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        fork::note_initialised();
         Self::new(context, raw)
     }
 
