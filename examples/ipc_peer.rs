@@ -1,5 +1,5 @@
 //! One side of an interprocess event, for a program in another language on the other side: it does what it is told in
-//! lines on standard input, and answers each with a line. `tests/interop/peers.py` speaks with it.
+//! lines on standard input, and answers each with a line. It ends with code 2 over a line that is no command. `tests/interop/peers.py` speaks with it.
 //!
 //! The handles that go over the lines are the driver's 64 bytes in hexadecimal, which PyTorch
 //! (`torch.cuda.Event.ipc_handle`, `from_ipc_handle`) and cuda.core give and take.
@@ -34,9 +34,30 @@ struct Peer {
 const USAGE: &str = "\
 usage: ipc_peer [/absolute/path/of/a/driver]
 
-One side of an interprocess event. It reads commands on standard input, a line each, and answers each with a line:
-export, release, import HEX, query, wait, check, finish, quit. The head of examples/ipc_peer.rs says what they do.
+One side of an interprocess event. It reads commands on standard input, a line each, and answers
+each with a line:
+
+  export      `handle HEX`: an event recorded behind work that is held
+  release     `released`: the held work ends
+  import HEX  `imported`; HEX is the 128 hexadecimal digits of a handle
+  query       `true` or `false`: whether the imported event is done
+  wait        `queued`: a stream waits for the imported event, then records an own event
+  check       `true` or `false`: whether the own event is done
+  finish      `true`, or `false` after 20 seconds: waits for the own event
+  quit        ends the program
 ";
+
+/// A line that is no command, with what is wrong with it.
+#[derive(Debug)]
+struct NoCommand(String);
+
+impl std::fmt::Display for NoCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for NoCommand {}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,7 +77,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ipc_peer: {error}");
-            ExitCode::FAILURE
+            if !error.is::<NoCommand>() {
+                return ExitCode::FAILURE;
+            }
+            eprint!("\n{USAGE}");
+            ExitCode::from(2)
         }
     }
 }
@@ -96,7 +121,7 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
                 own.synchronize_timeout(Duration::from_secs(20))?.is_done().to_string()
             }
             "quit" => break,
-            other => return Err(format!("there is no command {other:?}").into()),
+            _ => return Err(NoCommand(format!("there is no command {line:?}")).into()),
         };
         println!("{answer}");
         std::io::stdout().flush()?;
@@ -120,8 +145,12 @@ impl Peer {
     }
 }
 
-fn from_hex(text: &str) -> Result<[u8; 64], Box<dyn Error>> {
-    let digits = text.as_bytes().chunks(2);
-    let bytes: Result<Vec<u8>, _> = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16)).collect();
-    bytes?.try_into().map_err(|_| "a handle has 64 bytes".into())
+fn from_hex(text: &str) -> Result<[u8; 64], NoCommand> {
+    // Not all that a number may have, such as a sign.
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits: Option<[u32; 128]> = digits.and_then(|digits| digits.try_into().ok());
+    match digits {
+        Some(digits) => Ok(std::array::from_fn(|byte| (digits[2 * byte] * 16 + digits[2 * byte + 1]) as u8)),
+        None => Err(NoCommand(format!("import needs the 128 hexadecimal digits of a handle, not {text:?}"))),
+    }
 }
