@@ -246,7 +246,22 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
     let legacy = "the legacy default stream cannot be captured";
     let captures_already = "the stream captures already, or another stream into this graph";
     let in_context = "a stream of the context captures; its capture is invalidated now";
+    let retain = Function::cuDevicePrimaryCtxRetain;
+    let system = "the operating system refused the driver something; look at this process's limits (ulimit -v, ulimit -n), \
+                  and at what its container or sandbox allows";
+    let no_cuda = "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a licence and settings \
+                   with CUDA";
     vec![
+        (Function::cuInit, 2, system),
+        (Function::cuInit, 304, system),
+        (Function::cuInit, 801, no_cuda),
+        (retain, 801, no_cuda),
+        (
+            retain,
+            2,
+            "there is no room for the context, which takes some hundred megabytes of the device's memory; look at \
+             nvidia-smi for who uses it, and at this process's limits (ulimit -v)",
+        ),
         (Function::cuInit, 4, "the driver is shutting down with the process"),
         (
             Function::cuInit,
@@ -396,11 +411,15 @@ fn every_error_has_its_text() {
         }
     }
     // Other calls give some of these codes for other reasons.
+    let retain = Function::cuDevicePrimaryCtxRetain;
     for (function, code) in [
         (Function::cuEventQuery, 101),
         (Function::cuEventQuery, 999),
         (Function::cuEventQuery, 3),
         (Function::cuEventQuery, 801),
+        (Function::cuEventQuery, 304),
+        (Function::cuStreamCreate, 2),
+        (retain, 304),
         (Function::cuStreamQuery, 1),
         (RECORD, 1),
         (Function::cuStreamQuery, 401),

@@ -45,6 +45,18 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
              (/dev/nvidia-uvm among them), or reboot"
         }
+        (Function::cuInit, CUresult::CUDA_ERROR_OUT_OF_MEMORY | CUresult::CUDA_ERROR_OPERATING_SYSTEM) => {
+            "the operating system refused the driver something; look at this process's limits (ulimit -v, ulimit -n), \
+             and at what its container or sandbox allows"
+        }
+        (Function::cuInit | Function::cuDevicePrimaryCtxRetain, CUresult::CUDA_ERROR_NOT_SUPPORTED) => {
+            "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a licence and settings \
+             with CUDA"
+        }
+        (Function::cuDevicePrimaryCtxRetain, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+            "there is no room for the context, which takes some hundred megabytes of the device's memory; look at \
+             nvidia-smi for who uses it, and at this process's limits (ulimit -v)"
+        }
         (_, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) => "update the NVIDIA display driver",
         (_, CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => {
             "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE"
