@@ -12,7 +12,7 @@ use bitflags::bitflags;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::fork;
+use crate::driver::{flag, fork};
 use crate::error::{Error, Result};
 use crate::forms::form_of;
 use crate::progress::Progress;
@@ -393,7 +393,7 @@ impl EventRef {
     #[inline]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
         let mut code = CUresult::CUDA_SUCCESS;
-        if !fork::unusual() {
+        if !flag::unusual() {
             let mut milliseconds = MaybeUninit::uninit();
             code = self.ask_elapsed(end, milliseconds.as_mut_ptr());
             if code == CUresult::CUDA_SUCCESS {

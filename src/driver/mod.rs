@@ -1,7 +1,10 @@
 //! The loaded driver.
 
+pub(crate) mod flag;
 pub(crate) mod fork;
+mod libraries;
 pub mod observer;
+pub(crate) mod panics;
 #[allow(unsafe_code)]
 pub(crate) mod trampolines;
 
@@ -43,7 +46,7 @@ struct Instance {
 
 impl Instance {
     fn new(loaded: Loaded) -> Self {
-        fork::note_library(loaded.library);
+        libraries::note(loaded.library);
         Self { loaded, initialised: AtomicBool::new(false), process: std::process::id() }
     }
 }
@@ -252,7 +255,7 @@ impl Driver {
     /// process that was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
-        if fork::unusual() { self.check_closely(other, function) } else { Ok(()) }
+        if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
-use crate::driver::fork;
+use crate::driver::panics;
 use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
 use crate::sys::{CUresult, Function};
@@ -97,9 +97,9 @@ fn tell(slot: usize, returned: &Returned<'_>) {
     drop(place);
     let Returned { function, arguments, result, created, started } = *returned;
     OBSERVING.set(true);
-    fork::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
+    panics::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
     // The last share, if it was taken away.
-    fork::contain(|| drop(observer));
+    panics::contain(|| drop(observer));
     OBSERVING.set(false);
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::capture::CaptureStatus;
-use crate::driver::fork;
+use crate::driver::{fork, panics};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
 use crate::sys::{CUresult, CUstream, Function};
@@ -53,7 +53,7 @@ extern "C" fn run_callback(_stream: CUstream, status: CUresult, number: *mut c_v
 
 fn run(number: usize, status: CUresult) {
     let Some(closure) = take(number) else { return };
-    fork::contain(|| closure(status));
+    panics::contain(|| closure(status));
 }
 
 /// How many closures that were given to [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`] in

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::fork;
+use crate::driver::{flag, fork};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::forms::form_of;
@@ -315,7 +315,7 @@ impl StreamRef {
         function: Function,
         call: impl FnOnce() -> CUresult,
     ) -> Result<CUresult> {
-        if fork::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
+        if flag::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
     }
 
     #[cold]

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
-use crate::driver::fork;
+use crate::driver::{fork, panics};
 use crate::error::{Error, Result};
 use crate::event::{self, Event, EventFlags, EventRef};
 use crate::ext::event_pool::PooledEvent;
@@ -294,7 +294,7 @@ impl Entry {
         drop(watch);
         if let Some(waker) = waker {
             // It may panic, and must not take this thread with it, on which all the others wait.
-            fork::contain(|| waker.wake());
+            panics::contain(|| waker.wake());
         }
         over
     }

@@ -1,0 +1,171 @@
+//! The nodes that the next work in a capturing stream depends on.
+
+use core::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use super::external;
+use super::guard::Capture;
+use super::info::CaptureStatus;
+use crate::error::{Error, Result};
+use crate::graph::GraphNode;
+use crate::stream::StreamRef;
+use crate::sys::{
+    CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData, CUresult,
+    CUstreamCaptureStatus, Function,
+};
+
+/// A node that the next work in a capturing stream will depend on, and how.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags};
+/// use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let event = Arc::new(Event::new(&context, EventFlags::empty())?);
+///
+/// // SAFETY: no other thread has this stream or this event.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// stream.record_external(&event)?;
+/// // SAFETY: as above.
+/// let after_the_record = unsafe { capture.dependencies(&stream) }?;
+/// assert_eq!(after_the_record.len(), 1);
+/// // What follows shall not wait for the record: it begins at the root of the graph.
+/// capture.update_dependencies(&stream, &[], DependencyUpdate::Set)?;
+/// capture.end()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CaptureDependency {
+    /// The node.
+    pub node: GraphNode,
+    /// How it depends; all zero as a rule. Anything else takes CUDA 12.3.
+    pub edge: CUgraphEdgeData,
+}
+
+impl From<GraphNode> for CaptureDependency {
+    fn from(node: GraphNode) -> Self {
+        Self { node, edge: CUgraphEdgeData::default() }
+    }
+}
+
+/// What becomes of the dependencies that a capturing stream has. Shown at [`CaptureDependency`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DependencyUpdate {
+    /// They stay, and more are added (`CU_STREAM_ADD_CAPTURE_DEPENDENCIES`).
+    Add,
+    /// They are replaced (`CU_STREAM_SET_CAPTURE_DEPENDENCIES`).
+    Set,
+}
+
+#[allow(unsafe_code)]
+impl Capture<'_> {
+    /// The nodes that the next work in a stream of this capture will depend on.
+    ///
+    /// Driver calls: two of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3): one tells whether the
+    /// stream is of this capture.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherCapture`] for a stream that is not of this capture; [`Error::Unsupported`]; what the driver answers;
+    /// [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// No other thread may make a call for `stream` meanwhile: the driver names memory of its own, which such a call
+    /// may change while it is copied.
+    #[doc(alias = "cuStreamGetCaptureInfo")]
+    pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
+        let symbols = stream.driver().symbols();
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        let (mut nodes, mut edges, mut count) = (null(), null(), 0);
+        let raw = stream.as_raw();
+        self.check(stream, Function::cuStreamGetCaptureInfo_v2)?;
+        let (function, code) = if let Some(info) = symbols.cuStreamGetCaptureInfo_v3 {
+            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v3;
+            // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL for what is not.
+            let code = stream.call(FUNCTION, || unsafe {
+                info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut edges, &mut count)
+            })?;
+            (FUNCTION, code)
+        } else {
+            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
+            let info = stream.driver().require(FUNCTION, symbols.cuStreamGetCaptureInfo_v2)?;
+            // SAFETY: as above.
+            let code = stream
+                .call(FUNCTION, || unsafe { info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut count) })?;
+            (FUNCTION, code)
+        };
+        Error::check(function, code)?;
+        if CaptureStatus::from_driver(status) != CaptureStatus::Active || nodes.is_null() {
+            return Ok(Vec::new());
+        }
+        let dependency = |at: usize| {
+            // SAFETY: the driver has said that `count` nodes are there, and as many edges if any; they stay until the next
+            // call for the stream, of which the caller promises that it is not before this one is over.
+            let (node, edge) = unsafe { (nodes.add(at).read(), (!edges.is_null()).then(|| edges.add(at).read())) };
+            CaptureDependency { node: self.kept.node(node), edge: edge.unwrap_or_default() }
+        };
+        Ok((0..count).map(dependency).collect())
+    }
+
+    /// Changes what the next work in a stream of this capture will depend on. CUDA 11.3.
+    ///
+    /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
+    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes plain edges only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NodeOfOtherGraph`]; [`Error::OtherCapture`] for a stream that is not of this capture;
+    /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamUpdateCaptureDependencies")]
+    pub fn update_dependencies(
+        &self,
+        stream: &StreamRef,
+        dependencies: &[CaptureDependency],
+        update: DependencyUpdate,
+    ) -> Result<()> {
+        let symbols = stream.driver().symbols();
+        let flags = match update {
+            DependencyUpdate::Add => CU_STREAM_ADD_CAPTURE_DEPENDENCIES,
+            DependencyUpdate::Set => CU_STREAM_SET_CAPTURE_DEPENDENCIES,
+        };
+        let edges: Vec<_> = dependencies.iter().map(|dependency| dependency.edge).collect();
+        let newest = symbols.cuStreamUpdateCaptureDependencies_v2;
+        let function = if newest.is_some() || edges.iter().any(|edge| *edge != CUgraphEdgeData::default()) {
+            Function::cuStreamUpdateCaptureDependencies_v2
+        } else {
+            Function::cuStreamUpdateCaptureDependencies
+        };
+        self.check(stream, function)?;
+        let mut nodes = self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))?;
+        let (raw, nodes, count) = (stream.as_raw(), nodes.as_mut_ptr(), nodes.len());
+        let code = if function == Function::cuStreamUpdateCaptureDependencies_v2 {
+            let update = stream.driver().require(function, newest)?;
+            // SAFETY: the stream is alive as long as its reference is; as many edges as nodes; the nodes are of the graph
+            // that the stream is captured into, which lives as long as the capture, and so longer than `self`'s borrow.
+            stream.call(function, || unsafe { update(raw, nodes, edges.as_ptr(), count, flags) })?
+        } else {
+            let update = stream.driver().require(function, symbols.cuStreamUpdateCaptureDependencies)?;
+            // SAFETY: as above.
+            stream.call(function, || unsafe { update(raw, nodes, count, flags) })?
+        };
+        Error::check(function, code)
+    }
+
+    /// An error unless the stream is of this capture; then it stays one at least as long as `self` is borrowed.
+    fn check(&self, stream: &StreamRef, function: Function) -> Result<()> {
+        let info = stream.capture_info()?;
+        let own = |id| external::kept(stream.driver(), id).is_some_and(|kept| Arc::ptr_eq(&kept, &self.kept));
+        match info.status {
+            // Such a capture does not tell its id. It is what the driver answers whatever is done with it.
+            CaptureStatus::Invalidated => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)),
+            CaptureStatus::Active if info.id.is_some_and(own) => Ok(()),
+            _ => Err(Error::OtherCapture { function }),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Captures under way.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use super::external;
+use super::info::CaptureStatus;
+use super::mode::CaptureMode;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, GraphNode, Kept};
+use crate::stream::StreamRef;
+use crate::sys::{CUresult, Function};
+
+/// A capture under way: what is put into the stream becomes a graph instead of being done, and what is put into streams
+/// that wait for events of this capture, too.
+///
+/// [`end`](Self::end) gives the graph. A capture that is dropped instead, by an early return or a panic, is ended and its
+/// graph destroyed: the stream is usable again either way. The guard stays on its thread, since another one may not end
+/// the capture.
+///
+/// A call that is not allowed invalidates the capture (see [`CaptureMode`]); from then on work for its streams fails, and
+/// so does `end`.
+///
+/// An event that is recorded in a capture with [`record`](crate::EventRef::record) stands for a place in the graph: it
+/// orders the streams of the capture and can be used for nothing else, until it is recorded outside of one. An event that
+/// each launch shall record is for [`record_external`](StreamRef::record_external).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_events::capture::{Capture, CaptureMode};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let start = Arc::new(Event::new(&context, EventFlags::TIMING)?);
+/// let end = Arc::new(Event::new(&context, EventFlags::TIMING)?);
+///
+/// // SAFETY: no other thread has this stream or these events.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// stream.record_external(&start)?;
+/// // ... work ...
+/// stream.record_external(&end)?;
+/// let exec = capture.end()?.instantiate()?;
+///
+/// exec.launch(&stream)?;
+/// stream.synchronize()?;
+/// println!("the work took {:?}", start.elapsed(&end)?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "dropping it ends the capture and destroys the graph"]
+pub struct Capture<'a> {
+    stream: &'a StreamRef,
+    pub(super) kept: Arc<Kept>,
+    ended: bool,
+    _not_send: PhantomData<*mut ()>,
+}
+
+/// How many captures that began here have not ended.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether an event that this thread has at hand may have been recorded in a capture that has not ended. Whoever has it from
+/// the thread that captures, sees that.
+#[inline(always)]
+pub(crate) fn under_way() -> bool {
+    UNDER_WAY.load(Ordering::Relaxed) != 0
+}
+
+#[allow(unsafe_code)]
+impl<'a> Capture<'a> {
+    /// Begins a capture in the stream.
+    ///
+    /// Driver calls: `cuStreamBeginCapture`, and one for the capture's id
+    /// ([`capture_info`](StreamRef::capture_info)).
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ILLEGAL_STATE` for a stream that captures already, which goes on unharmed;
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for the legacy default stream; what else the driver answers;
+    /// [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// From this call until the capture has ended, nothing may be done in one thread with this
+    /// stream, with a stream that joins the capture, or with an event that is recorded in it, while
+    /// another thread does something with any of them, ending the capture included. The driver does
+    /// not guard what it builds, and crashes.
+    ///
+    /// * An event is recorded in the capture by [`record`](crate::EventRef::record). One that is
+    ///   only named by [`record_external`](StreamRef::record_external) or
+    ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
+    /// * One of the other threads is this crate's own: the poller, which queries the event of each
+    ///   pending [`Completion`](crate::ext::Completion). Await or drop the futures of an event before
+    ///   you record it in the capture. When the drop has returned, the poller asks no more.
+    /// * An [`EventPool`](crate::ext::EventPool) hands nothing out again that was given back to it
+    ///   meanwhile.
+    #[doc(alias = "cuStreamBeginCapture")]
+    pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
+        const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
+        let begin = stream.driver().symbols().cuStreamBeginCapture_v2;
+        // SAFETY: the stream is alive as long as its reference is; the caller vouches that no other thread uses it now.
+        Self::start(stream, FUNCTION, None, || unsafe { begin(stream.as_raw(), mode.to_driver()) })
+    }
+
+    /// Begins a capture in the stream that adds to a graph; the first work depends on the nodes in `after`. CUDA 12.3.
+    ///
+    /// The graph is taken: [`end`](Self::end) gives it back. If this or the capture fails, or the capture is dropped, the
+    /// graph is destroyed.
+    ///
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, and one for the capture's id.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cuda_events::{Event, EventFlags};
+    /// use cuda_events::capture::{Capture, CaptureMode};
+    /// use cuda_events::graph::Graph;
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let (before, after) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+    /// # let (before, after) = (Arc::new(before), Arc::new(after));
+    ///
+    /// let mut graph = Graph::new(&context)?;
+    /// let first = graph.add_event_record_node(&[], &before)?;
+    /// // SAFETY: no other thread has this stream or these events.
+    /// let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal) }?;
+    /// stream.record_external(&after)?;
+    /// let exec = capture.end()?.instantiate()?;
+    /// exec.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// assert!(before.elapsed_ms(&after)? >= 0.0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; else as [`begin`](Self::begin).
+    ///
+    /// # Safety
+    ///
+    /// As for [`begin`](Self::begin).
+    #[doc(alias = "cuStreamBeginCaptureToGraph")]
+    pub unsafe fn begin_to_graph(
+        stream: &'a StreamRef,
+        graph: Graph,
+        after: &[GraphNode],
+        mode: CaptureMode,
+    ) -> Result<Self> {
+        const FUNCTION: Function = Function::cuStreamBeginCaptureToGraph;
+        let begin = stream.driver().require(FUNCTION, stream.driver().symbols().cuStreamBeginCaptureToGraph)?;
+        let after = graph.kept().handles(FUNCTION, after.iter().copied())?;
+        stream.driver().check_same(graph.context().driver(), FUNCTION)?;
+        let raw = graph.as_raw();
+        // SAFETY: the stream is alive as long as its reference is; the graph is ours alone, and the nodes are of it; NULL
+        // says that all edges are plain; the caller vouches that no other thread uses the stream now.
+        Self::start(stream, FUNCTION, Some(graph), || unsafe {
+            begin(stream.as_raw(), raw, after.as_ptr(), null(), after.len(), mode.to_driver())
+        })
+    }
+
+    /// Makes the call that begins a capture, into a graph or a new one.
+    fn start(
+        stream: &'a StreamRef,
+        function: Function,
+        mut graph: Option<Graph>,
+        begin: impl Fn() -> CUresult,
+    ) -> Result<Self> {
+        let kept = graph.as_ref().map_or_else(Kept::new, |graph| graph.kept().clone());
+        let mut begun = None;
+        let called = stream.call(function, || {
+            let code = begin();
+            if code == CUresult::CUDA_SUCCESS {
+                // Before anything can fail, restoring the caller's context among it, so that the capture is ended then.
+                begun = Some(Self { stream, kept: kept.clone(), ended: false, _not_send: PhantomData });
+                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+                // From here on it is the capture's: a capture that fails destroys it.
+                if let Some(graph) = graph.take() {
+                    graph.disarm();
+                }
+            }
+            code
+        });
+        let code = called?;
+        let Some(capture) = begun else {
+            if let Some(graph) = graph {
+                Self::take_back(stream, graph);
+            }
+            return Err(Error::driver(function, code));
+        };
+        if let Some(id) = stream.capture_info()?.id {
+            external::register(stream.driver(), id, &capture.kept);
+        }
+        Ok(capture)
+    }
+
+    /// Destroys the graph that a capture was to add to, which the driver refused. The refusal may be the error of earlier
+    /// work, and the capture under way all the same: then it is ended. If that cannot be told, the graph is left alone:
+    /// an H200 refused to destroy a graph that is captured into (401), and no document says so of other drivers.
+    fn take_back(stream: &'a StreamRef, graph: Graph) {
+        match stream.capture_info() {
+            Ok(info) if info.status == CaptureStatus::Active && info.graph == graph.as_raw() => {
+                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+                let kept = graph.kept().clone();
+                graph.disarm();
+                drop(Self { stream, kept, ended: false, _not_send: PhantomData });
+            }
+            Ok(info) if info.status != CaptureStatus::Invalidated => drop(graph),
+            _ => core::mem::forget(graph),
+        }
+    }
+
+    /// Ends the capture and gives the graph.
+    ///
+    /// One driver call: `cuStreamEndCapture`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`; `CUDA_ERROR_STREAM_CAPTURE_UNJOINED` when work of another stream of the
+    /// capture is not waited for by this one; what else the driver answers; [`Error::ForkedChild`]. The capture is over
+    /// all the same.
+    #[doc(alias = "cuStreamEndCapture")]
+    pub fn end(mut self) -> Result<Graph> {
+        self.end_now()
+    }
+
+    fn end_now(&mut self) -> Result<Graph> {
+        const FUNCTION: Function = Function::cuStreamEndCapture;
+        let end = self.stream.driver().symbols().cuStreamEndCapture;
+        let Self { stream, kept, ended, .. } = self;
+        let mut raw = null_mut();
+        let mut graph = None;
+        let called = stream.call(FUNCTION, || {
+            // Once it is called, and not when the stream's context could not even be made current.
+            *ended = true;
+            // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture
+            // vouched that no other thread uses it now.
+            let code = unsafe { end(stream.as_raw(), &mut raw) };
+            UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+            if code == CUresult::CUDA_SUCCESS {
+                // Here, so that it is dropped when the caller's context cannot be restored.
+                graph = Some(Graph::with(stream.context(), raw, kept.clone()));
+            }
+            code
+        });
+        let code = called?;
+        graph.ok_or_else(|| Error::driver(FUNCTION, code))
+    }
+
+    /// The stream that the capture began in.
+    pub fn stream(&self) -> &'a StreamRef {
+        self.stream
+    }
+}
+
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // The graph is destroyed. What is answered cannot be acted on here. A forked child makes no call.
+            drop(self.end_now());
+        }
+    }
+}
+
+impl fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture").field("stream", &self.stream).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_not_impl_any!(Capture<'static>: Send, Sync);

@@ -1,0 +1,146 @@
+//! What the driver says of the capture that a stream takes part in.
+
+use core::ptr::null_mut;
+
+use crate::error::{Error, Result};
+use crate::stream::StreamRef;
+use crate::sys::{CUgraph, CUstreamCaptureStatus, Function};
+
+/// Whether a stream captures; see [`StreamRef::capture_status`].
+///
+/// ```
+/// use cuda_events::StreamRef;
+/// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// /// Waits, unless that would harm a capture.
+/// fn wait(stream: &StreamRef) -> cuda_events::Result<bool> {
+///     match stream.capture_status()? {
+///         CaptureStatus::None => stream.synchronize().map(|()| true),
+///         CaptureStatus::Active | CaptureStatus::Invalidated => Ok(false),
+///     }
+/// }
+/// assert!(wait(&stream)?);
+/// // SAFETY: no other thread has this stream.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// assert!(!wait(&stream)?);
+/// capture.end()?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CaptureStatus {
+    /// It does not: what is put into it is done.
+    None,
+    /// It does: what is put into it becomes a part of a graph.
+    Active,
+    /// It takes part in a capture that an earlier call has invalidated. What is put into it fails, until the capture is
+    /// ended. A status of a newer driver that this crate does not know counts as this one.
+    Invalidated,
+}
+
+impl CaptureStatus {
+    pub(super) fn from_driver(status: CUstreamCaptureStatus) -> Self {
+        match status {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Self::None,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Self::Active,
+            _ => Self::Invalidated,
+        }
+    }
+}
+
+/// What the driver says of the capture that a stream takes part in; see [`StreamRef::capture_info`].
+///
+/// ```
+/// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+///
+/// // SAFETY: no other thread has these streams.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// other.wait_stream(&stream)?; // `other` joins the capture,
+/// assert_eq!(other.capture_info()?.id, stream.capture_info()?.id);
+/// stream.wait_stream(&other)?; // and must be joined before the end.
+/// capture.end()?;
+/// assert_eq!(stream.capture_status()?, CaptureStatus::None);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CaptureInfo {
+    /// Whether it takes part in one.
+    pub status: CaptureStatus,
+    /// The capture's id, which no other capture of the process ever has; none unless the capture is active.
+    pub id: Option<u64>,
+    /// The graph that is made; NULL unless the capture is active, and on drivers before CUDA 11.3. It is the capture's: it
+    /// may be given nodes, but must not be destroyed or instantiated.
+    pub graph: CUgraph,
+}
+
+#[allow(unsafe_code)]
+impl StreamRef {
+    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no capture.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy default stream while a blocking stream captures; what else the
+    /// driver answers; [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamIsCapturing")]
+    #[doc(alias = "is_capturing")]
+    pub fn capture_status(&self) -> Result<CaptureStatus> {
+        const FUNCTION: Function = Function::cuStreamIsCapturing;
+        let is_capturing = self.driver().symbols().cuStreamIsCapturing;
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive as long as `self` is; a place for the status.
+        let code = self.call(FUNCTION, || unsafe { is_capturing(self.as_raw(), &mut status) })?;
+        Error::check(FUNCTION, code)?;
+        Ok(CaptureStatus::from_driver(status))
+    }
+
+    /// What the driver says of the capture that the stream takes part in. It is one driver call, which harms no capture.
+    ///
+    /// It asks the newest of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), `_v2` (11.3) and the first that the driver has.
+    ///
+    /// # Errors
+    ///
+    /// As [`capture_status`](Self::capture_status).
+    #[doc(alias = "cuStreamGetCaptureInfo")]
+    pub fn capture_info(&self) -> Result<CaptureInfo> {
+        let symbols = self.driver().symbols();
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        let (mut id, mut graph) = (0, null_mut());
+        let stream = self.as_raw();
+        let (function, code) = if let Some(info) = symbols.cuStreamGetCaptureInfo_v3 {
+            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v3;
+            // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for what is not.
+            let code = self.call(FUNCTION, || unsafe {
+                info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut(), null_mut())
+            })?;
+            (FUNCTION, code)
+        } else if let Some(info) = symbols.cuStreamGetCaptureInfo_v2 {
+            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
+            // SAFETY: as above.
+            let code = self
+                .call(FUNCTION, || unsafe { info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut()) })?;
+            (FUNCTION, code)
+        } else {
+            const FUNCTION: Function = Function::cuStreamGetCaptureInfo;
+            let info = self.driver().require(FUNCTION, symbols.cuStreamGetCaptureInfo)?;
+            // SAFETY: as above.
+            (FUNCTION, self.call(FUNCTION, || unsafe { info(stream, &mut status, &mut id) })?)
+        };
+        Error::check(function, code)?;
+        let status = CaptureStatus::from_driver(status);
+        // Of a stream that does not capture the driver says nothing else.
+        Ok(match status {
+            CaptureStatus::Active => CaptureInfo { status, id: Some(id), graph },
+            _ => CaptureInfo { status, id: None, graph: null_mut() },
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! Whether this process has loaded more than one driver library.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::flag;
+
+/// Notes that a driver library was loaded; `library` tells it from others, and is not 0.
+pub(super) fn note(library: usize) {
+    static FIRST: AtomicUsize = AtomicUsize::new(0);
+    let first = FIRST.compare_exchange(0, library, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err_and(|first| first != library) {
+        // Whoever gets this driver gets it from this thread, and so sees the flag.
+        flag::set(flag::SEVERAL_LIBRARIES);
+    }
+}
