@@ -89,7 +89,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-// A ladder: a module uses those that stand above it here, and none below.
+// Who may import whom is in floors.txt beside this file, which tools/floors holds the imports to.
 pub mod capture;
 mod context;
 mod device;

@@ -1,9 +1,12 @@
 //! What orders streams: records of events, and waits for them.
 
+use std::time::Duration;
+
 use bitflags::bitflags;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef, NewEvent};
+use crate::progress::Progress;
 use crate::stream::StreamRef;
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
 
@@ -162,6 +165,26 @@ impl StreamRef {
         let code = self.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(raw, self.as_raw()) })?;
         Error::check(FUNCTION, code)?;
         Ok(event.in_context(self.context(), flags))
+    }
+
+    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work that is in the stream at this call
+    /// is done.
+    ///
+    /// The driver has no such call. Unless the stream is idle, this one records an event and waits for it as
+    /// [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout) does. Work that comes into the
+    /// stream meanwhile does not prolong the wait.
+    ///
+    /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of [`record_event`](Self::record_event) too,
+    /// `cuEventQuery` as often as it asks, and `cuEventDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query) and [`record_event`](Self::record_event).
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
+        if self.query()?.is_done() {
+            return Ok(Progress::Done);
+        }
+        self.record_event(EventFlags::empty())?.synchronize_timeout(timeout)
     }
 }
 

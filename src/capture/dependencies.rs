@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::external;
 use super::guard::Capture;
-use super::info::CaptureStatus;
 use crate::error::{Error, Result};
 use crate::graph::GraphNode;
 use crate::stream::StreamRef;
+use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{
     CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData, CUresult,
     CUstreamCaptureStatus, Function,

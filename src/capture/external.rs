@@ -3,13 +3,13 @@
 use core::mem::forget;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::CaptureStatus;
 use crate::driver::Driver;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::Kept;
+use crate::graph::kept::Kept;
 use crate::order::{RecordFlags, WaitFlags};
 use crate::stream::StreamRef;
+use crate::stream::capture_info::CaptureStatus;
 use crate::sys::Function;
 
 /// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that

@@ -7,11 +7,12 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::external;
-use super::info::CaptureStatus;
 use super::mode::CaptureMode;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, GraphNode, Kept};
+use crate::graph::kept::Kept;
+use crate::graph::{Graph, GraphNode};
 use crate::stream::StreamRef;
+use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{CUresult, Function};
 
 /// A capture under way: what is put into the stream becomes a graph instead of being done, and what is put into streams

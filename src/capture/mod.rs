@@ -3,12 +3,11 @@
 mod dependencies;
 mod external;
 mod guard;
-mod info;
 mod mode;
 
 pub use crate::order::{RecordFlags, WaitFlags};
+pub use crate::stream::capture_info::{CaptureInfo, CaptureStatus};
 pub use dependencies::{CaptureDependency, DependencyUpdate};
 pub use guard::Capture;
 pub(crate) use guard::under_way;
-pub use info::{CaptureInfo, CaptureStatus};
 pub use mode::{CaptureMode, ThreadCaptureMode};

@@ -179,7 +179,7 @@ impl Driver {
     pub unsafe fn from_resolver(resolve: &mut dyn FnMut(&CStr) -> *mut c_void, options: &LoadOptions) -> Result<Self> {
         let per_thread_default_stream = options.is_per_thread();
         // SAFETY: the caller vouches for the addresses.
-        let resolved = unsafe { loader::resolve(resolve, per_thread_default_stream) };
+        let resolved = unsafe { loader::resolve::resolve(resolve, per_thread_default_stream) };
         let (symbols, version) = resolved.map_err(LoadError::from_resolver)?;
         let loaded = Loaded::new(symbols, version, per_thread_default_stream, None);
         Ok(Self::leak(loaded))

@@ -7,8 +7,9 @@ use core::mem::replace;
 use core::ptr::null_mut;
 use std::sync::Arc;
 
+use super::Graph;
 use super::kept::{Events, settle};
-use super::{Graph, GraphNode};
+use super::node::GraphNode;
 use crate::context::Context;
 use crate::driver::fork;
 use crate::error::{Error, Result};
@@ -64,8 +65,52 @@ pub struct GraphExec {
 unsafe impl Send for GraphExec {}
 
 #[allow(unsafe_code)]
+impl Graph {
+    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and used again.
+    ///
+    /// It asks `cuGraphInstantiateWithFlags` (CUDA 11.4), on older drivers `cuGraphInstantiate`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; what the driver answers;
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cuGraphInstantiateWithFlags")]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        let symbols = self.driver().symbols();
+        let function = match symbols.cuGraphInstantiateWithFlags {
+            Some(_) => Function::cuGraphInstantiateWithFlags,
+            None => Function::cuGraphInstantiate_v2,
+        };
+        // Before the lock of what is kept, which a thread of the parent may hold for ever.
+        self.driver().check_fork(function)?;
+        let kept = self.kept.all();
+        for event in kept.iter() {
+            event.check_wait(function, &self.context)?;
+        }
+        self.context.with_current(|| {
+            let mut raw = null_mut();
+            if let Some(instantiate) = symbols.cuGraphInstantiateWithFlags {
+                // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
+                // that it refers to; the context is current.
+                let code = unsafe { instantiate(&mut raw, self.raw, 0) };
+                Error::check(function, code)?;
+            } else {
+                let instantiate = self.driver().require(function, symbols.cuGraphInstantiate_v2)?;
+                let mut failed = null_mut();
+                // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
+                let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
+                Error::check(function, code)?;
+            }
+            // In the closure, so that it is dropped when the caller's context cannot be restored.
+            Ok(GraphExec::new(self, raw, kept))
+        })
+    }
+}
+
+#[allow(unsafe_code)]
 impl GraphExec {
-    pub(super) fn new(graph: &Graph, raw: CUgraphExec, kept: Events) -> Self {
+    fn new(graph: &Graph, raw: CUgraphExec, kept: Events) -> Self {
         let interprocess = kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
         let context = graph.context.clone();
         Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::GraphNode;
+use super::node::GraphNode;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::sys::{CUevent, CUgraphNode, Function};

@@ -15,61 +15,13 @@ use crate::event::Event;
 use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult, Function, Symbols};
 
 mod exec;
-mod kept;
+pub(crate) mod kept;
+mod node;
+
+use kept::Kept;
 
 pub use exec::GraphExec;
-pub(crate) use kept::Kept;
-
-/// A node of a [`Graph`]: a name, which is valid as long as the graph is, and refused by any other.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use cuda_events::{Event, EventFlags};
-/// use cuda_events::graph::Graph;
-/// # use cuda_events::{Context, Device};
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (event, other) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
-/// # let (event, other) = (Arc::new(event), Arc::new(other));
-///
-/// let mut graph = Graph::new(&context)?;
-/// let node = graph.add_event_record_node(&[], &event)?;
-/// assert!(graph.record_node_event(node)?.is_some_and(|recorded| Arc::ptr_eq(&recorded, &event)));
-/// graph.set_record_node_event(node, &other)?;
-/// # Ok::<(), cuda_events::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct GraphNode {
-    raw: CUgraphNode,
-    graph: u64,
-}
-
-// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the graph.
-#[allow(unsafe_code)]
-unsafe impl Send for GraphNode {}
-// SAFETY: as for Send.
-#[allow(unsafe_code)]
-unsafe impl Sync for GraphNode {}
-
-#[allow(unsafe_code)]
-impl GraphNode {
-    /// Names a node that other code put into the graph.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable graph made of it is used.
-    /// No other code may use the node or the graph in another thread while it is used here.
-    pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
-        graph.kept.node(raw)
-    }
-
-    /// The driver's handle, for other bindings. It is valid as long as the graph is.
-    pub fn as_raw(self) -> CUgraphNode {
-        self.raw
-    }
-}
+pub use node::GraphNode;
 
 /// A graph: what a [capture](crate::capture::Capture) made, or what was put together of nodes. Dropping it destroys it.
 ///
@@ -304,47 +256,6 @@ impl Graph {
         self.kept.settle(raw, event, Error::check(function, code))
     }
 
-    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and used again.
-    ///
-    /// It asks `cuGraphInstantiateWithFlags` (CUDA 11.4), on older drivers `cuGraphInstantiate`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; what the driver answers;
-    /// [`Error::ForkedChild`].
-    #[doc(alias = "cuGraphInstantiate")]
-    #[doc(alias = "cuGraphInstantiateWithFlags")]
-    pub fn instantiate(&self) -> Result<GraphExec> {
-        let symbols = self.driver().symbols();
-        let function = match symbols.cuGraphInstantiateWithFlags {
-            Some(_) => Function::cuGraphInstantiateWithFlags,
-            None => Function::cuGraphInstantiate_v2,
-        };
-        // Before the lock of what is kept, which a thread of the parent may hold for ever.
-        self.driver().check_fork(function)?;
-        let kept = self.kept.all();
-        for event in kept.iter() {
-            event.check_wait(function, &self.context)?;
-        }
-        self.context.with_current(|| {
-            let mut raw = null_mut();
-            if let Some(instantiate) = symbols.cuGraphInstantiateWithFlags {
-                // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
-                // that it refers to; the context is current.
-                let code = unsafe { instantiate(&mut raw, self.raw, 0) };
-                Error::check(function, code)?;
-            } else {
-                let instantiate = self.driver().require(function, symbols.cuGraphInstantiate_v2)?;
-                let mut failed = null_mut();
-                // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
-                let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
-                Error::check(function, code)?;
-            }
-            // In the closure, so that it is dropped when the caller's context cannot be restored.
-            Ok(GraphExec::new(self, raw, kept))
-        })
-    }
-
     /// The context that executable graphs are made in.
     pub fn context(&self) -> &Context {
         &self.context
@@ -373,6 +284,19 @@ type AddNode = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNod
 type GetEvent = unsafe extern "C" fn(CUgraphNode, *mut CUevent) -> CUresult;
 type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
 
+#[allow(unsafe_code)]
+impl GraphNode {
+    /// Names a node that other code put into the graph.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable graph made of it is used.
+    /// No other code may use the node or the graph in another thread while it is used here.
+    pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
+        graph.kept.node(raw)
+    }
+}
+
 impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
@@ -391,4 +315,3 @@ impl fmt::Debug for Graph {
 
 static_assertions::assert_impl_all!(Graph: Send);
 static_assertions::assert_not_impl_any!(Graph: Sync, Clone);
-static_assertions::assert_impl_all!(GraphNode: Send, Sync, Copy);

@@ -5,8 +5,6 @@ pub(crate) use dynamic::{file_of, open};
 #[cfg(not(any(unix, windows)))]
 pub(crate) use unsupported::open;
 
-use super::LoadFailure;
-
 /// The names to try when the caller names no library, in order.
 ///
 /// Never `libcuda.so`: that is the linker's name, and where a CUDA toolkit is installed it is often the stub library.
@@ -34,8 +32,8 @@ pub(crate) const NO_DRIVER: &str =
 
 /// Whether a driver can be used at all. The declarations are those of 64-bit targets: on others `CUdeviceptr` has 32
 /// bits, and on Windows the calls have another convention, so that even a library that is there must not be called.
-pub(crate) fn supported() -> Result<(), LoadFailure> {
-    if cfg!(target_pointer_width = "64") { Ok(()) } else { Err(LoadFailure::Platform) }
+pub(crate) const fn supported() -> bool {
+    cfg!(target_pointer_width = "64")
 }
 
 #[cfg(any(unix, windows))]

@@ -4,7 +4,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 
-use super::{LoadFailure, platform};
+use super::error::LoadFailure;
+use super::platform;
 use crate::Version;
 use crate::sys::{
     CU_GET_PROC_ADDRESS_LEGACY_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, CUdriverProcAddressQueryResult,
@@ -32,7 +33,9 @@ pub(crate) unsafe fn resolve(
     export: &mut dyn FnMut(&CStr) -> *mut c_void,
     per_thread: bool,
 ) -> Result<(Symbols, Version), LoadFailure> {
-    platform::supported()?;
+    if !platform::supported() {
+        return Err(LoadFailure::Platform);
+    }
     // SAFETY: the caller vouches for the address; NULL is `None`.
     let get_version: PFN_cuDriverGetVersion_v2020 = unsafe { transmute(export(c"cuDriverGetVersion")) };
     let get_version = get_version.ok_or(LoadFailure::NotADriver)?;

@@ -5,10 +5,10 @@ use core::ptr::without_provenance_mut;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::capture::CaptureStatus;
 use crate::driver::{fork, panics};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
+use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{CUresult, CUstream, Function};
 
 type Closure = Box<dyn FnOnce(CUresult) + Send>;

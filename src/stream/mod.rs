@@ -7,14 +7,13 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{null_mut, without_provenance_mut};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
 use crate::driver::{flag, fork};
 use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags};
+use crate::event::Event;
 use crate::forms::form_of;
 use crate::progress::Progress;
 use crate::sys::{
@@ -22,6 +21,7 @@ use crate::sys::{
 };
 
 pub mod attributes;
+pub(crate) mod capture_info;
 mod foreign;
 pub mod host_functions;
 pub mod mem_ops;
@@ -369,26 +369,6 @@ impl StreamRef {
         // SAFETY: the stream is alive as long as `self` is.
         let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamSynchronize)(self.raw) })?;
         Error::check(FUNCTION, code)
-    }
-
-    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work that is in the stream at this call
-    /// is done.
-    ///
-    /// The driver has no such call. Unless the stream is idle, this one records an event and waits for it as
-    /// [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout) does. Work that comes into the
-    /// stream meanwhile does not prolong the wait.
-    ///
-    /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of [`record_event`](Self::record_event) too,
-    /// `cuEventQuery` as often as it asks, and `cuEventDestroy`.
-    ///
-    /// # Errors
-    ///
-    /// As [`query`](Self::query) and [`record_event`](Self::record_event).
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        if self.query()?.is_done() {
-            return Ok(Progress::Done);
-        }
-        self.record_event(EventFlags::empty())?.synchronize_timeout(timeout)
     }
 
     /// The stream's priority, as the driver has it: it says 0 for a default stream.

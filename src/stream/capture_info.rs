@@ -1,4 +1,4 @@
-//! What the driver says of the capture that a stream takes part in.
+//! Whether a stream captures, and the capture that it takes part in. [`capture`](crate::capture) exports it.
 
 use core::ptr::null_mut;
 
@@ -43,7 +43,7 @@ pub enum CaptureStatus {
 }
 
 impl CaptureStatus {
-    pub(super) fn from_driver(status: CUstreamCaptureStatus) -> Self {
+    pub(crate) fn from_driver(status: CUstreamCaptureStatus) -> Self {
         match status {
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Self::None,
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Self::Active,

@@ -1,0 +1,46 @@
+//! Nodes of graphs.
+
+use crate::sys::CUgraphNode;
+
+/// A node of a [`Graph`](super::Graph): a name, which is valid as long as the graph is, and refused by any other.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Event, EventFlags};
+/// use cuda_events::graph::Graph;
+/// # use cuda_events::{Context, Device};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let (event, other) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let (event, other) = (Arc::new(event), Arc::new(other));
+///
+/// let mut graph = Graph::new(&context)?;
+/// let node = graph.add_event_record_node(&[], &event)?;
+/// assert!(graph.record_node_event(node)?.is_some_and(|recorded| Arc::ptr_eq(&recorded, &event)));
+/// graph.set_record_node_event(node, &other)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GraphNode {
+    pub(super) raw: CUgraphNode,
+    /// The number of the graph.
+    pub(super) graph: u64,
+}
+
+// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the graph.
+#[allow(unsafe_code)]
+unsafe impl Send for GraphNode {}
+// SAFETY: as for Send.
+#[allow(unsafe_code)]
+unsafe impl Sync for GraphNode {}
+
+impl GraphNode {
+    /// The driver's handle, for other bindings. It is valid as long as the graph is.
+    pub fn as_raw(self) -> CUgraphNode {
+        self.raw
+    }
+}
+
+static_assertions::assert_impl_all!(GraphNode: Send, Sync, Copy);

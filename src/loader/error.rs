@@ -1,0 +1,267 @@
+//! Why no driver could be loaded.
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::platform;
+use crate::Version;
+use crate::sys::{CUresult, Function};
+
+/// The oldest CUDA version whose drivers have every required entry point.
+const OLDEST: Version = Version::new(11, 0);
+
+/// The environment variable that names the driver library instead of the usual places.
+///
+/// Its value is an absolute path. It is ignored in a process that has more rights than whoever set the environment
+/// (set-user-ID and file capabilities on Linux, elevation on Windows), on platforms where that cannot be told, and
+/// wherever the program names a library itself. When it is set, no other place is looked in.
+pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
+
+/// Who named the libraries to try.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The program: a path, or a function that resolves names.
+    Program,
+    /// [`DRIVER_VARIABLE`].
+    Environment,
+    /// Nobody: they are the usual places.
+    Usual,
+}
+
+/// Why no driver could be loaded: every library that was tried, each with its own reason.
+///
+/// ```
+/// use cuda_events::{Driver, Error};
+/// use cuda_events::loader::LoadFailure;
+///
+/// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else { panic!("there is none") };
+/// for attempt in error.attempts() {
+///     assert!(matches!(attempt.failure(), LoadFailure::Open(_)));
+///     println!("{:?}: {}", attempt.candidate(), attempt.failure());
+/// }
+/// ```
+///
+/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from `main`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoadError {
+    // One pointer, as every result of this crate has room for an error, and one whose destructor is a call, as wherever
+    // a result is dropped there is a copy of it.
+    tried: Arc<Tried>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Tried {
+    origin: Origin,
+    attempts: Vec<LoadAttempt>,
+}
+
+impl LoadError {
+    pub(super) fn new(origin: Origin, attempts: Vec<LoadAttempt>) -> Self {
+        Self { tried: Arc::new(Tried { origin, attempts }) }
+    }
+
+    /// The libraries that were tried, in order. Empty on a platform that NVIDIA has no driver for.
+    pub fn attempts(&self) -> &[LoadAttempt] {
+        &self.tried.attempts
+    }
+
+    pub(crate) fn from_resolver(failure: LoadFailure) -> Self {
+        Self::new(Origin::Program, vec![LoadAttempt { candidate: None, failure }])
+    }
+}
+
+/// One library that was tried, in a [`LoadError`], which shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadAttempt {
+    pub(super) candidate: Option<PathBuf>,
+    pub(super) failure: LoadFailure,
+}
+
+impl LoadAttempt {
+    /// The path or name that was opened; none for a [resolver function](crate::Driver::from_resolver).
+    pub fn candidate(&self) -> Option<&Path> {
+        self.candidate.as_deref()
+    }
+
+    /// What was wrong with it.
+    pub fn failure(&self) -> &LoadFailure {
+        &self.failure
+    }
+}
+
+/// What was wrong with one library. Shown at [`LoadError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadFailure {
+    /// The system could not open it: not there, or not a library. The text is the system's.
+    Open(String),
+    /// It was named by a relative path, which means another file in every folder. [`DRIVER_VARIABLE`] takes an absolute
+    /// path; a program may also name a bare file, for the system's search.
+    RelativePath,
+    /// It is a library, but it exports no `cuDriverGetVersion`.
+    NotADriver,
+    /// It exports data under this name of a driver function. Only Linux can tell.
+    NotAFunction(String),
+    /// It is the toolkit's stub library, which exists to link against and answers every call with
+    /// `CUDA_ERROR_STUB_LIBRARY` (34).
+    Stub,
+    /// `cuDriverGetVersion` failed with this code.
+    Version(CUresult),
+    /// The driver lacks entry points that this crate cannot do without.
+    MissingSymbols {
+        /// The driver's own version.
+        driver: Version,
+        /// All that are missing.
+        functions: Vec<Function>,
+    },
+    /// NVIDIA has no driver for this platform. Nothing was opened.
+    Platform,
+}
+
+/// How many of the missing entry points the text names.
+const NAMED: usize = 3;
+
+impl fmt::Display for LoadFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(text) => f.write_str(text),
+            Self::RelativePath => f.write_str("the path is relative, and only an absolute path is taken here"),
+            Self::NotADriver => f.write_str("not a CUDA driver: it exports no cuDriverGetVersion"),
+            Self::NotAFunction(name) => write!(f, "not a CUDA driver: its {name} is data and not a function"),
+            Self::Stub => f.write_str(
+                "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for linking only; \
+                 take its folder out of the library search path and install the NVIDIA display driver",
+            ),
+            Self::Version(code) => write!(f, "cuDriverGetVersion failed with {code}"),
+            Self::MissingSymbols { driver, functions } => {
+                if *driver < OLDEST {
+                    write!(
+                        f,
+                        "the driver supports CUDA {driver}, and this crate needs {OLDEST} or newer: update the driver"
+                    )?;
+                } else {
+                    write!(f, "the driver says that it supports CUDA {driver}, but it is not complete")?;
+                }
+                for (index, function) in functions.iter().take(NAMED).enumerate() {
+                    write!(f, "{}{function}", if index == 0 { " (it lacks " } else { ", " })?;
+                }
+                match functions.len() {
+                    0 => Ok(()),
+                    1..=NAMED => f.write_str(")"),
+                    all => write!(f, " and {} more)", all - NAMED),
+                }
+            }
+            Self::Platform => f.write_str(platform::NO_DRIVER),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no usable CUDA driver library: ")?;
+        let Tried { origin, attempts } = &*self.tried;
+        if attempts.is_empty() {
+            return f.write_str(platform::NO_DRIVER);
+        }
+        if *origin == Origin::Environment {
+            write!(f, "{DRIVER_VARIABLE} names ")?;
+        }
+        for (index, attempt) in attempts.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            attempt.fmt(f)?;
+        }
+        let nothing_opened = attempts.iter().all(|attempt| matches!(attempt.failure, LoadFailure::Open(_)));
+        match origin {
+            Origin::Usual if nothing_opened => f.write_str(
+                "; install the NVIDIA display driver, or start the container with its GPUs (docker run --gpus all)",
+            ),
+            Origin::Environment if platform::supported() => {
+                write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The library and the reason: `/opt/libcuda.so.1: invalid ELF header`.
+impl fmt::Display for LoadAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(candidate) = &self.candidate else {
+            return write!(f, "from a resolver function: {}", self.failure);
+        };
+        let name = candidate.display().to_string();
+        match &self.failure {
+            // The system's text has the name already: glibc's begins with it, musl's has it in the middle.
+            LoadFailure::Open(text) if names(text, &name) => f.write_str(text),
+            failure => write!(f, "{name}: {failure}"),
+        }
+    }
+}
+
+/// Whether the text has the name followed by a colon, and not as the end of a longer path.
+fn names(text: &str, name: &str) -> bool {
+    let begins = |at: usize| text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with(' '));
+    let ends = |at: usize| text.get(at + name.len()..).is_some_and(|rest| rest.starts_with(": "));
+    text.match_indices(name).any(|(at, _)| begins(at) && ends(at))
+}
+
+impl std::error::Error for LoadError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of the systems' own: this machine has one of them only.
+    #[test]
+    fn a_library_is_named_once() {
+        for (name, system, text) in [
+            // glibc begins with the name, or with the file that its search found under it.
+            ("/a/x.so", "/a/x.so: file too short", "/a/x.so: file too short"),
+            ("x.so", "/a/x.so: file too short", "x.so: /a/x.so: file too short"),
+            // musl has it in the middle.
+            (
+                "/a/x.so",
+                "Error loading shared library /a/x.so: No such file",
+                "Error loading shared library /a/x.so: No such file",
+            ),
+            (
+                "x.so",
+                "Error relocating /a/x.so: f: symbol not found",
+                "x.so: Error relocating /a/x.so: f: symbol not found",
+            ),
+            // Others have none.
+            ("x.so", "Dynamic loading not supported", "x.so: Dynamic loading not supported"),
+            ("x", "x.so: file too short", "x: x.so: file too short"),
+        ] {
+            let attempt = LoadAttempt { candidate: Some(name.into()), failure: LoadFailure::Open(system.to_owned()) };
+            assert_eq!(attempt.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn advice_fits_who_named_the_library() {
+        let open = || LoadAttempt { candidate: Some("/x".into()), failure: LoadFailure::Open("no".to_owned()) };
+        let stub = || LoadAttempt { candidate: Some("/x".into()), failure: LoadFailure::Stub };
+        let text = |origin, attempts| LoadError::new(origin, attempts).to_string();
+        assert_eq!(text(Origin::Program, vec![open()]), "no usable CUDA driver library: /x: no");
+        let usual = text(Origin::Usual, vec![open(), open()]);
+        assert!(usual.starts_with("no usable CUDA driver library: /x: no; /x: no; install the NVIDIA"), "{usual}");
+        // What is there but is no driver has its own advice.
+        assert!(!text(Origin::Usual, vec![stub(), open()]).contains("container"));
+        let named = text(Origin::Environment, vec![open()]);
+        assert!(named.starts_with("no usable CUDA driver library: CUDA_EVENTS_DRIVER names /x: no; set"), "{named}");
+        assert_eq!(
+            text(Origin::Usual, vec![]),
+            "no usable CUDA driver library: NVIDIA has no driver for this platform"
+        );
+    }
+}
