@@ -10,6 +10,9 @@
  *  - An entry point's typedef is named PFN_<function>_v<version>[_ptsz]. The
  *    version is the CUDA release that introduced this ABI (12080 is 12.8);
  *    `_ptsz` is the twin for which the stream 0 means the per-thread stream.
+ *  - Every union has a name. One that the vendor leaves without is called
+ *    <struct>_u, after the struct that holds it, and its member `u` where the
+ *    vendor names no member either.
  *  - A number never changes its meaning. New ones are added at the end of
  *    their group.
  *
@@ -372,24 +375,28 @@ typedef struct {
     unsigned char bytes[16];
 } CUuuid;
 
-typedef struct {
-    CUstreamBatchMemOpType operation;
-    CUdeviceptr address;
-    union {
-        cuuint32_t value;
-        cuuint64_t value64;
-    };
-    unsigned int flags;
-    CUdeviceptr alias;
-} CUstreamMemOpWaitValueParams;
+typedef union {
+    cuuint32_t value;
+    cuuint64_t value64;
+} CUstreamMemOpWaitValueParams_u;
 
 typedef struct {
     CUstreamBatchMemOpType operation;
     CUdeviceptr address;
-    union {
-        cuuint32_t value;
-        cuuint64_t value64;
-    };
+    CUstreamMemOpWaitValueParams_u u;
+    unsigned int flags;
+    CUdeviceptr alias;
+} CUstreamMemOpWaitValueParams;
+
+typedef union {
+    cuuint32_t value;
+    cuuint64_t value64;
+} CUstreamMemOpWriteValueParams_u;
+
+typedef struct {
+    CUstreamBatchMemOpType operation;
+    CUdeviceptr address;
+    CUstreamMemOpWriteValueParams_u u;
     unsigned int flags;
     CUdeviceptr alias;
 } CUstreamMemOpWriteValueParams;
@@ -450,11 +457,13 @@ typedef struct {
     unsigned int val;
 } CUexecAffinitySmCount;
 
+typedef union {
+    CUexecAffinitySmCount smCount;
+} CUexecAffinityParam_u;
+
 typedef struct {
     CUexecAffinityType type;
-    union {
-        CUexecAffinitySmCount smCount;
-    } param;
+    CUexecAffinityParam_u param;
 } CUexecAffinityParam;
 
 typedef struct {
@@ -495,16 +504,18 @@ typedef struct {
     unsigned char reserved[40];
 } CUdevWorkqueueResource;
 
+typedef union {
+    CUdevSmResource sm;
+    CUdevWorkqueueConfigResource wqConfig;
+    CUdevWorkqueueResource wq;
+    unsigned char _oversize[40];
+} CUdevResource_u;
+
 typedef struct CUdevResource CUdevResource;
 struct CUdevResource {
     CUdevResourceType type;
     unsigned char _internal_padding[92];
-    union {
-        CUdevSmResource sm;
-        CUdevWorkqueueConfigResource wqConfig;
-        CUdevWorkqueueResource wq;
-        unsigned char _oversize[40];
-    };
+    CUdevResource_u u;
     CUdevResource *nextResource;
 };
 

@@ -73,7 +73,7 @@ impl SmResource {
     fn sm(&self) -> CUdevSmResource {
         // SAFETY: the driver gave the resource with this type; and the union's bytes were all 0 before, of which every
         // field that an older driver leaves out is a valid number.
-        unsafe { self.raw.__bindgen_anon_1.sm }
+        unsafe { self.raw.u.sm }
     }
 
     /// How many multiprocessors it has.

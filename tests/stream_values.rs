@@ -343,7 +343,7 @@ fn note(function: Function, count: u32, first: *mut CUstreamBatchMemOpParams, fl
         // SAFETY: the tests pass waits for 32 bits here.
         let wait = unsafe { operation.waitValue };
         // SAFETY: as above.
-        let value = unsafe { wait.__bindgen_anon_1.value };
+        let value = unsafe { wait.u.value };
         ASKED.with_borrow_mut(|asked| asked.push((function, wait.address, value.into(), wait.flags)));
     }
     CUresult::CUDA_SUCCESS

@@ -78,6 +78,10 @@ INTEGERS = {
     **dict.fromkeys((TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG), "signed"),
 }
 
+# How wrapper.h names a union that the vendor leaves without a name: <struct>_u, and its member `u` where that has no
+# name either. The proof takes both for unnamed.
+UNNAMED = "_u"
+
 RECORDS = (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL)
 
 
@@ -150,7 +154,14 @@ class Reader:
         return self.names.get(cursor.get_usr()) or tag_stem(cursor.spelling)
 
     def is_unnamed(self, cursor) -> bool:
+        if not self.vendor and self.name(cursor).endswith(UNNAMED):
+            return True
         return cursor.get_usr() not in self.names and not cursor.spelling.isidentifier()
+
+    def is_looked_through(self, member) -> bool:
+        if not self.vendor and member.spelling == "u":
+            return self.is_unnamed(member.type.get_canonical().get_declaration())
+        return not member.spelling.isidentifier()
 
     def words(self, kind) -> str:
         kind = kind.get_canonical()
@@ -199,10 +210,10 @@ class Reader:
         def walk(kind, base):
             for member in kind.get_fields():
                 at = base + member.get_field_offsetof()
-                if member.spelling.isidentifier():
-                    fields[member.spelling] = (at, member.type.get_size(), self.words(member.type))
+                if self.is_looked_through(member):
+                    walk(member.type.get_canonical(), at)
                 else:
-                    walk(member.type, at)
+                    fields[member.spelling] = (at, member.type.get_size(), self.words(member.type))
 
         walk(cursor.type, 0)
         kind = "union" if cursor.kind == CursorKind.UNION_DECL else "struct"
@@ -256,6 +267,9 @@ def wrapper_rules(text: str) -> list:
         problems.append("wrapper.h uses plain char, whose sign differs by target: write unsigned char")
     if re.search(r"\blong\b", re.sub(r"\blong\s+long\b", "", code)):
         problems.append("wrapper.h uses long, whose width differs by target")
+    # bindgen would call it __bindgen_ty_1, and its member __bindgen_anon_1.
+    if re.search(r"(?<!typedef )\b(?:union|struct)\s*{", code):
+        problems.append("wrapper.h has a union or struct without a name: make it a typedef, <struct>_u")
     return problems
 
 
@@ -562,6 +576,12 @@ def self_test(cache: Path, wrapper: str, rust: str) -> int:
         ("a field's type", headers, wrapper, "unsigned char from_port", "char", "short", "CUgraphEdgeData.from_port"),
         ("a field's name", headers, wrapper, "unsigned char to_port", "to_port", "two_port", "CUgraphEdgeData lacks to_port"),
         ("a field left out", headers, wrapper, "    unsigned int localityDomainId;", "    unsigned int localityDomainId;", "", "CUdevSmResource"),
+        ("a field's place in a union", headers, wrapper,
+         "    CUdevResource_u u;", "    CUdevResource_u u;", "    int first;\n    CUdevResource_u u;", "CUdevResource.sm differs"),
+        ("a field of a union left out", headers, wrapper,
+         "    CUdevWorkqueueResource wq;", "    CUdevWorkqueueResource wq;", "", "CUdevResource lacks wq"),
+        ("a union without a name", headers, wrapper,
+         "    CUexecAffinityParam_u param;", "CUexecAffinityParam_u", "union { CUexecAffinitySmCount smCount; }", "a union or struct without a name"),
         ("an array's length", headers, wrapper, "unsigned char reserved[64]", "64", "60", "CUipcEventHandle"),
         ("a result code left out", headers, wrapper,
          "CUDA_ERROR_FABRIC_NOT_READY", "CUDA_ERROR_FABRIC_NOT_READY = 919,", "", "CUDA_ERROR_FABRIC_NOT_READY"),

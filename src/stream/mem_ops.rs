@@ -12,8 +12,7 @@ use crate::sys::{
     CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ, CU_STREAM_WAIT_VALUE_NOR,
     CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, CUdeviceptr, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
     CUstreamMemOpFlushRemoteWritesParams, CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
-    CUstreamMemOpWaitValueParams__bindgen_ty_1, CUstreamMemOpWriteValueParams,
-    CUstreamMemOpWriteValueParams__bindgen_ty_1, Function,
+    CUstreamMemOpWaitValueParams_u, CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u, Function,
 };
 
 /// When a wait for a value is over. Shown at [`StreamRef::wait_value32`] and [`MemOp`].
@@ -160,7 +159,7 @@ impl MemOp {
             operation,
             address,
             // The 32-bit value is the low half: every platform that has a driver is little-endian.
-            __bindgen_anon_1: CUstreamMemOpWaitValueParams__bindgen_ty_1 { value64 },
+            u: CUstreamMemOpWaitValueParams_u { value64 },
             flags: condition as c_uint | flags.bits(),
             alias: 0,
         };
@@ -173,7 +172,7 @@ impl MemOp {
             operation,
             address,
             // As for a wait.
-            __bindgen_anon_1: CUstreamMemOpWriteValueParams__bindgen_ty_1 { value64 },
+            u: CUstreamMemOpWriteValueParams_u { value64 },
             flags: flags.bits(),
             alias: 0,
         };

@@ -33,5 +33,5 @@ assert_eq_size!(Function, u8);
 // the count of multiprocessors has always been the first of its kind's fields.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUdevResource, [u8; 144]);
-const_assert_eq!(core::mem::offset_of!(CUdevResource, __bindgen_anon_1), 96);
+const_assert_eq!(core::mem::offset_of!(CUdevResource, u), 96);
 const_assert_eq!(core::mem::offset_of!(CUdevSmResource, smCount), 0);

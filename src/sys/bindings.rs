@@ -508,16 +508,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct CUstreamMemOpWaitValueParams {
-    pub operation: CUstreamBatchMemOpType,
-    pub address: CUdeviceptr,
-    pub __bindgen_anon_1: CUstreamMemOpWaitValueParams__bindgen_ty_1,
-    pub flags: ::core::ffi::c_uint,
-    pub alias: CUdeviceptr,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union CUstreamMemOpWaitValueParams__bindgen_ty_1 {
+pub union CUstreamMemOpWaitValueParams_u {
     pub value: cuuint32_t,
     pub value64: cuuint64_t,
 }
@@ -525,21 +516,19 @@ pub union CUstreamMemOpWaitValueParams__bindgen_ty_1 {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     [
-        "Size of CUstreamMemOpWaitValueParams__bindgen_ty_1",
-    ][::core::mem::size_of::<CUstreamMemOpWaitValueParams__bindgen_ty_1>() - 8usize];
+        "Size of CUstreamMemOpWaitValueParams_u",
+    ][::core::mem::size_of::<CUstreamMemOpWaitValueParams_u>() - 8usize];
     [
-        "Alignment of CUstreamMemOpWaitValueParams__bindgen_ty_1",
-    ][::core::mem::align_of::<CUstreamMemOpWaitValueParams__bindgen_ty_1>() - 8usize];
+        "Alignment of CUstreamMemOpWaitValueParams_u",
+    ][::core::mem::align_of::<CUstreamMemOpWaitValueParams_u>() - 8usize];
     [
-        "Offset of field: CUstreamMemOpWaitValueParams__bindgen_ty_1::value",
-    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams__bindgen_ty_1, value)
-        - 0usize];
+        "Offset of field: CUstreamMemOpWaitValueParams_u::value",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams_u, value) - 0usize];
     [
-        "Offset of field: CUstreamMemOpWaitValueParams__bindgen_ty_1::value64",
-    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams__bindgen_ty_1, value64)
-        - 0usize];
+        "Offset of field: CUstreamMemOpWaitValueParams_u::value64",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams_u, value64) - 0usize];
 };
-impl Default for CUstreamMemOpWaitValueParams__bindgen_ty_1 {
+impl Default for CUstreamMemOpWaitValueParams_u {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -547,6 +536,15 @@ impl Default for CUstreamMemOpWaitValueParams__bindgen_ty_1 {
             s.assume_init()
         }
     }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUstreamMemOpWaitValueParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub address: CUdeviceptr,
+    pub u: CUstreamMemOpWaitValueParams_u,
+    pub flags: ::core::ffi::c_uint,
+    pub alias: CUdeviceptr,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
@@ -563,6 +561,9 @@ const _: () = {
     [
         "Offset of field: CUstreamMemOpWaitValueParams::address",
     ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, address) - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWaitValueParams::u",
+    ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, u) - 16usize];
     [
         "Offset of field: CUstreamMemOpWaitValueParams::flags",
     ][::core::mem::offset_of!(CUstreamMemOpWaitValueParams, flags) - 24usize];
@@ -581,16 +582,7 @@ impl Default for CUstreamMemOpWaitValueParams {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct CUstreamMemOpWriteValueParams {
-    pub operation: CUstreamBatchMemOpType,
-    pub address: CUdeviceptr,
-    pub __bindgen_anon_1: CUstreamMemOpWriteValueParams__bindgen_ty_1,
-    pub flags: ::core::ffi::c_uint,
-    pub alias: CUdeviceptr,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union CUstreamMemOpWriteValueParams__bindgen_ty_1 {
+pub union CUstreamMemOpWriteValueParams_u {
     pub value: cuuint32_t,
     pub value64: cuuint64_t,
 }
@@ -598,21 +590,19 @@ pub union CUstreamMemOpWriteValueParams__bindgen_ty_1 {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     [
-        "Size of CUstreamMemOpWriteValueParams__bindgen_ty_1",
-    ][::core::mem::size_of::<CUstreamMemOpWriteValueParams__bindgen_ty_1>() - 8usize];
+        "Size of CUstreamMemOpWriteValueParams_u",
+    ][::core::mem::size_of::<CUstreamMemOpWriteValueParams_u>() - 8usize];
     [
-        "Alignment of CUstreamMemOpWriteValueParams__bindgen_ty_1",
-    ][::core::mem::align_of::<CUstreamMemOpWriteValueParams__bindgen_ty_1>() - 8usize];
+        "Alignment of CUstreamMemOpWriteValueParams_u",
+    ][::core::mem::align_of::<CUstreamMemOpWriteValueParams_u>() - 8usize];
     [
-        "Offset of field: CUstreamMemOpWriteValueParams__bindgen_ty_1::value",
-    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams__bindgen_ty_1, value)
-        - 0usize];
+        "Offset of field: CUstreamMemOpWriteValueParams_u::value",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams_u, value) - 0usize];
     [
-        "Offset of field: CUstreamMemOpWriteValueParams__bindgen_ty_1::value64",
-    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams__bindgen_ty_1, value64)
-        - 0usize];
+        "Offset of field: CUstreamMemOpWriteValueParams_u::value64",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams_u, value64) - 0usize];
 };
-impl Default for CUstreamMemOpWriteValueParams__bindgen_ty_1 {
+impl Default for CUstreamMemOpWriteValueParams_u {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -620,6 +610,15 @@ impl Default for CUstreamMemOpWriteValueParams__bindgen_ty_1 {
             s.assume_init()
         }
     }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUstreamMemOpWriteValueParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub address: CUdeviceptr,
+    pub u: CUstreamMemOpWriteValueParams_u,
+    pub flags: ::core::ffi::c_uint,
+    pub alias: CUdeviceptr,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
@@ -636,6 +635,9 @@ const _: () = {
     [
         "Offset of field: CUstreamMemOpWriteValueParams::address",
     ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, address) - 8usize];
+    [
+        "Offset of field: CUstreamMemOpWriteValueParams::u",
+    ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, u) - 16usize];
     [
         "Offset of field: CUstreamMemOpWriteValueParams::flags",
     ][::core::mem::offset_of!(CUstreamMemOpWriteValueParams, flags) - 24usize];
@@ -923,29 +925,23 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct CUexecAffinityParam {
-    pub type_: CUexecAffinityType,
-    pub param: CUexecAffinityParam__bindgen_ty_1,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union CUexecAffinityParam__bindgen_ty_1 {
+pub union CUexecAffinityParam_u {
     pub smCount: CUexecAffinitySmCount,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     [
-        "Size of CUexecAffinityParam__bindgen_ty_1",
-    ][::core::mem::size_of::<CUexecAffinityParam__bindgen_ty_1>() - 4usize];
+        "Size of CUexecAffinityParam_u",
+    ][::core::mem::size_of::<CUexecAffinityParam_u>() - 4usize];
     [
-        "Alignment of CUexecAffinityParam__bindgen_ty_1",
-    ][::core::mem::align_of::<CUexecAffinityParam__bindgen_ty_1>() - 4usize];
+        "Alignment of CUexecAffinityParam_u",
+    ][::core::mem::align_of::<CUexecAffinityParam_u>() - 4usize];
     [
-        "Offset of field: CUexecAffinityParam__bindgen_ty_1::smCount",
-    ][::core::mem::offset_of!(CUexecAffinityParam__bindgen_ty_1, smCount) - 0usize];
+        "Offset of field: CUexecAffinityParam_u::smCount",
+    ][::core::mem::offset_of!(CUexecAffinityParam_u, smCount) - 0usize];
 };
-impl Default for CUexecAffinityParam__bindgen_ty_1 {
+impl Default for CUexecAffinityParam_u {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -953,6 +949,12 @@ impl Default for CUexecAffinityParam__bindgen_ty_1 {
             s.assume_init()
         }
     }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUexecAffinityParam {
+    pub type_: CUexecAffinityType,
+    pub param: CUexecAffinityParam_u,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
@@ -1192,15 +1194,7 @@ impl Default for CUdevWorkqueueResource {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct CUdevResource {
-    pub type_: CUdevResourceType,
-    pub _internal_padding: [::core::ffi::c_uchar; 92usize],
-    pub __bindgen_anon_1: CUdevResource__bindgen_ty_1,
-    pub nextResource: *mut CUdevResource,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union CUdevResource__bindgen_ty_1 {
+pub union CUdevResource_u {
     pub sm: CUdevSmResource,
     pub wqConfig: CUdevWorkqueueConfigResource,
     pub wq: CUdevWorkqueueResource,
@@ -1209,26 +1203,24 @@ pub union CUdevResource__bindgen_ty_1 {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
 const _: () = {
+    ["Size of CUdevResource_u"][::core::mem::size_of::<CUdevResource_u>() - 40usize];
     [
-        "Size of CUdevResource__bindgen_ty_1",
-    ][::core::mem::size_of::<CUdevResource__bindgen_ty_1>() - 40usize];
+        "Alignment of CUdevResource_u",
+    ][::core::mem::align_of::<CUdevResource_u>() - 4usize];
     [
-        "Alignment of CUdevResource__bindgen_ty_1",
-    ][::core::mem::align_of::<CUdevResource__bindgen_ty_1>() - 4usize];
+        "Offset of field: CUdevResource_u::sm",
+    ][::core::mem::offset_of!(CUdevResource_u, sm) - 0usize];
     [
-        "Offset of field: CUdevResource__bindgen_ty_1::sm",
-    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, sm) - 0usize];
+        "Offset of field: CUdevResource_u::wqConfig",
+    ][::core::mem::offset_of!(CUdevResource_u, wqConfig) - 0usize];
     [
-        "Offset of field: CUdevResource__bindgen_ty_1::wqConfig",
-    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, wqConfig) - 0usize];
+        "Offset of field: CUdevResource_u::wq",
+    ][::core::mem::offset_of!(CUdevResource_u, wq) - 0usize];
     [
-        "Offset of field: CUdevResource__bindgen_ty_1::wq",
-    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, wq) - 0usize];
-    [
-        "Offset of field: CUdevResource__bindgen_ty_1::_oversize",
-    ][::core::mem::offset_of!(CUdevResource__bindgen_ty_1, _oversize) - 0usize];
+        "Offset of field: CUdevResource_u::_oversize",
+    ][::core::mem::offset_of!(CUdevResource_u, _oversize) - 0usize];
 };
-impl Default for CUdevResource__bindgen_ty_1 {
+impl Default for CUdevResource_u {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -1236,6 +1228,14 @@ impl Default for CUdevResource__bindgen_ty_1 {
             s.assume_init()
         }
     }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUdevResource {
+    pub type_: CUdevResourceType,
+    pub _internal_padding: [::core::ffi::c_uchar; 92usize],
+    pub u: CUdevResource_u,
+    pub nextResource: *mut CUdevResource,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
@@ -1248,6 +1248,9 @@ const _: () = {
     [
         "Offset of field: CUdevResource::_internal_padding",
     ][::core::mem::offset_of!(CUdevResource, _internal_padding) - 4usize];
+    [
+        "Offset of field: CUdevResource::u",
+    ][::core::mem::offset_of!(CUdevResource, u) - 96usize];
     [
         "Offset of field: CUdevResource::nextResource",
     ][::core::mem::offset_of!(CUdevResource, nextResource) - 136usize];

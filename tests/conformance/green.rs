@@ -25,7 +25,7 @@ struct Green {
 
 fn sm(resource: &CUdevResource) -> CUdevSmResource {
     // SAFETY: whatever the driver wrote there, the bytes are initialised, and every number is a count.
-    unsafe { resource.__bindgen_anon_1.sm }
+    unsafe { resource.u.sm }
 }
 
 fn all(rig: &Rig) -> CUdevResource {

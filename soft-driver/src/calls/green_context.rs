@@ -47,7 +47,7 @@ impl Part {
         }
         // These two fields came with CUDA 13.0.
         let told = if state.config.version >= 13_000 { self.unit } else { 0 };
-        resource.__bindgen_anon_1.sm = CUdevSmResource {
+        resource.u.sm = CUdevSmResource {
             smCount: self.count,
             minSmPartitionSize: told,
             smCoscheduledAlignment: told,
@@ -67,7 +67,7 @@ impl Part {
         }
         let [mark, device, first, unit, split] = words;
         // SAFETY: the union's bytes are initialised, whoever wrote them, and every number is a count.
-        let count = unsafe { resource.__bindgen_anon_1.sm }.smCount;
+        let count = unsafe { resource.u.sm }.smCount;
         if mark != MARK || first.saturating_add(count) > MULTIPROCESSORS || unit == 0 {
             return Err(state.misuse(call, "a resource that this driver did not give", INVALID_VALUE));
         }

@@ -106,7 +106,7 @@ pub(crate) fn stream_batch_mem_op(
             // bytes that another one wrote gives numbers, never an invalid value.
             let (kind, wait, write) = unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
             // SAFETY: both members are integers.
-            let (narrow, wide) = unsafe { (wait.__bindgen_anon_1.value, wait.__bindgen_anon_1.value64) };
+            let (narrow, wide) = unsafe { (wait.u.value, wait.u.value64) };
             match kind {
                 Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
                     tasks.push(state.value_wait(wait.address, u64::from(narrow), wait.flags, false)?);
