@@ -4,8 +4,8 @@ use cuda_events::loader::DRIVER_VARIABLE;
 use cuda_events::{Driver, Error};
 use cuda_soft_driver::SoftDriver;
 
-use crate::options::Choice;
-use crate::report::Failure;
+use super::options::Choice;
+use super::report::Failure;
 
 /// A driver, and what led to it.
 pub(crate) struct Opened {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::report::Failure;
+use super::report::Failure;
 
 pub(crate) const HELP: &str = "\
 A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with a child process.

@@ -26,11 +26,11 @@ pub enum Libraries {
 }
 
 /// Makes two tests of each case, a function that takes a [`Gpu`]: one in a process with one library, one with two.
-#[allow(unused_macros, reason = "not every test binary has such cases")]
+#[macro_export]
 macro_rules! in_processes {
     ($($case:ident,)*) => {
         mod one_library {
-            use crate::common::alone::{Libraries, run};
+            use $crate::alone::{Libraries, run};
 
             $(#[test]
             fn $case() {
@@ -39,7 +39,7 @@ macro_rules! in_processes {
         }
 
         mod two_libraries {
-            use crate::common::alone::{Libraries, run};
+            use $crate::alone::{Libraries, run};
 
             $(#[test]
             fn $case() {
@@ -48,13 +48,12 @@ macro_rules! in_processes {
         }
     };
 }
-#[allow(unused_imports, reason = "as above")]
-pub(crate) use in_processes;
 
 /// Runs the case in a process of its own that has so many libraries. `test` is the name of the calling test, as the
 /// harness knows it.
 ///
 /// The driver's clock stands still where that can be had, see [`Gpu::with_virtual_time`].
+#[track_caller]
 pub fn run(test: &str, libraries: Libraries, case: fn(&Gpu)) {
     const DONE: &str = "done";
     if role().is_none() {

@@ -1,7 +1,12 @@
 //! Child processes: a test starts itself again, and the two speak in lines.
 
 use std::io::{BufRead, BufReader, Write};
+use std::panic::Location;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::Door;
 
 const ROLE: &str = "CUDA_EVENTS_TEST_CHILD";
 /// What a line of the child's begins with, among those of the test harness.
@@ -12,7 +17,18 @@ pub fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// A child that runs the test `name` of this same binary in a role.
+/// What the harness calls the test `name` of the caller's file.
+#[track_caller]
+pub fn full_name(name: &str) -> String {
+    let file = Path::new(Location::caller().file());
+    let mut modules: Vec<_> = file.iter().skip_while(|part| *part != "tests").skip(2).collect();
+    let last = modules.pop().map(Path::new).and_then(Path::file_stem);
+    modules.extend(last.filter(|stem| *stem != "main"));
+    let modules = modules.iter().map(|part| part.to_str().expect("text"));
+    modules.chain([name]).collect::<Vec<_>>().join("::")
+}
+
+/// A child that runs the test `name` of this same binary in a role. It may be one that is ignored otherwise.
 pub struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
@@ -21,13 +37,20 @@ pub struct Child {
 }
 
 impl Child {
+    /// `test` as it is called in the file of the caller, whatever the binary and the module are.
+    #[track_caller]
     pub fn start(test: &str, role: &str) -> Self {
         Self::start_with(test, role, |_| {})
     }
 
+    #[track_caller]
     pub fn start_with(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
+        Self::start_named(&full_name(test), role, configure)
+    }
+
+    fn start_named(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("the test binary has a path"));
-        command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(ROLE, role);
+        command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]).env(ROLE, role);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         configure(&mut command);
         let mut process = command.spawn().expect("the test binary starts again");
@@ -93,6 +116,34 @@ impl Drop for Child {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The rest of a test runs in a process of its own, with no other test in it; the test that has this line waits for it.
+#[macro_export]
+macro_rules! own_process {
+    () => {
+        fn here() {}
+        if $crate::child::passed_alone(std::any::type_name_of_val(&here)) {
+            return;
+        }
+    };
+}
+
+/// Whether a process of its own was started for the test, and ended well; not so in that process. `place` is the path of an
+/// item within the test.
+#[track_caller]
+pub fn passed_alone(place: &str) -> bool {
+    const ALONE: &str = "alone";
+    if role().is_some() {
+        return false;
+    }
+    let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
+    let (test, _) = path.expect("a test is in a crate, and the item in the test");
+    // Each process has a context on the device, and a device room for so many.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+    Child::start_named(test, ALONE, |_| {}).finish();
+    true
 }
 
 /// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the parent.

@@ -11,10 +11,9 @@ use std::time::Duration;
 use cuda_events::sys::{CUdevice, CUevent, CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, EventRef, Stream};
 
-use crate::common::Gpu;
+use crate::Gpu;
 
-#[path = "table.rs"]
-mod table;
+use crate::table;
 
 /// Until when a test has failed that waits for something.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,7 +1,5 @@
 //! A driver's table with other functions in the place of some.
 
-#![allow(dead_code)]
-
 use std::ffi::c_void;
 use std::ptr::null_mut;
 

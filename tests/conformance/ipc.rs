@@ -84,8 +84,8 @@ impl Peer {
     }
 
     fn start_with(environment: &[(&str, &str)]) -> Self {
-        Self(Child::start_with("ipc::peer", PEER, |command| {
-            command.arg("--ignored").env("CUDA_SOFT_DRIVER", soft_settings("")).envs(environment.iter().copied());
+        Self(Child::start_with("peer", PEER, |command| {
+            command.env("CUDA_SOFT_DRIVER", soft_settings("")).envs(environment.iter().copied());
         }))
     }
 

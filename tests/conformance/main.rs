@@ -9,8 +9,7 @@
 
 #![cfg(unix)]
 
-#[path = "../common/mod.rs"]
-mod common;
+use cuda_events_test_support as common;
 
 mod raw;
 mod rules;

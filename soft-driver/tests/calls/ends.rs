@@ -1,0 +1,145 @@
+//! The last release of a context with work that never ends: it waits, as on a real driver, and the driver's drop ends that.
+
+use crate::common;
+
+use std::ptr::null_mut;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use common::*;
+use cuda_events::sys::*;
+use cuda_soft_driver::SoftDriver;
+
+const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
+
+/// Ends a context in another thread, sees that this waits for its work, and has `end` end that: the answer.
+///
+/// `waiting` says when the call is inside: a thread waits in the driver for a context's work.
+fn ending(soft: SoftDriver, call: impl FnOnce() -> CUresult + Send + 'static, end: impl FnOnce(SoftDriver)) -> u32 {
+    let ended = begin(move || call().0);
+    while soft.waiting_for_work() == 0 {
+        assert!(!ended.is_finished(), "it did not wait");
+        std::thread::yield_now();
+    }
+    // Whatever else is done meanwhile.
+    for _ in 0..100 {
+        std::thread::scope(|other| other.spawn(|| soft.calls()).join().unwrap());
+        assert_eq!(soft.waiting_for_work(), 1, "it waits no more");
+    }
+    end(soft);
+    ended.join()
+}
+
+/// Until the call that waits has ended: with the machine's lock held, the work of it is done.
+fn until_it_has_ended(soft: &SoftDriver) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while soft.waiting_for_work() > 0 {
+        assert!(Instant::now() < until, "it still waits");
+        std::thread::yield_now();
+    }
+}
+
+/// A driver whose first context has work that ends when the word is written.
+struct Stuck {
+    soft: SoftDriver,
+    release: unsafe extern "C" fn(CUdevice) -> CUresult,
+    word: *const std::sync::atomic::AtomicU32,
+}
+
+// SAFETY: the word is an atomic, in memory that lives as long as the driver's context.
+unsafe impl Send for Stuck {}
+
+fn waits_for_a_value() -> Stuck {
+    let soft = SoftDriver::new();
+    let symbols = *soft.driver().symbols();
+    let (mut context, mut stream, mut memory) = (null_mut(), null_mut(), null_mut());
+    unsafe {
+        assert_eq!((symbols.cuInit)(0).0, OK);
+        assert_eq!((symbols.cuDevicePrimaryCtxRetain)(&mut context, 0).0, OK);
+        assert_eq!((symbols.cuCtxSetCurrent)(context).0, OK);
+        assert_eq!((symbols.cuStreamCreate)(&mut stream, 1).0, OK);
+        assert_eq!((symbols.cuMemHostAlloc)(&mut memory, 64, 0).0, OK);
+        memory.cast::<u64>().write(0);
+        let wait = symbols.cuStreamWaitValue32_v2.unwrap();
+        assert_eq!(wait(stream, memory.addr() as u64, 5, CU_STREAM_WAIT_VALUE_EQ).0, OK);
+    }
+    Stuck { soft, release: symbols.cuDevicePrimaryCtxRelease_v2, word: memory.cast() }
+}
+
+#[test]
+fn the_last_release_waits_for_a_value() {
+    let Stuck { soft, release, word } = waits_for_a_value();
+    let write = |soft: SoftDriver| {
+        unsafe { &*word }.store(5, std::sync::atomic::Ordering::Release);
+        // The driver goes when the release is done, and not before.
+        until_it_has_ended(&soft);
+    };
+    assert_eq!(ending(soft, move || unsafe { release(0) }, write), OK);
+}
+
+#[test]
+fn dropping_the_driver_ends_a_release_that_waits_for_a_value() {
+    let Stuck { soft, release, .. } = waits_for_a_value();
+    assert_eq!(ending(soft, move || unsafe { release(0) }, drop), DEINITIALIZED);
+}
+
+#[test]
+fn dropping_the_driver_ends_a_release_that_waits_for_what_is_held_back() {
+    let soft = SoftDriver::new();
+    let symbols = *soft.driver().symbols();
+    unsafe extern "C" fn never(_: *mut std::ffi::c_void) {
+        unreachable!("it is held back");
+    }
+    let (mut context, mut stream) = (null_mut(), null_mut());
+    soft.hold_host_functions(true);
+    unsafe {
+        assert_eq!((symbols.cuInit)(0).0, OK);
+        assert_eq!((symbols.cuCtxCreate_v2)(&mut context, 0, 0).0, OK);
+        assert_eq!((symbols.cuStreamCreate)(&mut stream, 1).0, OK);
+        assert_eq!((symbols.cuLaunchHostFunc)(stream, Some(never), null_mut()).0, OK);
+    }
+    let context = context.expose_provenance();
+    let destroy = move || unsafe { (symbols.cuCtxDestroy_v2)(std::ptr::with_exposed_provenance_mut(context)) };
+    assert_eq!(ending(soft, destroy, drop), DEINITIALIZED);
+}
+
+#[test]
+fn the_last_release_waits_for_a_host_function_that_waits_for_the_program() {
+    let soft = SoftDriver::new();
+    let symbols = *soft.driver().symbols();
+    unsafe extern "C" fn wait(receiver: *mut std::ffi::c_void) {
+        let receiver = unsafe { Box::from_raw(receiver.cast::<std::sync::mpsc::Receiver<()>>()) };
+        let _ = receiver.recv();
+    }
+    let (mut context, mut stream) = (null_mut(), null_mut());
+    let (sender, receiver) = channel::<()>();
+    unsafe {
+        assert_eq!((symbols.cuInit)(0).0, OK);
+        assert_eq!((symbols.cuDevicePrimaryCtxRetain)(&mut context, 0).0, OK);
+        assert_eq!((symbols.cuCtxSetCurrent)(context).0, OK);
+        assert_eq!((symbols.cuStreamCreate)(&mut stream, 1).0, OK);
+        let data = Box::into_raw(Box::new(receiver)).cast();
+        assert_eq!((symbols.cuLaunchHostFunc)(stream, Some(wait), data).0, OK);
+    }
+    let release = symbols.cuDevicePrimaryCtxRelease_v2;
+    let let_go = |soft: SoftDriver| {
+        drop(sender);
+        until_it_has_ended(&soft);
+    };
+    assert_eq!(ending(soft, move || unsafe { release(0) }, let_go), OK);
+}
+
+#[test]
+fn a_failure_ends_a_release_that_waits() {
+    let Stuck { soft, release, .. } = waits_for_a_value();
+    let fail = |soft: SoftDriver| {
+        soft.fail_contexts(CUresult(719));
+        until_it_has_ended(&soft);
+    };
+    assert_eq!(ending(soft, move || unsafe { release(0) }, fail), OK);
+    // And it waits for nothing in a context that has no work.
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(1), raw.event(NO_TIMING));
+    raw.record(event, stream);
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+}

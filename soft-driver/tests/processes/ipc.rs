@@ -1,0 +1,424 @@
+//! Interprocess events between real processes. The child is this test binary again, in one of the roles below.
+
+#![cfg(target_os = "linux")]
+
+use crate::common;
+
+use std::ptr::null_mut;
+
+use common::*;
+use cuda_events::sys::*;
+use cuda_events_test_support::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_soft_driver::{Rules, SoftDriver};
+
+const IPC: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
+fn export(raw: &Raw, event: CUevent) -> CUipcEventHandle {
+    let mut handle = CUipcEventHandle { reserved: [0; 64] };
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0, OK);
+    handle
+}
+
+fn open(raw: &Raw, handle: CUipcEventHandle) -> Result<CUevent, u32> {
+    let mut event = null_mut();
+    match unsafe { (raw.cuIpcOpenEventHandle)(&mut event, handle) }.0 {
+        OK => Ok(event),
+        code => Err(code),
+    }
+}
+
+fn to_text(handle: &CUipcEventHandle) -> String {
+    to_hex(&handle.reserved)
+}
+
+fn from_text(text: &str) -> CUipcEventHandle {
+    CUipcEventHandle { reserved: from_hex(text).try_into().expect("a handle is of 64 bytes") }
+}
+
+/// A child process that does what `child` does in this role.
+fn peer(role: &str) -> Child {
+    Child::start("child", role)
+}
+
+/// What the child processes do.
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn child() {
+    let role = role().expect("this is no test of its own");
+    let rules = if std::env::var_os("SOFT_STRICT").is_some() { Rules::Strict } else { Rules::Faithful };
+    let raw = Raw::with(SoftDriver::builder().rules(rules));
+    let stream = raw.stream(1);
+    match role.as_str() {
+        // Imports an event, has a stream wait for it, then records it.
+        "import" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            say(&raw.query(event).to_string());
+            raw.wait(stream, event);
+            say(if raw.busy(stream) { "waiting" } else { "idle" });
+            raw.sync(stream);
+            assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
+            say(&format!("done {}", raw.query(event)));
+            let mut handle = CUipcEventHandle { reserved: [0; 64] };
+            assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0, INVALID_HANDLE, "re-export");
+            assert_eq!(raw.elapsed(event, event), Err(INVALID_HANDLE));
+            hear();
+            let latch = raw.latch(stream);
+            raw.record(event, stream);
+            say("recorded");
+            hear();
+            latch.release();
+            raw.sync(stream);
+            say("released");
+        }
+        // Tries descriptors until there are no more; says each result.
+        "open" => loop {
+            let line = hear();
+            if line.is_empty() {
+                break;
+            }
+            match open(&raw, from_text(&line)) {
+                Ok(event) => {
+                    let code = raw.query(event);
+                    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+                    say(&format!("open {code}"));
+                }
+                Err(code) => say(format!("{code} {}", raw.soft.misuses().join("; ")).trim_end()),
+            }
+        },
+        // Keeps one import and says what it shows, again and again.
+        "keep" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            loop {
+                say(&raw.query(event).to_string());
+                if hear().is_empty() {
+                    break;
+                }
+            }
+        }
+        // Exports an event that is never done, and waits to be killed.
+        "export" => {
+            let event = raw.event(IPC);
+            let _latch = raw.latch(stream);
+            raw.record(event, stream);
+            say(&to_text(&export(&raw, event)));
+            hear();
+        }
+        _ => panic!("no role {role}"),
+    }
+}
+
+#[test]
+fn importers_wait_for_the_exporter_and_it_for_them() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let event = raw.event(IPC);
+    let text = to_text(&export(&raw, event));
+    let latch = raw.latch(stream);
+    raw.record(event, stream);
+    let mut peers = [peer("import"), peer("import")];
+    for peer in &mut peers {
+        peer.send(&text);
+        assert_eq!(peer.receive(), NOT_READY.to_string());
+        assert_eq!(peer.receive(), "waiting");
+    }
+    latch.release();
+    for peer in &mut peers {
+        assert_eq!(peer.receive(), "done 0");
+    }
+    // The other way: an importer records, and the exporter's stream waits.
+    let [mut one, mut two] = peers;
+    one.send("record");
+    assert_eq!(one.receive(), "recorded");
+    assert_eq!(raw.query(event), NOT_READY);
+    raw.wait(stream, event);
+    assert!(raw.busy(stream));
+    one.send("release");
+    assert_eq!(one.receive(), "released");
+    raw.sync(stream);
+    assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
+    assert_eq!(raw.query(event), OK);
+    one.finish();
+    two.send("record");
+    assert_eq!(two.receive(), "recorded");
+    two.send("release");
+    assert_eq!(two.receive(), "released");
+    two.finish();
+}
+
+#[test]
+fn the_last_release_waits_for_a_killed_exporter_and_the_drop_of_the_driver_ends_that() {
+    let mut peer = peer("export");
+    let handle = from_text(&peer.receive());
+    let raw = Raw::new();
+    let (stream, event) = (raw.stream(1), open(&raw, handle).unwrap());
+    peer.kill();
+    raw.wait(stream, event);
+    let release = raw.cuDevicePrimaryCtxRelease_v2;
+    let released = begin(move || unsafe { release(0) }.0);
+    while raw.soft.waiting_for_work() == 0 {
+        assert!(!released.is_finished(), "it did not wait");
+        std::thread::yield_now();
+    }
+    drop(raw);
+    assert_eq!(released.join(), DEINITIALIZED);
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let raw = Raw::new();
+    let event = raw.event(IPC);
+    let handle = export(&raw, event);
+    assert_eq!(export(&raw, event).reserved, handle.reserved, "the same bytes each time");
+    assert_eq!(open(&raw, handle), Err(INVALID_CONTEXT), "in the exporting process");
+    let plain = raw.event(CU_EVENT_DISABLE_TIMING);
+    let mut other = handle;
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, plain) }.0, INVALID_HANDLE);
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(null_mut(), event) }.0, INVALID_VALUE);
+    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, null_mut()) }.0, INVALID_VALUE);
+    assert_eq!(open(&raw, CUipcEventHandle { reserved: [0; 64] }), Err(MAP_FAILED));
+
+    let mut peer = peer("open");
+    let mut ask = |handle: &CUipcEventHandle| {
+        peer.send(&to_text(handle));
+        peer.receive()
+    };
+    assert_eq!(ask(&handle), "open 0");
+    let mut wrong_process = handle;
+    wrong_process.reserved[0] ^= 1;
+    assert_eq!(ask(&wrong_process), "205");
+    // Nothing but the answer is promised for what a peer makes up; none of it may do harm.
+    let mut random = 1_u64;
+    let mut opened = 0;
+    for _ in 0..3000 {
+        let mut mutated = handle;
+        for _ in 0..3 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            mutated.reserved[(random >> 33) as usize % 64] ^= (random >> 41) as u8;
+        }
+        opened += usize::from(ask(&mutated).starts_with("open"));
+    }
+    assert!(opened > 0 && opened < 3000, "{opened}");
+    peer.send("");
+    peer.finish();
+}
+
+#[test]
+fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let first = raw.event(IPC);
+    let handle = export(&raw, first);
+    let mut peer = peer("keep");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "0");
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    let second = raw.event(IPC);
+    assert_eq!(export(&raw, second).reserved, handle.reserved);
+    let latch = raw.latch(stream);
+    raw.record(second, stream);
+    peer.send("?");
+    assert_eq!(peer.receive(), NOT_READY.to_string());
+    latch.release();
+    raw.sync(stream);
+    peer.send("?");
+    assert_eq!(peer.receive(), "0");
+    peer.send("");
+    peer.finish();
+}
+
+fn strict(role: &str) -> Child {
+    Child::start_with("child", role, |command| {
+        command.env("SOFT_STRICT", "1");
+    })
+}
+
+#[test]
+fn strict_rules_tell_the_events_of_a_slot_apart() {
+    let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
+    let first = raw.event(IPC);
+    let handle = export(&raw, first);
+    let mut peer = strict("keep");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "0");
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    peer.send("?");
+    assert_eq!(peer.receive(), INVALID_HANDLE.to_string(), "destroyed, and nothing in its place");
+    let second = raw.event(IPC);
+    assert_ne!(export(&raw, second).reserved, handle.reserved);
+    peer.send("?");
+    assert_eq!(peer.receive(), INVALID_HANDLE.to_string());
+    peer.send("");
+    peer.finish();
+
+    // A descriptor that comes late is told of, like an import that went stale.
+    let mut late = strict("open");
+    late.send(&to_text(&handle));
+    let named = format!("slot 4095 of context {} of process {}", handle.reserved[8], std::process::id());
+    let gone = "whose event the exporter destroyed; the slot";
+    assert_eq!(
+        late.receive(),
+        format!("400 cuIpcOpenEventHandle: the descriptor names {named}, {gone} has another event now")
+    );
+    late.send(&to_text(&export(&raw, second)));
+    assert_eq!(late.receive(), "open 0");
+    late.send("");
+    late.finish();
+    let handle = export(&raw, second);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(second) }.0, OK);
+    let mut late = strict("open");
+    late.send(&to_text(&handle));
+    assert!(late.receive().ends_with(&format!("{gone} is free now")));
+    late.send("");
+    late.finish();
+}
+
+#[test]
+fn strict_rules_know_a_stale_import_however_often_its_slot_was_used() {
+    let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
+    let mut event = raw.event(IPC);
+    let handle = export(&raw, event);
+    let mut peer = strict("keep");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "0");
+    let (mut asked, mut late) = (Vec::new(), strict("open"));
+    for reuse in 1..=65_537_u32 {
+        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+        event = raw.event(IPC);
+        // Where a counter of 15 or 16 bits would come round.
+        if [32_767, 32_768, 65_535, 65_536].contains(&reuse) {
+            peer.send("?");
+            late.send(&to_text(&handle));
+            asked.push((peer.receive(), late.receive().starts_with("400 cuIpcOpenEventHandle")));
+        }
+    }
+    assert_eq!(asked, vec![(INVALID_HANDLE.to_string(), true); 4]);
+    for mut peer in [peer, late] {
+        peer.send("");
+        peer.finish();
+    }
+}
+
+#[test]
+fn a_damaged_descriptor_opens_where_the_real_driver_looks_at_less_and_its_use_is_told_of() {
+    let raw = Raw::new();
+    let mut handle = export(&raw, raw.event(IPC));
+    // Nothing but process, context and slot counts.
+    handle.reserved[4..8].fill(0xA5);
+    handle.reserved[20..].fill(0xA5);
+    let mut peer = peer("open");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "open 0");
+    // Of the strict rules everything counts.
+    let mut strict = strict("open");
+    strict.send(&to_text(&handle));
+    assert_eq!(strict.receive(), "205");
+    // A slot that the exporter's memory does not have.
+    handle.reserved[17] ^= 0x80;
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "open 400");
+    for mut peer in [peer, strict] {
+        peer.send("");
+        peer.finish();
+    }
+}
+
+#[test]
+fn a_wait_in_another_context_is_misuse() {
+    let raw = Raw::new();
+    let event = raw.event(IPC);
+    let mut context = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    let stream = raw.stream(0);
+    assert_eq!(unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }.0, INVALID_HANDLE);
+    assert_eq!(raw.soft.misuses().len(), 1);
+}
+
+#[test]
+fn slots_are_limited_per_context() {
+    let raw = Raw::new();
+    let mut events: Vec<CUevent> = (0..4096).map(|_| raw.event(IPC)).collect();
+    let mut event = null_mut();
+    assert_eq!(unsafe { (raw.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(events.pop().unwrap()) }.0, OK);
+    events.push(raw.event(IPC));
+    let mut context = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    raw.event(IPC);
+
+    let few = Raw::with(SoftDriver::builder().ipc_slots(2));
+    few.event(IPC);
+    few.event(IPC);
+    assert_eq!(unsafe { (few.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
+    let none = Raw::with(SoftDriver::builder().ipc(false));
+    assert_eq!(unsafe { (none.cuEventCreate)(&mut event, IPC) }.0, NOT_SUPPORTED);
+}
+
+#[test]
+fn a_killed_exporter_leaves_importers_waiting() {
+    let mut peer = peer("export");
+    let handle = from_text(&peer.receive());
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let event = open(&raw, handle).unwrap();
+    raw.wait(stream, event);
+    peer.kill();
+    assert_eq!(raw.query(event), NOT_READY);
+    assert!(raw.busy(stream));
+    let late = open(&raw, handle).expect("the file is still there");
+    assert_eq!(raw.query(late), NOT_READY);
+    let idle = raw.stream(1);
+    raw.record(late, idle);
+    assert_eq!(raw.query(late), NOT_READY, "the unfinished record is another process's");
+    // Tidied up here, for the dead cannot.
+    for file in files_of(peer.id()) {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+fn files_of(process: u32) -> Vec<std::path::PathBuf> {
+    let prefix = format!("cuda-soft-driver.{process}.");
+    let files = std::fs::read_dir("/dev/shm").unwrap().map(|file| file.unwrap().path());
+    files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
+}
+
+#[test]
+fn the_file_goes_with_the_context() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let raw = Raw::new();
+    let handle = export(&raw, raw.event(IPC));
+    let nonce: String = handle.reserved[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
+    let mine = || files_of(std::process::id()).into_iter().find(|file| file.to_str().unwrap().ends_with(&nonce));
+    let file = mine().expect("the file is there");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    assert_eq!(mine(), None);
+    let mut peer = peer("open");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "205");
+    peer.send("");
+    peer.finish();
+}
+
+#[test]
+fn what_dead_exporters_left_is_swept_up() {
+    // Old enough, and nobody's: nobody holds its lock.
+    let left = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.left-by-a-test");
+    let file = std::fs::File::create(left).unwrap();
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    file.set_modified(then).unwrap();
+    drop(file);
+    let recent = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.recent");
+    std::fs::File::create(recent).unwrap();
+    // Each process sweeps once: this is the work of a fresh one.
+    let mut peer = peer("export");
+    peer.receive();
+    assert!(!left.exists());
+    assert!(recent.exists());
+    std::fs::remove_file(recent).unwrap();
+    peer.send("");
+    let process = peer.id();
+    peer.finish();
+    for file in files_of(process) {
+        std::fs::remove_file(file).unwrap();
+    }
+}

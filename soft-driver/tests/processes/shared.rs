@@ -1,0 +1,205 @@
+//! The shared library, opened as a program would open the real driver. One library has one machine, so these tests run
+//! each in a process of their own.
+
+#![cfg(target_os = "linux")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use cuda_events::{Driver, LoadOptions};
+use cuda_events_test_support::child::full_name;
+
+fn library() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("libcuda_soft_driver_shared.so")
+}
+
+fn load() -> cuda_events::Result<Driver> {
+    Driver::load_with(&LoadOptions::new().path(library()))
+}
+
+/// Runs one of the ignored tests below in its own process, configured by `text`.
+#[track_caller]
+fn run(test: &str, text: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &full_name(test), "--ignored", "--nocapture"])
+        .env("CUDA_SOFT_DRIVER", text)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    errors
+}
+
+#[test]
+fn it_is_a_driver() {
+    run("inner_use", "");
+    run("inner_use", "version=13.0,devices=2");
+    let errors = run("inner_use", "leaks=report");
+    assert!(errors.contains("still alive: 1 retain of a primary context, 1 stream"), "{errors}");
+}
+
+#[test]
+fn what_an_older_driver_lacks_is_not_found() {
+    for version in ["11.0", "11.4", "11.8", "12.0", "12.4", "12.8", "13.0", "13.5"] {
+        run("inner_version", &format!("version={version}"));
+    }
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn inner_version() {
+    let text = std::env::var("CUDA_SOFT_DRIVER").unwrap();
+    let (major, minor) = text.strip_prefix("version=").unwrap().split_once('.').unwrap();
+    let version = major.parse::<i32>().unwrap() * 1000 + minor.parse::<i32>().unwrap() * 10;
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    for export in cuda_soft_driver::exports::EXPORTS {
+        let name = std::ffi::CString::new(export.name).unwrap();
+        let found = !unsafe { libc::dlsym(handle, name.as_ptr()) }.is_null();
+        assert_eq!(found, export.version <= version, "{} of {}", export.name, export.version);
+    }
+    let driver = load().unwrap();
+    assert_eq!(driver.version().to_string(), format!("{major}.{minor}"));
+    assert_eq!(driver.symbols().cuEventElapsedTime_v2.is_some(), version >= 12080);
+}
+
+#[test]
+fn what_is_left_out_is_not_found() {
+    run("inner_without", "without=cuStreamUpdateCaptureDependencies_v2,without=cuEventRecord_ptsz");
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn inner_without() {
+    type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut libc::c_void, i32, u64, *mut u32) -> u32;
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    let found = |name: &std::ffi::CStr| unsafe { libc::dlsym(handle, name.as_ptr()) };
+    let look: GetProcAddress = unsafe { std::mem::transmute(found(c"cuGetProcAddress_v2")) };
+    let look = |name: &std::ffi::CStr, version: i32, flags: u64| {
+        let (mut function, mut status) = (std::ptr::null_mut(), 77);
+        assert_eq!(unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) }, 0);
+        (function, status)
+    };
+    let nothing = (std::ptr::null_mut(), 1);
+    assert!(found(c"cuStreamUpdateCaptureDependencies_v2").is_null());
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 12030, 0), nothing);
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 13000, 0), nothing);
+    let older = found(c"cuStreamUpdateCaptureDependencies");
+    assert!(!older.is_null());
+    assert_eq!(look(c"cuStreamUpdateCaptureDependencies", 12020, 0), (older, 0));
+    // What stands for another stream does not stand in for the twin either.
+    assert!(found(c"cuEventRecord_ptsz").is_null());
+    assert_eq!(look(c"cuEventRecord", 13000, 2), nothing);
+    assert_eq!(look(c"cuEventRecord", 13000, 0), (found(c"cuEventRecord"), 0));
+    // Without one of those that it requires there is no driver; the per-thread table is one.
+    assert!(load().unwrap().symbols().cuStreamUpdateCaptureDependencies_v2.is_none());
+    let per_thread = LoadOptions::new().path(library()).per_thread_default_stream(true);
+    let error = Driver::load_with(&per_thread).unwrap_err().to_string();
+    assert!(error.contains("cuEventRecord"), "{error}");
+}
+
+#[test]
+fn at_the_end_of_the_process_calls_answer_that_the_driver_is_gone() {
+    run("inner_exit", "leaks=report");
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn inner_exit() {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    static BEFORE: AtomicU32 = AtomicU32::new(99);
+    fn count() -> u32 {
+        let mut count = 0;
+        unsafe { (DRIVER.get().unwrap().symbols().cuDeviceGetCount)(&mut count) }.0
+    }
+    // Runs last: it was registered before the library was loaded.
+    extern "C" fn last() {
+        let (before, after) = (BEFORE.load(Ordering::SeqCst), count());
+        unsafe { libc::_exit(if (before, after) == (0, 4) { 0 } else { 1 }) };
+    }
+    extern "C" fn first() {
+        BEFORE.store(count(), Ordering::SeqCst);
+    }
+    assert_eq!(unsafe { libc::atexit(last) }, 0);
+    let driver = *DRIVER.get_or_init(|| load().unwrap());
+    assert_eq!(unsafe { (driver.symbols().cuInit)(0) }.0, 0);
+    assert_eq!(unsafe { libc::atexit(first) }, 0);
+    std::process::exit(1);
+}
+
+#[test]
+fn it_is_controlled_by_words() {
+    run("inner_control", "log=10");
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn inner_control() {
+    type Control = unsafe extern "C" fn(*const libc::c_char, *mut libc::c_char, usize) -> i32;
+    let driver = load().unwrap();
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let control: Control = unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        std::mem::transmute(libc::dlsym(handle, c"cuda_soft_driver_control".as_ptr()))
+    };
+    let say = |command: &str| {
+        let command = std::ffi::CString::new(command).unwrap();
+        let mut answer = [0_u8; 4096];
+        let code = unsafe { control(command.as_ptr(), answer.as_mut_ptr().cast(), 4096) };
+        (code, std::ffi::CStr::from_bytes_until_nul(&answer).unwrap().to_str().unwrap().to_owned())
+    };
+    assert_eq!(say("dance").0, 1);
+    assert_eq!(say("fault=cuInit:once:code=46"), (0, String::new()));
+    let codes = [0, 0].map(|_| unsafe { (driver.symbols().cuInit)(0) }.0);
+    assert_eq!(codes, [46, 0]);
+    assert_eq!(say("injected").1, "1");
+    assert_eq!(say("live").1, "nothing");
+    assert!(say("log").1.contains("cuInit(0) = 46 (injected)"));
+    assert_eq!(unsafe { control(c"log".as_ptr(), std::ptr::null_mut(), 0) }, 0);
+    say("shutdown");
+    assert_eq!(unsafe { (driver.symbols().cuInit)(0) }.0, 4);
+}
+
+#[test]
+fn a_setting_that_is_not_understood_ends_the_process() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &full_name("inner_use"), "--ignored", "--nocapture"])
+        .env("CUDA_SOFT_DRIVER", "colour=red")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no setting `colour`"));
+    use std::os::unix::ffi::OsStrExt;
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &full_name("inner_use"), "--ignored", "--nocapture"])
+        .env("CUDA_SOFT_DRIVER", std::ffi::OsStr::from_bytes(b"version=12.4,\xff"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CUDA_SOFT_DRIVER: it is not UTF-8"));
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+fn inner_use() {
+    let driver = load().unwrap();
+    let symbols = driver.symbols();
+    assert_eq!(driver.version().to_string(), "13.0");
+    let mut stream = std::ptr::null_mut();
+    let mut context = std::ptr::null_mut();
+    unsafe {
+        assert_eq!((symbols.cuInit)(0).0, 0);
+        assert_eq!((symbols.cuDevicePrimaryCtxRetain)(&mut context, 0).0, 0);
+        assert_eq!((symbols.cuCtxSetCurrent)(context).0, 0);
+        assert_eq!((symbols.cuStreamCreate)(&mut stream, 0).0, 0);
+        assert_eq!((symbols.cuStreamQuery)(stream).0, 0);
+        let mut count = 0;
+        assert_eq!((symbols.cuDeviceGetCount)(&mut count).0, 0);
+        let two = std::env::var("CUDA_SOFT_DRIVER").unwrap().contains("devices=2");
+        assert_eq!(count, if two { 2 } else { 1 });
+    }
+}

@@ -1,0 +1,307 @@
+//! What the tests share: the driver under test, latches that hold a stream, and child processes.
+//!
+//! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked into the test;
+//! `shared`, the same as a shared library through dlopen; `native`, the machine's own. With `soft`,
+//! `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of CUDA.
+
+pub mod alone;
+pub mod child;
+pub mod counting;
+#[cfg(unix)]
+pub mod fork;
+pub mod hooked;
+pub mod raw;
+pub mod table;
+
+use std::ffi::c_void;
+use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuda_events::capture::{Capture, CaptureMode};
+use cuda_events::graph::{Graph, GraphNode};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version};
+use cuda_soft_driver::{Builder, SoftDriver, Time};
+
+/// Which driver the tests run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    Soft,
+    Shared,
+    Native,
+}
+
+impl Door {
+    pub fn chosen() -> Self {
+        match std::env::var("CUDA_EVENTS_TEST_DRIVER").as_deref() {
+            Err(_) | Ok("soft") => Self::Soft,
+            Ok("shared") => Self::Shared,
+            Ok("native") => Self::Native,
+            Ok(other) => panic!("CUDA_EVENTS_TEST_DRIVER is {other:?}; it takes soft, shared or native"),
+        }
+    }
+}
+
+/// The software driver as a shared library.
+pub fn shared_library() -> PathBuf {
+    beside("libcuda_soft_driver_shared.so", "cuda-soft-driver-shared")
+}
+
+/// A library that is no driver: see its package.
+pub fn fake_library() -> PathBuf {
+    beside("libcuda_events_fake_library.so", "cuda-events-fake-library")
+}
+
+/// A file that cargo and the packed test folder put beside the test binaries.
+fn beside(name: &str, package: &str) -> PathBuf {
+    let binary = std::env::current_exe().expect("the test binary has a path");
+    let library = binary.with_file_name(name);
+    assert!(library.is_file(), "{} is not there; build the package {package}", library.display());
+    library
+}
+
+/// A driver for one test, with the primary context of its first device.
+pub struct Gpu {
+    pub context: Context,
+    pub device: Device,
+    pub driver: Driver,
+    // After everything above, so that it looks for leaks when all is dropped.
+    soft: Option<SoftDriver>,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+impl Gpu {
+    pub fn new() -> Self {
+        Self::with_options(&LoadOptions::new())
+    }
+
+    /// `options` without a path.
+    pub fn with_options(options: &LoadOptions) -> Self {
+        Self::set_up(options, |builder| builder)
+    }
+
+    /// As `new`; the clock of the software driver in the process stands still until the test moves it.
+    pub fn with_virtual_time() -> Self {
+        Self::set_up(&LoadOptions::new(), |builder| builder.time(Time::Virtual))
+    }
+
+    fn set_up(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> Self {
+        // The software driver in the process is made anew for each test. A loaded library is one for all, with one
+        // legacy default stream and one thread for host functions: its tests take turns.
+        static TURN: Mutex<()> = Mutex::new(());
+        let alone = (Door::chosen() != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let (driver, soft) = load_with(options, set_up);
+        let device = Device::new(driver, 0).expect("device 0");
+        let context = Context::primary(device).expect("the primary context");
+        Self { context, device, driver, soft, _alone: alone }
+    }
+
+    pub fn stream(&self) -> Stream {
+        Stream::new(&self.context, StreamOptions::new()).expect("a stream")
+    }
+
+    /// The in-process software driver, where that is what the test runs on.
+    pub fn soft(&self) -> Option<&SoftDriver> {
+        self.soft.as_ref()
+    }
+}
+
+/// Another context of the same device, current nowhere. What is made in it goes before it: dropping it destroys it.
+pub struct Other(ManuallyDrop<Context>);
+
+impl Other {
+    pub fn new(gpu: &Gpu) -> Self {
+        let symbols = gpu.driver.symbols();
+        let (mut raw, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: places for the handles, and a device that is there; creating the context has made it current.
+        unsafe {
+            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
+            check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
+        }
+        assert_eq!(popped, raw);
+        // SAFETY: it lives as long as this does.
+        Self(ManuallyDrop::new(unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known")))
+    }
+}
+
+impl std::ops::Deref for Other {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let (destroy, raw) = (self.0.driver().symbols().cuCtxDestroy_v2, self.0.as_raw());
+        // SAFETY: this is the destructor. What the context has made for itself goes before it.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+        // SAFETY: it was created above, and nothing uses it any more.
+        check(Function::cuCtxDestroy_v2, unsafe { destroy(raw) });
+    }
+}
+
+/// Loads the chosen driver, without using a device.
+pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
+    load_with(options, |builder| builder)
+}
+
+fn load_with(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> (Driver, Option<SoftDriver>) {
+    match Door::chosen() {
+        Door::Soft => {
+            let soft = set_up(soft_driver()).build();
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+            let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
+            (driver.expect("the software driver resolves"), Some(soft))
+        }
+        Door::Shared => {
+            let driver = Driver::load_with(&options.clone().path(shared_library()));
+            (driver.expect("the shared software driver loads"), None)
+        }
+        Door::Native => (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None),
+    }
+}
+
+/// The software driver in the process, of the version that is asked for.
+fn soft_driver() -> Builder {
+    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::builder() };
+    let part = |part: &str| part.parse().ok();
+    let parts = version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
+    let Some((major, minor)) = parts else {
+        panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like")
+    };
+    SoftDriver::builder().version(major, minor)
+}
+
+/// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for done, and the test
+/// returns. That the library then refuses is seen by `tests/faults/versions.rs`.
+#[track_caller]
+pub fn needs(driver: Driver, function: Function) -> bool {
+    let since = function.entry_point().version;
+    let there = !driver.symbols().address(function).is_null();
+    assert_eq!(there, since <= driver.version(), "{function} is of CUDA {since}, the driver of {}", driver.version());
+    needs_version(driver, since, function.name())
+}
+
+/// As [`needs`], for what is of a version and no entry point of its own.
+pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
+    let there = since <= driver.version();
+    if !there {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        // Not through what the harness keeps to itself when a test passes.
+        let said = format!("not run: {test} needs {what} of CUDA {since}, and the driver is of {}", driver.version());
+        let _ = writeln!(std::io::stderr(), "{said}");
+    }
+    there
+}
+
+/// Holds a stream: work behind it does not run until the latch is released or dropped.
+pub struct Latch {
+    release: Option<SyncSender<()>>,
+}
+
+impl Latch {
+    pub fn hold(stream: &StreamRef) -> Self {
+        extern "C" fn wait(receiver: *mut c_void) {
+            // SAFETY: the pointer is the box that `hold` leaked for this one call.
+            let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
+            // Ends when the latch sends or is dropped.
+            let _ = receiver.recv();
+        }
+        let (release, receiver) = sync_channel(1);
+        let receiver = Box::into_raw(Box::new(receiver));
+        let driver = stream.context().driver();
+        // SAFETY: the stream is alive, and the function takes the box over.
+        let code = unsafe { (driver.symbols().cuLaunchHostFunc)(stream.as_raw(), Some(wait), receiver.cast()) };
+        check(Function::cuLaunchHostFunc, code);
+        Self { release: Some(release) }
+    }
+
+    pub fn release(mut self) {
+        if let Some(release) = self.release.take() {
+            release.send(()).expect("the stream reached its latch or will");
+        }
+    }
+}
+
+/// Work in a stream that waits to be let go, and takes a while from then on.
+///
+/// It tells a wait that blocks from one that returns at once: right after the one, and only then, the work is done. What
+/// blocks is right however slow the machine is.
+pub struct SlowWork {
+    go: SyncSender<()>,
+    done: Arc<AtomicBool>,
+}
+
+impl SlowWork {
+    pub fn put_into(stream: &StreamRef) -> Self {
+        let (go, gone) = sync_channel::<()>(1);
+        let done = Arc::new(AtomicBool::new(false));
+        let tell = done.clone();
+        let work = move || {
+            // Ends when it is let go or dropped.
+            let _ = gone.recv();
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(10) {
+                std::hint::spin_loop();
+            }
+            tell.store(true, Ordering::SeqCst);
+        };
+        stream.launch_host_function(work).expect("a host function");
+        Self { go, done }
+    }
+
+    pub fn let_go(&self) {
+        self.go.send(()).expect("the work waits for it, or will");
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::SeqCst)
+    }
+}
+
+/// Says that a test, or a part of one, cannot run here, where the harness does not keep it to itself. The software driver
+/// in the process can do everything, so there it is a failure.
+#[track_caller]
+pub fn not_run(why: &str) {
+    assert_ne!(Door::chosen(), Door::Soft, "{why}");
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr(), "NOT RUN: {test}: {why}");
+}
+
+/// For calls on the raw table.
+#[track_caller]
+pub fn check(function: Function, code: CUresult) {
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "{function} failed with {code}");
+}
+
+/// The calling thread's current context, NULL for none.
+pub fn current(driver: Driver) -> cuda_events::sys::CUcontext {
+    let mut current = std::ptr::null_mut();
+    // SAFETY: a place for the handle.
+    check(Function::cuCtxGetCurrent, unsafe { (driver.symbols().cuCtxGetCurrent)(&mut current) });
+    current
+}
+
+/// Begins a capture: no test uses a capturing stream from two threads at a time.
+pub fn begin_capture(stream: &StreamRef, mode: CaptureMode) -> cuda_events::Result<Capture<'_>> {
+    // SAFETY: as this function says of its callers.
+    unsafe { Capture::begin(stream, mode) }
+}
+
+/// As `begin_capture`, into a graph.
+pub fn begin_capture_to_graph<'a>(
+    stream: &'a StreamRef,
+    graph: Graph,
+    after: &[GraphNode],
+    mode: CaptureMode,
+) -> cuda_events::Result<Capture<'a>> {
+    // SAFETY: as `begin_capture` says of its callers.
+    unsafe { Capture::begin_to_graph(stream, graph, after, mode) }
+}

@@ -1,0 +1,209 @@
+//! The raw table of a machine that the software driver makes, and latches: what the software driver's own tests use.
+
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each calls the raw table with handles that it gave out and places on the stack"
+)]
+
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::Duration;
+
+use cuda_events::sys::*;
+use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
+
+pub const OK: u32 = 0;
+pub const INVALID_VALUE: u32 = 1;
+pub const OUT_OF_MEMORY: u32 = 2;
+pub const NOT_INITIALIZED: u32 = 3;
+pub const DEINITIALIZED: u32 = 4;
+pub const INVALID_CONTEXT: u32 = 201;
+pub const MAP_FAILED: u32 = 205;
+pub const INVALID_HANDLE: u32 = 400;
+pub const ILLEGAL_STATE: u32 = 401;
+pub const NOT_READY: u32 = 600;
+pub const DESTROYED: u32 = 709;
+pub const NOT_PERMITTED: u32 = 800;
+pub const NOT_SUPPORTED: u32 = 801;
+
+/// The default streams by handle.
+pub fn legacy() -> CUstream {
+    without_provenance_mut(1)
+}
+
+pub fn per_thread() -> CUstream {
+    without_provenance_mut(2)
+}
+
+/// A call in a thread of its own, which may take long, or for ever.
+pub struct Begun<T>(Receiver<T>);
+
+pub fn begin<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Begun<T> {
+    let (send, ended) = sync_channel(1);
+    std::thread::spawn(move || send.send(call()));
+    Begun(ended)
+}
+
+impl<T> Begun<T> {
+    pub fn is_finished(&self) -> bool {
+        !matches!(self.0.try_recv(), Err(TryRecvError::Empty))
+    }
+
+    /// What it returned. One that hangs is a failure, and not the test run's end.
+    pub fn join(self) -> T {
+        self.0.recv_timeout(Duration::from_secs(60)).expect("the call returns")
+    }
+}
+
+/// A machine and its raw table. Misuse is an error, so that a test can look at it.
+pub struct Raw {
+    symbols: Symbols,
+    pub soft: SoftDriver,
+}
+
+impl Deref for Raw {
+    type Target = Symbols;
+
+    fn deref(&self) -> &Symbols {
+        &self.symbols
+    }
+}
+
+/// Nobody uses it any more: the next driver need not wait for what was never given back.
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // What is not heard is waited for by nobody, and counts all the same.
+        self.soft.shut_down();
+        type Reset = unsafe extern "C" fn(CUdevice) -> CUresult;
+        let reset: Reset = unsafe { std::mem::transmute(self.soft.resolve(c"cuDevicePrimaryCtxReset_v2")) };
+        for device in 0..8 {
+            unsafe { reset(device) };
+        }
+    }
+}
+
+impl Raw {
+    /// Not initialised.
+    pub fn bare(builder: Builder) -> Self {
+        Self::of(builder.on_misuse(OnMisuse::Error).build())
+    }
+
+    fn of(soft: SoftDriver) -> Self {
+        Self { symbols: *soft.driver().symbols(), soft }
+    }
+
+    /// As `new`, and misuse ends the process.
+    pub fn with_default_misuse() -> Self {
+        Self::of(SoftDriver::new()).started()
+    }
+
+    /// Initialised, with the first device's primary context current in this thread.
+    pub fn new() -> Self {
+        Self::with(SoftDriver::builder())
+    }
+
+    pub fn with(builder: Builder) -> Self {
+        Self::bare(builder).started()
+    }
+
+    fn started(self) -> Self {
+        assert_eq!(unsafe { (self.cuInit)(0) }.0, OK);
+        let context = self.retain(0);
+        self.set_current(context);
+        self
+    }
+
+    pub fn retain(&self, device: i32) -> CUcontext {
+        let mut context = null_mut();
+        assert_eq!(unsafe { (self.cuDevicePrimaryCtxRetain)(&mut context, device) }.0, OK);
+        context
+    }
+
+    pub fn set_current(&self, context: CUcontext) {
+        assert_eq!(unsafe { (self.cuCtxSetCurrent)(context) }.0, OK);
+    }
+
+    pub fn stream(&self, flags: u32) -> CUstream {
+        let mut stream = null_mut();
+        assert_eq!(unsafe { (self.cuStreamCreate)(&mut stream, flags) }.0, OK);
+        stream
+    }
+
+    pub fn event(&self, flags: u32) -> CUevent {
+        let mut event = null_mut();
+        assert_eq!(unsafe { (self.cuEventCreate)(&mut event, flags) }.0, OK);
+        event
+    }
+
+    pub fn record(&self, event: CUevent, stream: CUstream) {
+        assert_eq!(unsafe { (self.cuEventRecord)(event, stream) }.0, OK);
+    }
+
+    pub fn query(&self, event: CUevent) -> u32 {
+        unsafe { (self.cuEventQuery)(event) }.0
+    }
+
+    pub fn wait(&self, stream: CUstream, event: CUevent) {
+        assert_eq!(unsafe { (self.cuStreamWaitEvent)(stream, event, 0) }.0, OK);
+    }
+
+    pub fn busy(&self, stream: CUstream) -> bool {
+        match unsafe { (self.cuStreamQuery)(stream) }.0 {
+            OK => false,
+            NOT_READY => true,
+            code => panic!("cuStreamQuery: {code}"),
+        }
+    }
+
+    pub fn sync(&self, stream: CUstream) {
+        assert_eq!(unsafe { (self.cuStreamSynchronize)(stream) }.0, OK);
+    }
+
+    pub fn elapsed(&self, start: CUevent, end: CUevent) -> Result<f32, u32> {
+        let mut milliseconds = f32::NAN;
+        match unsafe { (self.cuEventElapsedTime)(&mut milliseconds, start, end) }.0 {
+            OK => Ok(milliseconds),
+            code => Err(code),
+        }
+    }
+
+    /// Runs `f` on the stream.
+    pub fn host(&self, stream: CUstream, f: impl FnOnce() + Send + 'static) {
+        unsafe extern "C" fn call(data: *mut c_void) {
+            let f = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
+            f();
+        }
+        let boxed: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(f));
+        let code = unsafe { (self.cuLaunchHostFunc)(stream, Some(call), Box::into_raw(boxed).cast()) };
+        assert_eq!(code.0, OK);
+    }
+
+    /// Holds the stream until the latch is released or dropped.
+    pub fn latch(&self, stream: CUstream) -> Latch {
+        let (release, held): (SyncSender<()>, Receiver<()>) = sync_channel(1);
+        let (begin, begun) = sync_channel(1);
+        self.host(stream, move || {
+            let _ = begin.send(());
+            let _ = held.recv();
+        });
+        Latch { release: Some(release), begun }
+    }
+}
+
+pub struct Latch {
+    release: Option<SyncSender<()>>,
+    begun: Receiver<()>,
+}
+
+impl Latch {
+    /// Waits until the stream is at the latch.
+    pub fn reached(&self) {
+        self.begun.recv().expect("the latch runs");
+    }
+
+    pub fn release(mut self) {
+        self.release.take();
+    }
+}

@@ -1,0 +1,486 @@
+//! Green contexts: a part of the device's multiprocessors, and streams and events that belong to it.
+
+use crate::common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{Gpu, Latch, current, needs};
+use cuda_events::green::SmResource;
+use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResourceType, CUresult, Function};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef, Version,
+};
+use cuda_soft_driver::SoftDriver;
+
+/// Two parts of one size.
+fn halves(gpu: &Gpu) -> [SmResource; 2] {
+    let split = gpu.device.sm_resource().and_then(|all| all.split_by_count(2, 16)).expect("two parts");
+    split.groups.try_into().expect("as many as were asked for")
+}
+
+/// A green context, which the test that makes it uses from one thread at a time.
+fn green(device: Device, parts: &[&SmResource]) -> Result<Context> {
+    // SAFETY: as this function says of its callers.
+    unsafe { Context::green(device, parts) }
+}
+
+fn stream(context: &Context) -> Stream {
+    Stream::new(context, StreamOptions::new()).expect("a stream")
+}
+
+fn event(context: &Context, flags: EventFlags) -> Event {
+    Event::new(context, flags).expect("an event")
+}
+
+/// A driver that writes down the calls made through it, and the primary context of its first device.
+fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = calls.clone();
+    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
+    let device = Device::new(driver.expect("a free slot"), 0).expect("device 0");
+    let context = Context::primary(device).expect("the context");
+    (context, move || std::mem::take(&mut *calls.lock().expect("no panic")))
+}
+
+#[test]
+fn a_split_makes_parts_of_one_size_and_tells_what_remains() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuDevSmResourceSplitByCount) {
+        return;
+    }
+    let all = gpu.device.sm_resource().expect("what there is");
+    assert_eq!(all.device(), gpu.device);
+    assert_eq!(all.as_raw().type_, CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+    let attribute = cuda_events::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+    assert_eq!(Ok(all.count() as i32), gpu.device.attribute(attribute));
+    let told = gpu.driver.version() >= Version::new(13, 0);
+    assert_eq!(all.min_partition_size() > 0, told);
+    assert_eq!(all.coscheduled_alignment() > 0, told);
+
+    for (groups, min_count) in [(1, 0), (1, 1), (2, 16), (u32::MAX, 16), (u32::MAX, 8)] {
+        let split = all.split_by_count(groups, min_count).expect("parts");
+        assert!(!split.groups.is_empty() && split.groups.len() <= groups as usize, "{groups} of {min_count}");
+        let size = split.groups[0].count();
+        assert!(size >= min_count.max(1));
+        assert!(split.groups.iter().all(|part| part.count() == size && part.device() == gpu.device));
+        let rest = split.remainder.as_ref().map_or(0, SmResource::count);
+        assert_eq!(size * split.groups.len() as u32 + rest, all.count(), "nothing is lost: {split:?}");
+        assert!(split.remainder.is_none() || rest > 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_split_is_refused() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuDevSmResourceSplitByCount) {
+        return;
+    }
+    let refused = |result: Result<cuda_events::green::SmSplit>| match result {
+        Err(Error::Driver { function: Function::cuDevSmResourceSplitByCount, code }) => assert!(
+            [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION].contains(&code),
+            "{code}"
+        ),
+        other => panic!("{other:?}"),
+    };
+    let all = gpu.device.sm_resource().expect("what there is");
+    refused(all.split_by_count(1, all.count() + 1));
+    refused(all.split_by_count(1, u32::MAX));
+    let [part, _] = halves(&gpu);
+    refused(part.split_by_count(1, part.count() + 1));
+}
+
+#[test]
+fn a_green_context_has_its_part() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let parts = halves(&gpu);
+    let one = green(gpu.device, &[&parts[0]]).expect("a green context");
+    let both = green(gpu.device, &[&parts[0], &parts[1]]).expect("parts may be in several contexts");
+    assert!(current(gpu.driver).is_null(), "nothing was made current");
+    assert_eq!((one.is_green(), both.is_green(), gpu.context.is_green()), (Ok(true), Ok(true), Ok(false)));
+    assert!(one != gpu.context && one != both);
+    assert_eq!((one.device(), one.driver()), (gpu.device, gpu.driver));
+    let count = |context: &Context| context.sm_resource().expect("its resource").count();
+    assert_eq!(count(&one), parts[0].count());
+    assert_eq!(count(&both), parts[0].count() + parts[1].count());
+    assert_eq!(count(&gpu.context), gpu.device.sm_resource().expect("what there is").count());
+    assert_eq!(one.sm_resource().expect("its resource").device(), gpu.device);
+
+    // What a context has can be split further, and a context made of a part of it.
+    let even = one.sm_resource().and_then(|all| all.split_by_count(2, 8)).expect("parts");
+    let used: u32 = even.groups.iter().map(SmResource::count).sum();
+    assert_eq!(even.remainder.is_none(), used == count(&one), "nothing is no remainder: {even:?}");
+    let split = both.sm_resource().and_then(|all| all.split_by_count(1, 8)).expect("a part");
+    let inner = green(gpu.device, &[&split.groups[0]]).expect("a green context");
+    assert!(count(&inner) >= 8 && count(&inner) < count(&both));
+    assert!(stream(&inner).query().is_ok_and(Progress::is_done));
+    assert!(current(gpu.driver).is_null());
+}
+
+/// The driver is not asked: over some of these a real one ended the process.
+#[test]
+fn parts_that_do_not_belong_together_make_no_context() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let (primary, calls) = observed(&gpu);
+    let device = primary.device();
+    let split = |groups| device.sm_resource().and_then(|all| all.split_by_count(groups, 16)).expect("parts");
+    let (first, second, all) = (split(2), split(2), device.sm_resource().expect("what there is"));
+    let (rest, again) = (first.remainder.as_ref().expect("a rest"), device.sm_resource().expect("what there is"));
+    let whole = green(device, &[&first.groups[0]]).and_then(|context| context.sm_resource()).expect("its resource");
+    calls();
+    let apart: [&[&SmResource]; 10] = [
+        &[],
+        &[&first.groups[0], &second.groups[1]],
+        &[&first.groups[0], &first.groups[1], &second.groups[1]],
+        &[&first.groups[0], &first.groups[0]],
+        &[&first.groups[0], &first.groups[1], &first.groups[0]],
+        &[rest, second.remainder.as_ref().expect("a rest")],
+        &[rest, rest],
+        &[&all, &first.groups[0]],
+        &[&all, &again],
+        &[&whole, &first.groups[1]],
+    ];
+    let function = Function::cuDevResourceGenerateDesc;
+    for (index, parts) in apart.into_iter().enumerate() {
+        assert_eq!(green(device, parts).map(drop), Err(Error::ResourceMismatch { function }), "number {index}");
+    }
+
+    let soft = SoftDriver::new();
+    let elsewhere = Device::new(soft.driver(), 0).expect("device 0").sm_resource().expect("what there is");
+    assert_eq!(green(device, &[&elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(green(device, &[&first.groups[0], &elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(calls(), []);
+    drop(green(device, &[&first.groups[0], &first.groups[1]]).expect("parts of one split belong together"));
+}
+
+#[test]
+fn resources_of_one_device_make_no_context_of_another() {
+    let soft = SoftDriver::builder().devices(2).build();
+    let [one, other] = [0, 1].map(|ordinal| Device::new(soft.driver(), ordinal).expect("a device"));
+    let [mine, theirs] = [one, other].map(|device| device.sm_resource().expect("what there is"));
+    let refused = Err(Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc });
+    assert_eq!(green(one, &[&theirs]).map(drop), refused);
+    assert_eq!(green(other, &[&mine, &theirs]).map(drop), refused);
+    drop(green(other, &[&theirs]).expect("a green context"));
+}
+
+/// Events and waits go both ways between a green stream and one of the primary context.
+#[test]
+fn events_order_green_streams_and_others() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, other] = halves(&gpu);
+    let contexts = [
+        gpu.context.clone(),
+        green(gpu.device, &[&part]).expect("a green context"),
+        green(gpu.device, &[&other]).expect("a green context"),
+    ];
+    for producer in &contexts {
+        for consumer in &contexts {
+            let (first, second) = (stream(producer), stream(consumer));
+            let done = event(producer, EventFlags::empty());
+            let latch = Latch::hold(&first);
+            done.record(&first).expect("a record");
+            assert_eq!(done.query(), Ok(Progress::Pending));
+            second.wait_event(&done).expect("a wait");
+            let after = second.record_event(EventFlags::empty()).expect("an event");
+            assert_eq!(after.query(), Ok(Progress::Pending), "it waits");
+            latch.release();
+            after.synchronize().expect("the work ends");
+            assert_eq!(done.query(), Ok(Progress::Done));
+
+            let latch = Latch::hold(&first);
+            second.wait_stream(&first).expect("a wait");
+            assert_eq!(second.query(), Ok(Progress::Pending));
+            latch.release();
+            second.synchronize().expect("the work ends");
+        }
+    }
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn the_time_between_events_of_a_green_context() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, _] = halves(&gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    let stream = stream(&context);
+    let (start, end) = (event(&context, EventFlags::TIMING), event(&context, EventFlags::TIMING));
+    start.record(&stream).expect("a record");
+    end.record(&stream).expect("a record");
+    end.synchronize().expect("the work ends");
+    assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
+    assert_eq!(start.elapsed_ms(&start), Ok(0.0));
+}
+
+/// The primary context and all its green ones share their events.
+#[test]
+fn an_event_is_recorded_in_any_context_of_its_device() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, other] = halves(&gpu);
+    let contexts = [
+        gpu.context.clone(),
+        green(gpu.device, &[&part]).expect("a green context"),
+        green(gpu.device, &[&other]).expect("a green context"),
+    ];
+    for of in &contexts {
+        for recording in &contexts {
+            let (start, end) = (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
+            let stream = stream(recording);
+            let latch = Latch::hold(&stream);
+            assert_eq!((start.record(&stream), end.record(&stream)), (Ok(()), Ok(())));
+            assert_eq!(start.query(), Ok(Progress::Pending));
+            latch.release();
+            end.synchronize().expect("the work ends");
+            assert_eq!(start.query(), Ok(Progress::Done));
+            assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
+            assert!(end.elapsed_ms(&start).expect("a time") <= 0.0);
+            if of != recording {
+                // What is wrong is named, and not that there are two contexts.
+                let never = event(of, EventFlags::TIMING);
+                let error = never.elapsed_ms(&end).expect_err("one was never recorded");
+                assert!(matches!(error, Error::NotRecorded { .. }), "{error}");
+            }
+            if gpu.driver.symbols().cuCtxRecordEvent.is_some() {
+                assert_eq!(start.record_context(recording), Ok(()));
+            }
+        }
+    }
+}
+
+/// A green context has no per-thread default stream.
+#[test]
+fn it_has_no_per_thread_default_stream() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, _] = halves(&gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    let (function, code) = (Function::cuStreamQuery, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(StreamRef::per_thread_default(&context).query(), Err(Error::Driver { function, code }));
+    assert_eq!(StreamRef::legacy_default(&context).query(), Ok(Progress::Done));
+}
+
+#[test]
+fn a_record_of_the_primary_context_is_of_its_green_ones_too() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuCtxRecordEvent) {
+        return;
+    }
+    let [part, _] = halves(&gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    let (inside, outside) = (stream(&context), stream(&gpu.context));
+    let (all, own) = (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
+
+    let latch = Latch::hold(&inside);
+    all.record_context(&gpu.context).expect("a record");
+    own.record_context(&context).expect("a record");
+    assert_eq!((all.query(), own.query()), (Ok(Progress::Pending), Ok(Progress::Pending)));
+    latch.release();
+    assert_eq!((all.synchronize(), own.synchronize()), (Ok(()), Ok(())));
+
+    let latch = Latch::hold(&outside);
+    own.record_context(&context).expect("a record");
+    assert_eq!(own.synchronize(), Ok(()), "what is in others is not its concern");
+    let held = outside.record_event(EventFlags::empty()).expect("an event");
+    gpu.context.wait_event(&held).expect("a wait");
+    let after = inside.record_event(EventFlags::empty()).expect("an event");
+    assert_eq!(after.query(), Ok(Progress::Pending), "it waits with the primary context");
+    latch.release();
+    assert_eq!(after.synchronize(), Ok(()));
+}
+
+#[test]
+fn the_last_user_destroys_it_once() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let (primary, calls) = observed(&gpu);
+    let device = primary.device();
+    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
+    calls();
+    let context = green(device, &[&split.groups[0]]).expect("a green context");
+    let create = [Function::cuDevResourceGenerateDesc, Function::cuGreenCtxCreate, Function::cuCtxFromGreenCtx];
+    assert_eq!(calls(), create);
+    let (clone, stream) = (context.clone(), stream(&context));
+    let event = stream.record_event(EventFlags::empty()).expect("an event");
+    event.synchronize().expect("no work");
+    let resource = context.sm_resource().expect("its resource");
+    let inner = resource.split_by_count(1, 8).expect("a part");
+    calls();
+    drop((context, clone, stream));
+    assert_eq!(calls(), [Function::cuStreamDestroy_v2]);
+    assert_eq!(event.query(), Ok(Progress::Done), "its context is there");
+    calls();
+    drop(event);
+    assert_eq!(calls(), [Function::cuEventDestroy_v2]);
+    drop(resource);
+    assert_eq!(calls(), [], "what was split from it keeps it");
+    drop(inner);
+    assert_eq!(calls(), [Function::cuGreenCtxDestroy]);
+    drop(primary);
+    assert_eq!(calls(), [Function::cuDevicePrimaryCtxRelease_v2]);
+}
+
+/// A green context whose handle came from elsewhere: named, current, or that of a foreign stream.
+#[test]
+fn those_of_others_are_known() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxStreamCreate) {
+        return;
+    }
+    let (primary, calls) = observed(&gpu);
+    let [part, _] = halves(&gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    calls();
+    // SAFETY: both contexts live as long as what names them.
+    let (named, plain) = unsafe {
+        let named = Context::from_raw(primary.driver(), context.as_raw()).expect("a context");
+        (named, Context::from_raw(primary.driver(), gpu.context.as_raw()).expect("a context"))
+    };
+    calls();
+    assert_eq!(named.is_green(), Ok(true));
+    let asked = [
+        Function::cuCtxGetCurrent,
+        Function::cuCtxPushCurrent_v2,
+        Function::cuStreamGetGreenCtx,
+        Function::cuCtxPopCurrent_v2,
+    ];
+    assert_eq!(calls(), asked);
+    assert_eq!(plain.is_green(), Ok(false));
+    assert_eq!(calls(), asked);
+    assert_eq!(primary.is_green(), Ok(false));
+    assert_eq!(calls(), [], "what this crate retained needs no asking");
+    assert_eq!(named, context);
+    assert_eq!(named.sm_resource().expect("its resource").count(), part.count());
+    drop((named, plain));
+
+    {
+        let _guard = context.make_current().expect("it can be current");
+        // SAFETY: the context lives to the end of the test.
+        let top = unsafe { Context::current(gpu.driver) }.expect("no error").expect("a context");
+        assert_eq!((&top, top.is_green()), (&context, Ok(true)));
+    }
+    assert!(current(gpu.driver).is_null());
+
+    // The stream of a library that knows green contexts only.
+    let symbols = gpu.driver.symbols();
+    let own = stream(&context);
+    let (mut handle, mut raw) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (get, create) = (symbols.cuStreamGetGreenCtx, symbols.cuGreenCtxStreamCreate);
+    let (get, create) = (get.expect("of 12.4"), create.expect("of 12.5"));
+    // SAFETY: places for the handles, and a stream that lives.
+    unsafe {
+        common::check(Function::cuStreamGetGreenCtx, get(own.as_raw(), &mut handle));
+        assert!(!handle.is_null(), "a stream that was created in it");
+        common::check(Function::cuGreenCtxStreamCreate, create(&mut raw, handle, CU_STREAM_NON_BLOCKING, 0));
+    }
+    // SAFETY: it was just created, and lives until its owner below is dropped; so does its context.
+    let foreign = unsafe { StreamRef::from_foreign(gpu.driver, raw) }.expect("a stream");
+    assert_eq!(foreign.context(), &context, "the context that stands for the green one");
+    assert_eq!(foreign.context().is_green(), Ok(true));
+    let done = foreign.record_event(EventFlags::empty()).expect("an event");
+    gpu.stream().wait_event(&done).expect("a wait");
+    done.synchronize().expect("no work");
+    drop((done, foreign));
+    // SAFETY: nobody else destroys it.
+    drop(unsafe { Stream::from_raw(&context, raw) });
+}
+
+#[test]
+fn its_default_stream_is_its_own() {
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let [part, _] = halves(&gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    let (own, theirs) = (StreamRef::legacy_default(&context), StreamRef::legacy_default(&gpu.context));
+    assert_ne!(own, theirs);
+    let latch = Latch::hold(&stream(&context));
+    let event = own.record_event(EventFlags::empty()).expect("an event");
+    event.synchronize().expect("non-blocking streams are not waited for");
+    theirs.wait_stream(&own).expect("a wait");
+    theirs.synchronize().expect("no work");
+    latch.release();
+}
+
+#[test]
+fn a_driver_that_is_too_old_says_so() {
+    let soft = SoftDriver::builder().version(12, 3).build();
+    let driver = soft.driver();
+    let device = Device::new(driver, 0).expect("device 0");
+    let context = Context::primary(device).expect("the context");
+    // SAFETY: the context lives as long as what is named here.
+    let named = unsafe { Context::from_raw(driver, context.as_raw()) }.expect("a context");
+    let unsupported =
+        |function| Error::Unsupported { function, since: Version::new(12, 4), driver: Version::new(12, 3) };
+    assert_eq!((context.is_green(), named.is_green()), (Ok(false), Ok(false)), "there are none");
+    assert_eq!(device.sm_resource().map(drop), Err(unsupported(Function::cuDeviceGetDevResource)));
+    assert_eq!(context.sm_resource().map(drop), Err(unsupported(Function::cuCtxGetDevResource)));
+    assert_eq!(green(device, &[]).map(drop), Err(unsupported(Function::cuDevResourceGenerateDesc)));
+}
+
+/// Nothing of the driver is called there, whatever is dropped.
+#[test]
+#[cfg(unix)]
+fn a_forked_child_leaves_it_alone() {
+    use common::child::{Child, role, say};
+    if role().is_none() {
+        // A fork of a process with other running tests takes their locks along.
+        let mut child = Child::start("a_forked_child_leaves_it_alone", "forks");
+        let (said, after) = (child.receive(), child.receive());
+        assert_eq!((said.as_str(), after.as_str()), ("", "unharmed"));
+        return child.finish();
+    }
+    let gpu = Gpu::new();
+    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
+        say("");
+        return say("unharmed");
+    }
+    let (primary, calls) = observed(&gpu);
+    let device = primary.device();
+    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
+    let mut context = Some(green(device, &[&split.groups[0]]).expect("a green context"));
+    calls();
+    let (said, status) = common::fork::in_child(|| {
+        let mut wrong = String::new();
+        let mut refused = |result: Result<()>, function| {
+            if result != Err(Error::ForkedChild { function }) {
+                wrong += &format!("{function}: {result:?} ");
+            }
+        };
+        let context = context.take().expect("the child has its copy");
+        refused(device.sm_resource().map(drop), Function::cuDeviceGetDevResource);
+        refused(context.sm_resource().map(drop), Function::cuCtxGetDevResource);
+        refused(split.groups[0].split_by_count(1, 1).map(drop), Function::cuDevSmResourceSplitByCount);
+        refused(green(device, &[&split.groups[0]]).map(drop), Function::cuInit);
+        // SAFETY: nothing is done with what is named in a forked child.
+        let named = unsafe { StreamRef::from_raw(&context, std::ptr::null_mut()) };
+        refused(named.query().map(drop), Function::cuStreamQuery);
+        drop((named, context));
+        wrong + &calls().iter().map(|call| format!("called {call} ")).collect::<String>()
+    });
+    assert_eq!(status, 0, "the child crashed or panicked: {said}");
+    say(&said);
+    let context = context.take().expect("the parent has its own");
+    stream(&context).synchronize().expect("the parent is unharmed");
+    drop(context);
+    assert!(calls().ends_with(&[Function::cuGreenCtxDestroy]));
+    say("unharmed");
+}

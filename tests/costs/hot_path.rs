@@ -1,0 +1,527 @@
+//! How many driver calls each operation makes, which, and what becomes of their arguments and answers: counted in front
+//! of the driver under test.
+//!
+//! Each case runs twice, each time in a process of its own: with one driver library, where an operation goes straight to
+//! the driver, and with two, where it looks at its objects first.
+
+use crate::common;
+
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::counting::{calls, calls_with_arguments, counting, fail_next};
+use common::in_processes;
+use common::{Door, Gpu, Latch, Other};
+use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
+use cuda_events::ext::{StreamScope, current_stream};
+use cuda_events::graph::Graph;
+use cuda_events::sys::Function::{self, *};
+use cuda_events::sys::{
+    CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS, CU_EVENT_RECORD_EXTERNAL,
+    CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUresult,
+};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
+};
+
+in_processes! {
+    each_hot_operation_is_one_driver_call,
+    each_operation_hands_its_own_objects_to_the_driver,
+    each_error_of_the_driver_is_told_and_nothing_is_tried_again,
+    an_error_with_a_known_cause_names_it,
+    elapsed_time_is_that_of_the_clock,
+    not_done_is_an_answer,
+    it_is_one_call_too_while_another_context_is_current,
+    wait_stream_is_two_driver_calls_once_the_event_is_there,
+    wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait,
+    the_event_of_the_legacy_default_stream_goes_with_its_context,
+    a_handle_that_is_named_for_one_wait_costs_an_event,
+    creation_asks_for_the_current_context_and_changes_it_only_where_it_must,
+    a_default_stream_costs_one_more_call_with_its_context_current_and_three_without,
+    what_is_created_has_the_flags_that_it_was_asked_with,
+    closing_and_dropping_are_one_call,
+    naming_what_others_own_makes_no_call_and_destroys_nothing,
+    a_wait_that_times_out_only_queries,
+}
+
+/// A context of a counting driver, in front of the one under test.
+struct Counted {
+    context: Context,
+}
+
+impl Counted {
+    fn new(gpu: &Gpu) -> Self {
+        let device = Device::new(counting(gpu.driver), 0).expect("device 0");
+        Self { context: Context::primary(device).expect("the primary context") }
+    }
+
+    fn stream(&self) -> Stream {
+        Stream::new(&self.context, StreamOptions::new()).expect("a stream")
+    }
+
+    fn event(&self, flags: EventFlags) -> Event {
+        Event::new(&self.context, flags).expect("an event")
+    }
+}
+
+#[track_caller]
+fn makes<T>(expected: &[Function], work: impl FnOnce() -> cuda_events::Result<T>) -> T {
+    let (result, made) = calls(work);
+    assert_eq!(made, expected);
+    result.expect("the call succeeds")
+}
+
+/// As `makes`, for one call, by its last arguments.
+#[track_caller]
+fn hands<T>(expected: Function, last: &[u64], work: impl FnOnce() -> cuda_events::Result<T>) -> T {
+    let (result, made) = calls_with_arguments(work);
+    match &*made {
+        [(function, arguments)] => {
+            assert_eq!(*function, expected);
+            assert!(arguments.ends_with(last), "{function} was given {arguments:?}, and not {last:?}");
+        }
+        _ => panic!("{made:?} is not one call of {expected}"),
+    }
+    result.expect("the call succeeds")
+}
+
+fn word<T>(handle: *mut T) -> u64 {
+    handle.addr() as u64
+}
+
+/// The one lookup of the newest elapsed-time call that the driver has.
+fn elapsed_function(context: &Context) -> Function {
+    match context.driver().symbols().cuEventElapsedTime_v2 {
+        Some(_) => cuEventElapsedTime_v2,
+        None => cuEventElapsedTime,
+    }
+}
+
+fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+
+    makes(&[cuEventRecord], || start.record(&stream));
+    makes(&[cuEventRecord], || end.record(&stream));
+    makes(&[cuEventSynchronize], || end.synchronize());
+    assert!(makes(&[cuEventQuery], || end.query()).is_done());
+    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(Duration::ZERO)).is_done());
+    makes(&[cuStreamWaitEvent], || other.wait_event(&end));
+    makes(&[elapsed_function(&gpu.context)], || start.elapsed_ms(&end));
+    makes(&[elapsed_function(&gpu.context)], || start.elapsed(&end));
+    makes(&[cuGraphLaunch], || exec.launch(&stream));
+    makes(&[cuStreamSynchronize], || stream.synchronize());
+    assert!(makes(&[cuStreamQuery], || stream.query()).is_done());
+    assert!(makes(&[cuStreamQuery], || stream.synchronize_timeout(Duration::ZERO)).is_done());
+    makes(&[cuStreamGetPriority], || stream.priority());
+    makes(&[cuStreamGetFlags], || stream.is_blocking());
+}
+
+fn each_operation_hands_its_own_objects_to_the_driver(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    let [a, b] = [&start, &end].map(|event| word(event.as_raw()));
+    let [s, o] = [&stream, &other].map(|stream| word(stream.as_raw()));
+
+    hands(cuEventRecord, &[a, s], || start.record(&stream));
+    hands(cuEventRecord, &[b, o], || end.record(&other));
+    // SAFETY: without flags there is nothing to keep alive.
+    hands(cuEventRecord, &[b, s], || unsafe { end.record_with(&stream, RecordFlags::empty()) });
+    hands(cuEventSynchronize, &[b], || end.synchronize());
+    let _ = hands(cuEventQuery, &[a], || start.query());
+    hands(cuStreamWaitEvent, &[o, a, 0], || other.wait_event(&start));
+    // SAFETY: without flags there is nothing to keep alive.
+    hands(cuStreamWaitEvent, &[s, b, 0], || unsafe { stream.wait_event_with(&end, WaitFlags::empty()) });
+    hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed_ms(&end));
+    hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed(&end));
+    hands(cuGraphLaunch, &[word(exec.as_raw()), o], || exec.launch(&other));
+    hands(cuStreamSynchronize, &[o], || other.synchronize());
+    let _ = hands(cuStreamQuery, &[s], || stream.query());
+
+    let (event, made) = calls_with_arguments(|| other.record_event(EventFlags::empty()));
+    let event = event.expect("an event");
+    assert_eq!(made.last(), Some(&(cuEventRecord, vec![word(event.as_raw()), o])));
+
+    stream.wait_stream(&other).expect("the first join");
+    let (joined, made) = calls_with_arguments(|| stream.wait_stream(&other));
+    assert_eq!(joined, Ok(()));
+    let join = made[0].1[0];
+    assert_eq!(made, [(cuEventRecord, vec![join, o]), (cuStreamWaitEvent, vec![s, join, 0])]);
+
+    if !common::needs(gpu.context.driver(), cuEventRecordWithFlags) {
+        return;
+    }
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    // SAFETY: the graph is dropped before the events.
+    unsafe {
+        let external = u64::from(CU_EVENT_WAIT_EXTERNAL);
+        hands(cuStreamWaitEvent, &[s, a, external], || stream.wait_event_with(&start, WaitFlags::EXTERNAL));
+        let external = u64::from(CU_EVENT_RECORD_EXTERNAL);
+        hands(cuEventRecordWithFlags, &[b, s, external], || end.record_with(&stream, RecordFlags::EXTERNAL));
+    }
+    drop(capture.end().expect("a graph"));
+}
+
+/// What a driver may answer, one that no list has among them.
+const CODES: [CUresult; 9] = [
+    CUresult::CUDA_ERROR_INVALID_VALUE,
+    CUresult::CUDA_ERROR_DEINITIALIZED,
+    CUresult::CUDA_ERROR_INVALID_CONTEXT,
+    CUresult::CUDA_ERROR_INVALID_HANDLE,
+    CUresult::CUDA_ERROR_ILLEGAL_STATE,
+    CUresult::CUDA_ERROR_NOT_READY,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    CUresult::CUDA_ERROR_UNKNOWN,
+    CUresult(123_456),
+];
+
+fn each_error_of_the_driver_is_told_and_nothing_is_tried_again(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+    start.record(&stream).expect("a record");
+    end.record(&stream).expect("a record");
+    end.synchronize().expect("no work");
+    stream.wait_stream(&other).expect("the first join");
+
+    type Operation<'a> = (Function, usize, &'a dyn Fn() -> Result<String, Error>);
+    fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> Result<String, Error> {
+        result.map(|value| format!("{value:?}"))
+    }
+    let elapsed = elapsed_function(&gpu.context);
+    // SAFETY: without flags there is nothing to keep alive.
+    let record_with = || said(unsafe { start.record_with(&stream, RecordFlags::empty()) });
+    // SAFETY: as above.
+    let wait_with = || said(unsafe { stream.wait_event_with(&start, WaitFlags::empty()) });
+    // With how many calls there are until one fails.
+    let operations: &[Operation<'_>] = &[
+        (cuEventRecord, 1, &|| said(start.record(&stream))),
+        (cuEventRecord, 1, &record_with),
+        (cuEventQuery, 1, &|| said(end.query())),
+        (cuEventQuery, 1, &|| said(end.synchronize_timeout(Duration::ZERO))),
+        (cuEventSynchronize, 1, &|| said(end.synchronize())),
+        (cuStreamWaitEvent, 1, &|| said(stream.wait_event(&start))),
+        (cuStreamWaitEvent, 1, &wait_with),
+        (cuEventRecord, 1, &|| said(stream.wait_stream(&other))),
+        (cuStreamWaitEvent, 2, &|| said(stream.wait_stream(&other))),
+        (elapsed, 1, &|| said(start.elapsed_ms(&end))),
+        (elapsed, 1, &|| said(start.elapsed(&end))),
+        (cuGraphLaunch, 1, &|| said(exec.launch(&stream))),
+        (cuStreamQuery, 1, &|| said(stream.query())),
+        (cuStreamSynchronize, 1, &|| said(stream.synchronize())),
+    ];
+    for (at, (function, count, operation)) in operations.iter().enumerate() {
+        for code in CODES {
+            let function = *function;
+            fail_next(function, code);
+            let (result, made) = calls(operation);
+            let expected = match (function, code) {
+                (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => Ok("Pending".to_owned()),
+                // Both are of one context and keep the time.
+                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
+                    Err(Error::NotRecorded { function, code })
+                }
+                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_NOT_READY) => {
+                    Err(Error::NotReady { function, code })
+                }
+                _ => Err(Error::Driver { function, code }),
+            };
+            assert_eq!(result, expected, "operation {at}, {function}, {code}");
+            assert_eq!((made.len(), made.last()), (*count, Some(&function)), "operation {at}, {code}: {made:?}");
+        }
+    }
+    // An event that was made for a record that failed is destroyed.
+    fail_next(cuEventRecord, CUresult::CUDA_ERROR_UNKNOWN);
+    let (result, made) = calls(|| stream.record_event(EventFlags::empty()));
+    let refused = Error::Driver { function: cuEventRecord, code: CUresult::CUDA_ERROR_UNKNOWN };
+    assert_eq!(result.map(drop), Err(refused));
+    assert!(made.ends_with(&[cuEventRecord, cuEventDestroy_v2]), "{made:?}");
+}
+
+fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
+    let other = Other::new(gpu);
+    let gpu = Counted::new(gpu);
+    let (function, code) = (elapsed_function(&gpu.context), CUresult::CUDA_ERROR_INVALID_HANDLE);
+    let timed = || gpu.event(EventFlags::TIMING);
+    let (one, two, untimed) = (timed(), timed(), gpu.event(EventFlags::empty()));
+    // SAFETY: a live context, which goes after what is made in it.
+    let other = unsafe { Context::from_raw(gpu.context.driver(), other.as_raw()) }.expect("its device is known");
+    let elsewhere = Event::new(&other, EventFlags::TIMING).expect("an event");
+    let far = Stream::new(&other, StreamOptions::new()).expect("a stream");
+
+    let refused = |function, work: &dyn Fn() -> Result<(), Error>, expected| {
+        fail_next(function, code);
+        let (result, made) = calls(work);
+        assert_eq!((result, made), (Err(expected), vec![function]));
+    };
+    let mismatch = |function| Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
+    refused(cuEventRecord, &|| one.record(&far), mismatch(cuEventRecord));
+    refused(function, &|| one.elapsed_ms(&elsewhere).map(drop), mismatch(function));
+    refused(function, &|| one.elapsed_ms(&untimed).map(drop), Error::TimingDisabled { function, code });
+    refused(function, &|| untimed.elapsed_ms(&one).map(drop), Error::TimingDisabled { function, code });
+    refused(function, &|| one.elapsed_ms(&two).map(drop), Error::NotRecorded { function, code });
+}
+
+fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
+    // As measured on a device: what it tells lies on a grid, and a record takes a step of it.
+    const STEP: f32 = 0.001;
+    let stream = gpu.stream();
+    let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+    let (start, end) = (timed(), timed());
+    start.record(&stream).expect("a record");
+    start.synchronize().expect("no work");
+    // How long the stream certainly had nothing to do between the two records, and how long at most.
+    let (least, most) = match gpu.soft() {
+        Some(soft) => {
+            // What rounding this number once more loses is more than a nanosecond.
+            soft.advance(Duration::from_micros(250_123));
+            (250.123 - STEP, 250.123 + STEP)
+        }
+        None => {
+            let held = Instant::now();
+            while held.elapsed() < Duration::from_millis(3) {
+                std::hint::spin_loop();
+            }
+            (2.9, f32::INFINITY)
+        }
+    };
+    assert_eq!(gpu.soft().is_some(), Door::chosen() == Door::Soft);
+    end.record(&stream).expect("a record");
+    end.synchronize().expect("no work");
+    let elapsed = start.elapsed_ms(&end).expect("both are recorded and done");
+    assert!((least..=most).contains(&elapsed), "{elapsed} ms, and not {least} to {most} ms");
+    assert_eq!(end.elapsed_ms(&start), Ok(-elapsed));
+    assert_eq!(start.elapsed_ms(&start), Ok(0.0));
+    assert_eq!(start.elapsed(&end), Ok(Duration::from_secs_f64(f64::from(elapsed) / 1000.0)));
+    assert_eq!(end.elapsed(&start), Err(Error::EndBeforeStart));
+    assert_eq!(end.elapsed(&end), Ok(Duration::ZERO));
+}
+
+fn not_done_is_an_answer(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, waiting) = (gpu.stream(), gpu.stream());
+    let (event, first) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
+    makes(&[cuEventRecord], || first.record(&stream));
+    let latch = Latch::hold(&stream);
+    makes(&[cuEventRecord], || event.record(&stream));
+    makes(&[cuStreamWaitEvent], || waiting.wait_event(&event));
+    assert_eq!(makes(&[cuEventQuery], || event.query()), Progress::Pending);
+    assert_eq!(makes(&[cuStreamQuery], || stream.query()), Progress::Pending);
+    assert_eq!(makes(&[cuStreamQuery], || waiting.query()), Progress::Pending);
+    let function = elapsed_function(&gpu.context);
+    let not_ready = Error::NotReady { function, code: CUresult::CUDA_ERROR_NOT_READY };
+    assert_eq!(calls(|| first.elapsed_ms(&event)), (Err(not_ready), vec![function]));
+    latch.release();
+    makes(&[cuEventSynchronize], || event.synchronize());
+    assert_eq!(makes(&[cuEventQuery], || event.query()), Progress::Done);
+    makes(&[cuStreamSynchronize], || waiting.synchronize());
+    assert_eq!(makes(&[cuStreamQuery], || waiting.query()), Progress::Done);
+    makes(&[cuStreamSynchronize], || stream.synchronize());
+}
+
+fn it_is_one_call_too_while_another_context_is_current(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
+    let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
+    // SAFETY: a place for the handle; the context is current from here on.
+    let code = unsafe { (driver.symbols().cuCtxCreate_v2)(&mut other, 0, gpu.context.device().as_raw()) };
+    common::check(cuCtxCreate_v2, code);
+    makes(&[cuEventRecord], || event.record(&stream));
+    makes(&[cuStreamWaitEvent], || stream.wait_event(&event));
+    let _ = makes(&[cuEventQuery], || event.query());
+    makes(&[cuStreamSynchronize], || stream.synchronize());
+    // SAFETY: nothing was made in it.
+    common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
+}
+
+fn wait_stream_is_two_driver_calls_once_the_event_is_there(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    stream.wait_stream(&other).expect("the first join");
+    makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
+    let third = gpu.stream();
+    makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
+}
+
+fn wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let stream = gpu.stream();
+    let other = Arc::new(gpu.stream());
+    let current = || current_stream(&gpu.context);
+    {
+        let _scope = StreamScope::enter(other.clone());
+        stream.wait_stream(&current()).expect("the first join");
+        makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&current()));
+        makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
+    }
+    // The legacy default stream is one, whoever names it and how.
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let default = [cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent];
+    makes(&[&[cuCtxGetCurrent, cuEventCreate], &default[..]].concat(), || stream.wait_stream(&current()));
+    makes(&default, || stream.wait_stream(&current()));
+    makes(&default, || stream.wait_stream(&StreamRef::legacy_default(&gpu.context)));
+    let clone = gpu.context.clone();
+    makes(&default, || stream.wait_stream(&StreamRef::default_stream(&clone)));
+    // SAFETY: a default stream's handle.
+    makes(&default, || stream.wait_stream(&unsafe { StreamRef::from_raw(&clone, std::ptr::null_mut()) }));
+}
+
+fn the_event_of_the_legacy_default_stream_goes_with_its_context(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let context = Context::primary(gpu.context.device()).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    stream.wait_stream(&StreamRef::legacy_default(&context)).expect("a join");
+    stream.synchronize().expect("no work");
+    let ((), made) = calls(|| drop(stream));
+    assert_eq!(made, [cuStreamDestroy_v2]);
+    let ((), made) = calls(|| drop(context));
+    assert_eq!(made, [cuEventDestroy_v2, cuDevicePrimaryCtxRelease_v2], "the event first");
+}
+
+fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let event = [cuCtxGetCurrent, cuEventCreate, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    // The record in a default stream wants the context current.
+    let own = [cuCtxGetCurrent, cuEventCreate, cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    for _ in 0..2 {
+        // SAFETY: `other` outlives it.
+        makes(&event, || stream.wait_stream(&unsafe { StreamRef::from_raw(&gpu.context, other.as_raw()) }));
+        let device = match gpu.context.driver().symbols().cuCtxGetDevice_v2 {
+            Some(_) => &[cuCtxGetDevice_v2][..],
+            None => &[cuCtxGetCurrent, cuCtxGetDevice],
+        };
+        makes(&[&[cuStreamGetCtx], device, &event].concat(), || {
+            // SAFETY: as above.
+            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), other.as_raw()) }?)
+        });
+        // So does the default stream by its handle, whose event goes with the context that was named for the one wait.
+        makes(&[&[cuStreamGetCtx], device, &own].concat(), || {
+            // SAFETY: NULL is a default stream's handle.
+            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), null_mut()) }?)
+        });
+    }
+    // A per-thread default stream is another one in each thread.
+    makes(&own, || stream.wait_stream(&StreamRef::per_thread_default(&gpu.context)));
+    // Kept, it is two calls.
+    // SAFETY: as above.
+    let foreign = unsafe { ForeignStream::new(&gpu.context, other.as_raw(), ()) }.expect("a stream");
+    stream.wait_stream(&foreign).expect("the first join");
+    makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&foreign));
+}
+
+fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let elsewhere = [cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventCreate, cuCtxPopCurrent_v2];
+    makes(&elsewhere, || Event::new(&gpu.context, EventFlags::empty()));
+    let (_, made) = calls(|| drop(gpu.event(EventFlags::empty())));
+    assert_eq!(made.last(), Some(&cuEventDestroy_v2));
+    assert_eq!(made.len(), elsewhere.len() + 1);
+
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    makes(&[cuCtxGetCurrent, cuEventCreate], || Event::new(&gpu.context, EventFlags::empty()));
+    makes(&[cuCtxGetCurrent, cuStreamCreate], || Stream::new(&gpu.context, StreamOptions::new()));
+}
+
+fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_without(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let event = gpu.event(EventFlags::empty());
+    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
+        makes(&[cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventRecord, cuCtxPopCurrent_v2], || event.record(&stream));
+        let _current = gpu.context.make_current().expect("the context can be made current");
+        makes(&[cuCtxGetCurrent, cuEventRecord], || event.record(&stream));
+        let _ = makes(&[cuCtxGetCurrent, cuStreamQuery], || stream.query());
+    }
+}
+
+fn what_is_created_has_the_flags_that_it_was_asked_with(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (blocking, interprocess) = (EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS);
+    for (flags, driver) in [
+        (EventFlags::empty(), CU_EVENT_DISABLE_TIMING),
+        (EventFlags::TIMING, 0),
+        (blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
+        (EventFlags::TIMING | blocking, CU_EVENT_BLOCKING_SYNC),
+        (interprocess, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS),
+        (interprocess | blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS | CU_EVENT_BLOCKING_SYNC),
+    ] {
+        let stream = gpu.stream();
+        let works: [&dyn Fn() -> Result<Event, Error>; 2] =
+            [&|| Event::new(&gpu.context, flags), &|| stream.record_event(flags)];
+        for work in works {
+            let (event, made) = calls_with_arguments(work);
+            assert_eq!(event.expect("an event").flags(), flags);
+            let asked = made.iter().find(|(function, _)| *function == cuEventCreate).expect("it was created");
+            assert_eq!(asked.1[1], u64::from(driver), "{flags:?}");
+        }
+    }
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let asked = |options| {
+        let (stream, made) = calls_with_arguments(|| Stream::new(&gpu.context, options));
+        stream.expect("a stream");
+        let (function, arguments) = made.last().expect("it was created").clone();
+        (function, arguments[1..].to_vec())
+    };
+    let [non_blocking, any] = [CU_STREAM_NON_BLOCKING, CU_STREAM_DEFAULT].map(u64::from);
+    assert_eq!(asked(StreamOptions::new()), (cuStreamCreate, vec![non_blocking]));
+    assert_eq!(asked(StreamOptions::new().blocking(true)), (cuStreamCreate, vec![any]));
+    let greatest = gpu.context.stream_priority_range().expect("a range").greatest;
+    let word = u64::from(greatest.cast_unsigned());
+    assert_eq!(asked(StreamOptions::new().priority(greatest)), (cuStreamCreateWithPriority, vec![non_blocking, word]));
+    let clamped = StreamOptions::new().blocking(true).priority_clamped(greatest);
+    assert_eq!(asked(clamped), (cuStreamCreateWithPriority, vec![any, word]));
+}
+
+fn closing_and_dropping_are_one_call(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
+    makes(&[cuEventDestroy_v2], || event.close());
+    makes(&[cuStreamDestroy_v2], || stream.close());
+    let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
+    assert_eq!(calls(|| drop(event)).1, [cuEventDestroy_v2]);
+    assert_eq!(calls(|| drop(stream)).1, [cuStreamDestroy_v2]);
+    let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
+    let ((raw_event, raw_stream), made) = calls(|| (event.into_raw(), stream.into_raw()));
+    assert_eq!(made, []);
+    // SAFETY: both were given up by their owners a line above.
+    drop(unsafe {
+        (Event::from_raw(&gpu.context, raw_event, EventFlags::empty()), Stream::from_raw(&gpu.context, raw_stream))
+    });
+}
+
+fn naming_what_others_own_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
+    let ((), made) = calls(|| {
+        // SAFETY: the owners outlive what is borrowed here.
+        let borrowed = unsafe {
+            (
+                cuda_events::EventRef::from_raw(&gpu.context, event.as_raw(), event.flags()),
+                StreamRef::from_raw(&gpu.context, stream.as_raw()),
+            )
+        };
+        drop(borrowed);
+    });
+    assert_eq!(made, []);
+    event.record(&stream).expect("both are alive");
+}
+
+fn a_wait_that_times_out_only_queries(gpu: &Gpu) {
+    let gpu = Counted::new(gpu);
+    let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let (done, made) = calls(|| event.synchronize_timeout(Duration::from_millis(5)));
+    assert_eq!(done, Ok(Progress::Pending));
+    assert!(made.len() > 1 && made.iter().all(|function| *function == cuEventQuery), "{made:?}");
+    latch.release();
+    event.synchronize().expect("the work is released");
+}

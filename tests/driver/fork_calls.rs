@@ -1,0 +1,67 @@
+//! What is asked or dropped in a process that was forked after the driver was initialised makes no driver call there.
+//!
+//! It runs in a process of its own, because a fork of a process with other running tests takes their locks along.
+
+#![cfg(unix)]
+
+use crate::common;
+
+use common::fork::Watched;
+use common::own_process;
+use common::{Gpu, Latch};
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::host_functions::pending_host_functions;
+use cuda_events::sys::{CUdevice_attribute, Function};
+use cuda_events::{Context, Device, Error, Stream, StreamOptions};
+
+#[test]
+fn what_is_asked_in_a_forked_child_makes_no_driver_call() {
+    own_process!();
+    let gpu = Gpu::new();
+    let watched = Watched::new(gpu.driver);
+    let device = Device::new(watched.driver, 0).expect("device 0");
+    let context = Context::primary(device).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+
+    // A closure of the parent's is not the child's, whose driver never calls it.
+    let latch = Latch::hold(&stream);
+    stream.launch_host_function(|| ()).expect("a host function");
+    assert_eq!(pending_host_functions(), 1);
+    assert_eq!(watched.none_in_child(|| pending_host_functions().to_string()), "0");
+    assert_eq!(pending_host_functions(), 1);
+    latch.release();
+    stream.synchronize().expect("the work ends");
+    assert_eq!(pending_host_functions(), 0);
+
+    let refused = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::ForkedChild { function }));
+    let mut mode = Some(ThreadCaptureMode::exchange(watched.driver, CaptureMode::Relaxed).expect("a guard"));
+    let exchange = Function::cuThreadExchangeStreamCaptureMode;
+    watched.none_in_child(|| {
+        refused(ThreadCaptureMode::exchange(watched.driver, CaptureMode::Global).map(drop), exchange);
+        // The parent's guard, of which this is a copy.
+        drop(mode.take());
+        String::new()
+    });
+    watched.made();
+    drop(mode);
+    assert_eq!(watched.made(), [exchange], "the parent's guard restores");
+
+    let names = device.name().expect("a name");
+    let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED;
+    let uuid = match watched.driver.symbols().cuDeviceGetUuid_v2 {
+        Some(_) => Function::cuDeviceGetUuid_v2,
+        None => Function::cuDeviceGetUuid,
+    };
+    watched.none_in_child(|| {
+        refused(device.total_memory().map(drop), Function::cuDeviceTotalMem_v2);
+        refused(device.name().map(drop), Function::cuDeviceGetName);
+        refused(device.uuid().map(drop), uuid);
+        refused(device.attribute(attribute).map(drop), Function::cuDeviceGetAttribute);
+        refused(Device::new(watched.driver, 0).map(drop), Function::cuInit);
+        refused(Device::count(watched.driver).map(drop), Function::cuInit);
+        refused(Device::all(watched.driver).map(drop), Function::cuInit);
+        String::new()
+    });
+    assert_eq!(device.name(), Ok(names), "the parent is unharmed");
+    assert!(device.total_memory().expect("a size") > 0);
+}

@@ -1,0 +1,16 @@
+//! The driver library: finding and opening it, its table, observers, more than one, forks and the end of the process.
+
+use cuda_events_test_support as common;
+
+mod fork;
+mod fork_calls;
+mod fork_graphs;
+mod loading;
+mod lookups;
+mod observer;
+mod observers;
+mod raw_table;
+mod shutdown;
+mod thirty_two_bits;
+mod tour;
+mod two_drivers;

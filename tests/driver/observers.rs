@@ -1,0 +1,369 @@
+//! Observers that come and go, and what a call's description says.
+
+use crate::common;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::counting::{counting, fail_next};
+use common::{Gpu, begin_capture, check, needs};
+use cuda_events::capture::CaptureMode;
+use cuda_events::graph::Graph;
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+
+/// Long enough for whatever is not stuck.
+const LONG: Duration = Duration::from_secs(60);
+
+/// One test at a time: each of a few software drivers has a place for observers, and not all places are needed.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an observer was told: the call, the handle that it created, its text.
+type Told = (Function, Vec<u64>, Option<u64>, String);
+
+fn telling(driver: Driver) -> (Driver, Receiver<Told>) {
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let observed = driver.observe(move |call| {
+        let sender = sender.lock().expect("no panic");
+        let _ = sender.send((call.function, call.arguments.to_vec(), call.created, call.to_string()));
+    });
+    (observed.expect("a place is free"), told)
+}
+
+/// The functions of the calls told so far.
+fn functions(told: &Receiver<Told>) -> Vec<Function> {
+    told.try_iter().map(|(function, ..)| function).collect()
+}
+
+fn context(driver: Driver) -> Context {
+    Device::new(driver, 0).and_then(Context::primary).expect("the primary context")
+}
+
+#[test]
+fn a_place_can_be_had_again_and_again() {
+    let _alone = alone();
+    // More often than there are places.
+    for _ in 0..4 {
+        let gpu = Gpu::new();
+        for round in 0..20 {
+            let kept = Arc::new(());
+            let held = Arc::clone(&kept);
+            let calls = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&calls);
+            let observed = gpu.driver.observe(move |_| {
+                let _ = &held;
+                counter.fetch_add(1, Ordering::Relaxed);
+            });
+            let observed = observed.unwrap_or_else(|error| panic!("round {round}: {error}"));
+            Device::count(observed).expect("a count");
+            let told = calls.load(Ordering::Relaxed);
+            assert!(told >= 1);
+            assert_eq!(Arc::strong_count(&kept), 2);
+            // A driver that is not observed has no observer to lose.
+            assert!(!gpu.driver.stop_observing());
+            assert!(observed.stop_observing());
+            assert!(!observed.stop_observing());
+            // The observer is gone, with what it held, and is told of nothing.
+            assert_eq!(Arc::strong_count(&kept), 1);
+            Device::count(observed).expect("a count");
+            assert_eq!(calls.load(Ordering::Relaxed), told);
+        }
+    }
+}
+
+#[test]
+fn what_was_made_through_it_lives_on() {
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let (observed, told) = telling(gpu.driver);
+    let context = context(observed);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = stream.record_event(EventFlags::TIMING).expect("an event");
+    assert!(observed.stop_observing());
+    assert!(functions(&told).len() > 4);
+    assert_eq!(told.try_recv(), Err(TryRecvError::Disconnected), "the observer is gone");
+
+    // To nobody.
+    event.record(&stream).and_then(|()| event.synchronize()).expect("the driver is there");
+    let second = Event::new(&context, EventFlags::TIMING).expect("an event");
+    second.record(&stream).and_then(|()| second.synchronize()).expect("the driver is there");
+    assert!(event.elapsed_ms(&second).expect("both are done") >= 0.0);
+
+    // To the next observer of this driver, whose driver is the same: objects of both are at home in one table.
+    let (again, told) = telling(gpu.driver);
+    assert_eq!(again, observed);
+    second.record(&stream).expect("a record");
+    assert_eq!(functions(&told), [Function::cuEventRecord]);
+    drop((event, second, stream));
+    assert_eq!(
+        functions(&told),
+        [Function::cuEventDestroy_v2, Function::cuEventDestroy_v2, Function::cuStreamDestroy_v2]
+    );
+    assert!(again.stop_observing());
+    drop(context);
+    assert_eq!(told.try_iter().count(), 0);
+}
+
+#[test]
+fn the_handles_that_calls_created_are_told() {
+    let _alone = alone();
+    let gpu = Gpu::new();
+    // In front of a driver that can be made to fail.
+    let counted = counting(gpu.driver);
+    let (observed, told) = telling(counted);
+    let context = context(observed);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-100)).expect("a stream");
+    let event = Event::new(&context, EventFlags::BLOCKING_SYNC).expect("an event");
+    let capture = begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    let captured = capture.end().expect("an empty graph");
+    let mut handles = vec![
+        (Function::cuDevicePrimaryCtxRetain, context.as_raw() as u64),
+        (Function::cuStreamCreate, stream.as_raw() as u64),
+        (Function::cuStreamCreateWithPriority, urgent.as_raw() as u64),
+        (Function::cuEventCreate, event.as_raw() as u64),
+        (Function::cuStreamEndCapture, captured.as_raw() as u64),
+    ];
+    if needs(observed, Function::cuGraphAddEventRecordNode) {
+        let mut graph = Graph::new(&context).expect("a graph");
+        let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+        let node = graph.add_event_record_node(&[], &event).expect("a node");
+        let exec = graph.instantiate().expect("an executable graph");
+        handles.push((Function::cuEventCreate, event.as_raw() as u64));
+        handles.push((Function::cuGraphCreate, graph.as_raw() as u64));
+        handles.push((Function::cuGraphAddEventRecordNode, node.as_raw() as u64));
+        let instantiate = match observed.symbols().cuGraphInstantiateWithFlags {
+            Some(_) => Function::cuGraphInstantiateWithFlags,
+            None => Function::cuGraphInstantiate_v2,
+        };
+        handles.push((instantiate, exec.as_raw() as u64));
+    }
+    let mut seen: HashMap<(Function, u64), String> = HashMap::new();
+    for (function, arguments, created, text) in told.try_iter() {
+        assert_eq!(created.is_some(), function.entry_point().creates, "{text}");
+        match created {
+            Some(handle) => {
+                assert!(text.ends_with(&format!(", created {handle:#x}")), "{text}");
+                assert!(!arguments.contains(&handle), "{text}: the place is told, not the handle");
+                assert!(seen.insert((function, handle), text).is_none());
+            }
+            None => assert!(!text.contains("created"), "{text}"),
+        }
+    }
+    handles.sort();
+    let mut created: Vec<_> = seen.into_keys().collect();
+    created.sort();
+    assert_eq!(created, handles);
+
+    // A call that fails creates nothing, whatever is in the place.
+    fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert!(Event::new(&context, EventFlags::empty()).is_err());
+    let refused: Vec<_> = told.try_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
+    assert!(
+        matches!(&refused[..], [(_, _, None, text)] if text.contains("CUDA_ERROR_OUT_OF_MEMORY (2)")),
+        "{refused:?}"
+    );
+    drop((event, urgent, stream, captured, context));
+    assert!(observed.stop_observing());
+}
+
+#[test]
+fn arguments_are_told_as_the_numbers_that_they_are() {
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let (observed, told) = telling(gpu.driver);
+    // No device has such a number, so that nothing comes of it.
+    for (ordinal, told_as, text) in [
+        (4095, 4095, "4095"),
+        (4096, 4096, "0x1000"),
+        (-1, 0xffff_ffff, "0xffffffff"),
+        (i32::MIN, 0x8000_0000, "0x80000000"),
+    ] {
+        let mut device = 0;
+        let place = &raw mut device;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (observed.symbols().cuDeviceGet)(place, ordinal) };
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
+        let (function, arguments, created, said) = told.try_recv().expect("the call is told");
+        assert_eq!((function, created), (Function::cuDeviceGet, None));
+        assert_eq!(arguments, [place.addr() as u64, told_as]);
+        let begins = format!("cuDeviceGet({:#x}, {text}) = CUDA_ERROR_INVALID_DEVICE (101) in ", place.addr());
+        assert!(said.starts_with(&begins), "{said}");
+    }
+    // Of an interprocess handle the first eight bytes, in their order.
+    let mut event = std::ptr::null_mut();
+    let mut handle = cuda_events::sys::CUipcEventHandle { reserved: [0; 64] };
+    handle.reserved[..9].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let context = context(observed);
+    let current = context.make_current().expect("current");
+    told.try_iter().for_each(drop);
+    // SAFETY: a place for the handle; these bytes are nobody's event.
+    let code = unsafe { (observed.symbols().cuIpcOpenEventHandle)(&mut event, handle) };
+    let (_, arguments, created, _) = told.try_recv().expect("the call is told");
+    assert_eq!(arguments[1], 0x0807_0605_0403_0201);
+    // A driver does not always find that out.
+    assert_eq!(created, (code == CUresult::CUDA_SUCCESS).then_some(event as u64));
+    if code == CUresult::CUDA_SUCCESS {
+        // SAFETY: it was opened above, and nothing uses it.
+        check(Function::cuEventDestroy_v2, unsafe { (observed.symbols().cuEventDestroy_v2)(event) });
+    }
+    drop(current);
+    drop(context);
+    assert!(observed.stop_observing());
+}
+
+/// Looked at by the test and not by the observer, whose panics are contained.
+#[test]
+fn a_call_is_told_with_when_it_began_and_how_long_it_took() {
+    const LEAST: Duration = Duration::from_millis(2);
+    let _alone = alone();
+    let gpu = Gpu::new();
+    // A driver whose calls take this long at the least: to an observer of it, another's telling is a part of the call.
+    let slow = gpu.driver.observe(|_| {
+        let began = Instant::now();
+        while began.elapsed() < LEAST {
+            std::hint::spin_loop();
+        }
+    });
+    let slow = slow.expect("a place is free");
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let observed = slow.observe(move |call| {
+        let told = (call.started, call.elapsed, Instant::now(), call.to_string());
+        sender.lock().expect("no panic").send(told).expect("the test listens");
+    });
+    let observed = observed.expect("a place is free");
+    for _ in 0..3 {
+        let before = Instant::now();
+        let mut version = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (observed.symbols().cuDriverGetVersion)(&mut version) };
+        check(Function::cuDriverGetVersion, code);
+        let (started, elapsed, at, text) = told.try_recv().expect("the call is told");
+        assert!(before <= started && started + elapsed <= at, "{text}");
+        assert!(elapsed >= LEAST, "{text}");
+        assert!(text.ends_with(&format!(" = CUDA_SUCCESS (0) in {elapsed:?}")), "{text}");
+    }
+    assert!(observed.stop_observing() && slow.stop_observing());
+}
+
+#[test]
+fn an_observer_can_be_taken_away_while_it_is_told() {
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let (inside, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let kept = Arc::new(());
+    let observed = gpu.driver.observe({
+        let (inside, go_on, held) = (Arc::clone(&inside), Arc::clone(&go_on), Arc::clone(&kept));
+        move |_| {
+            let _ = &held;
+            inside.wait();
+            go_on.wait();
+        }
+    });
+    let observed = observed.expect("a place is free");
+    let telling = std::thread::spawn(move || {
+        let mut version = 0;
+        // SAFETY: a place for the one integer.
+        let code = unsafe { (observed.symbols().cuDriverGetVersion)(&mut version) };
+        check(Function::cuDriverGetVersion, code);
+    });
+    inside.wait();
+    // It does not wait for that thread, which still has the observer.
+    assert!(observed.stop_observing());
+    assert_eq!(Arc::strong_count(&kept), 2);
+    // Its place is free meanwhile.
+    let next = gpu.driver.observe(|_| {}).expect("a place is free");
+    go_on.wait();
+    telling.join().expect("the call went well");
+    assert_eq!(Arc::strong_count(&kept), 1);
+    assert!(next.stop_observing());
+
+    // By itself, from the first call on.
+    let itself: Arc<Mutex<Option<Driver>>> = Arc::default();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let observed = gpu.driver.observe({
+        let (itself, calls) = (Arc::clone(&itself), Arc::clone(&calls));
+        move |_| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            let driver: Option<Driver> = *itself.lock().expect("no panic");
+            assert!(driver.is_some_and(Driver::stop_observing));
+        }
+    });
+    let observed = observed.expect("a place is free");
+    *itself.lock().expect("no panic") = Some(observed);
+    for _ in 0..3 {
+        Device::count(observed).expect("a count");
+    }
+    assert_eq!((calls.load(Ordering::Relaxed), Arc::strong_count(&calls)), (1, 1));
+}
+
+/// Threads that call, while observers that panic, also when they are dropped, come and go.
+#[test]
+fn observers_that_panic_come_and_go_beside_calls() {
+    const ROUNDS: usize = 300;
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let observed = gpu.driver.observe(|_| {}).expect("a place is free");
+    assert!(observed.stop_observing());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(Device::count(observed).expect("the call goes on") > 0);
+                }
+            });
+        }
+        // Whatever fails here must let the threads end.
+        let rounds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..ROUNDS {
+                let (sender, told) = channel();
+                let (sender, held) = (Mutex::new(sender), Dropped(Arc::clone(&dropped)));
+                let now = gpu.driver.observe(move |_| {
+                    let _ = &held;
+                    let _ = sender.lock().unwrap_or_else(PoisonError::into_inner).send(());
+                    std::panic::resume_unwind(Box::new(()));
+                });
+                assert_eq!(now, Ok(observed));
+                // At least one call is told to each.
+                told.recv_timeout(LONG).expect("the threads call");
+                assert!(observed.stop_observing());
+            }
+        }));
+        stop.store(true, Ordering::Relaxed);
+        rounds.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    // Each once, by whoever had the last share.
+    assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS);
+}
+
+/// A place keeps what it was built of. Another driver that gets it is called all the same.
+#[test]
+fn a_place_that_another_driver_had_calls_its_own_driver() {
+    let _alone = alone();
+    let drivers = [1, 2, 3].map(|count| (count, SoftDriver::builder().devices(count).build()));
+    for _ in 0..20 {
+        for (count, soft) in &drivers {
+            let (observed, told) = telling(soft.driver());
+            assert_eq!(Device::count(observed), Ok(*count));
+            assert_eq!(functions(&told).last(), Some(&Function::cuDeviceGetCount));
+            assert!(observed.stop_observing());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Objects that are dropped while the process and the driver shut down.
+
+use crate::common;
+
+use common::Gpu;
+use common::child::{self, Child};
+use common::counting::{counting, fail_next};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+
+/// An event, its stream and their context, dropped where the destructor runs.
+struct Held {
+    _event: Event,
+    _stream: Stream,
+    _last: Dropped,
+}
+
+/// Says that what is above it was dropped.
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        child::say("dropped");
+    }
+}
+
+fn held(gpu: &Gpu) -> Held {
+    let stream = gpu.stream();
+    let event = stream.record_event(EventFlags::empty()).expect("an event");
+    Held { _event: event, _stream: stream, _last: Dropped }
+}
+
+#[test]
+fn a_thread_local_is_dropped_at_the_end_of_the_process() {
+    thread_local! {
+        static HELD: std::cell::RefCell<Option<Held>> = const { std::cell::RefCell::new(None) };
+    }
+    const NAME: &str = "a_thread_local_is_dropped_at_the_end_of_the_process";
+    if child::role().is_some() {
+        let gpu = Gpu::new();
+        HELD.with_borrow_mut(|held_here| *held_here = Some(held(&gpu)));
+        // The thread-locals of this thread are destroyed by exit, after or among the driver's own exit handlers.
+        std::mem::forget(gpu);
+        std::process::exit(0);
+    }
+    let mut child = Child::start(NAME, "exits");
+    assert_eq!(child.receive(), "dropped");
+    child.finish();
+}
+
+#[test]
+fn an_exit_handler_drops_after_the_driver_is_gone() {
+    const NAME: &str = "an_exit_handler_drops_after_the_driver_is_gone";
+    unsafe extern "C" {
+        fn atexit(handler: extern "C" fn()) -> i32;
+    }
+    static HELD: std::sync::Mutex<Option<Held>> = std::sync::Mutex::new(None);
+    extern "C" fn drop_it() {
+        let held = HELD.lock().expect("nobody panics with it").take();
+        drop(held);
+    }
+    if child::role().is_some() {
+        // Handlers run in the reverse order of their registration: this one, made before the driver is loaded, runs
+        // after the driver's own, when every call answers CUDA_ERROR_DEINITIALIZED.
+        // SAFETY: the handler is a function of this program and does not unwind.
+        assert_eq!(unsafe { atexit(drop_it) }, 0);
+        let gpu = Gpu::new();
+        *HELD.lock().expect("nobody panics with it") = Some(held(&gpu));
+        std::mem::forget(gpu);
+        std::process::exit(0);
+    }
+    let mut child = Child::start(NAME, "exits");
+    assert_eq!(child.receive(), "dropped");
+    child.finish();
+}
+
+#[test]
+fn threads_that_still_work_at_exit_see_an_error_and_no_crash() {
+    const NAME: &str = "threads_that_still_work_at_exit_see_an_error_and_no_crash";
+    if child::role().is_some() {
+        let gpu: &Gpu = Box::leak(Box::new(Gpu::new()));
+        let (ready, started) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let stream = gpu.stream();
+            let event = stream.record_event(EventFlags::empty()).expect("an event");
+            ready.send(()).expect("the test waits");
+            loop {
+                // Either answer is right, depending on how far the shutdown is; a crash is not.
+                let _ = event.query();
+            }
+        });
+        started.recv().expect("the thread started");
+        std::process::exit(0);
+    }
+    for _ in 0..5 {
+        Child::start(NAME, "exits").finish();
+    }
+}
+
+#[test]
+fn drop_ignores_what_the_driver_answers_and_close_reports_it() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let codes = [
+        CUresult::CUDA_ERROR_DEINITIALIZED,
+        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+        CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        CUresult(4242),
+    ];
+    for code in codes {
+        let (mut event, mut stream);
+        let make = || {
+            let event = Event::new(&context, EventFlags::empty()).expect("an event");
+            (event, Stream::new(&context, StreamOptions::new()).expect("a stream"))
+        };
+        (event, stream) = make();
+        let leaked = (event.as_raw(), stream.as_raw());
+        fail_next(Function::cuEventDestroy_v2, code);
+        drop(event);
+        fail_next(Function::cuStreamDestroy_v2, code);
+        drop(stream);
+        // SAFETY: the destructions above were not made, so that the objects are alive and nobody's.
+        drop(unsafe {
+            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+        });
+
+        (event, stream) = make();
+        let leaked = (event.as_raw(), stream.as_raw());
+        fail_next(Function::cuEventDestroy_v2, code);
+        assert_eq!(event.close().err().and_then(|error| error.code()), Some(code));
+        fail_next(Function::cuStreamDestroy_v2, code);
+        assert_eq!(stream.close().err().and_then(|error| error.code()), Some(code));
+        // SAFETY: as above.
+        drop(unsafe {
+            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+        });
+    }
+    fail_next(Function::cuDevicePrimaryCtxRelease_v2, CUresult::CUDA_ERROR_DEINITIALIZED);
+    drop(context);
+    // The release that was not made.
+    // SAFETY: one retain is still held by the dropped context.
+    let code = unsafe { (gpu.driver.symbols().cuDevicePrimaryCtxRelease_v2)(gpu.device.as_raw()) };
+    common::check(Function::cuDevicePrimaryCtxRelease_v2, code);
+}

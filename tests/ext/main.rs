@@ -1,0 +1,11 @@
+//! What CUDA does not have, made of the thin layer: `cuda_events::ext`.
+
+use cuda_events_test_support as common;
+
+mod completions;
+mod current_stream;
+mod lazy_events;
+mod poller;
+mod pool;
+mod pool_and_captures;
+mod timers;

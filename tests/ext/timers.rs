@@ -1,0 +1,120 @@
+//! Timers, and elapsed time as a duration.
+
+use crate::common;
+
+use std::time::{Duration, Instant};
+
+use common::{Gpu, Latch};
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::Timer;
+use cuda_events::{Error, Event, EventFlags, Progress};
+
+#[test]
+fn a_timer_has_the_time_once_the_work_is_done() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let before = Instant::now();
+    let timer = Timer::start(&stream).expect("a timer");
+    let latch = Latch::hold(&stream);
+    let timing = timer.stop().expect("a timing");
+    assert_eq!(timing.query(), Ok(Progress::Pending));
+    assert!(matches!(timing.elapsed(), Err(Error::NotReady { .. })));
+    assert!(matches!(timing.elapsed_ms(), Err(Error::NotReady { .. })));
+    // The stream is held behind the start, for a time that is measured on this side of it.
+    timing.start().synchronize().expect("nothing holds the start");
+    let held = Instant::now();
+    while held.elapsed() < Duration::from_millis(3) {
+        std::hint::spin_loop();
+    }
+    let at_least = held.elapsed();
+    latch.release();
+    let elapsed = timing.synchronize().expect("a time");
+    let (at_most, slack) = (before.elapsed(), Duration::from_micros(100));
+    assert!(elapsed + slack >= at_least, "{elapsed:?}, but it was held for {at_least:?}");
+    assert!(elapsed <= at_most + slack, "{elapsed:?}, but it took {at_most:?} here");
+    assert_eq!(timing.query(), Ok(Progress::Done));
+    assert_eq!(timing.elapsed(), Ok(elapsed), "it can be asked again");
+    assert_eq!(timing.synchronize(), Ok(elapsed));
+    let milliseconds = timing.elapsed_ms().expect("a time");
+    assert!((f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3, "{milliseconds} ms, {elapsed:?}");
+    assert_eq!(timing.start().elapsed_ms(timing.end()), Ok(milliseconds));
+}
+
+#[test]
+fn timers_can_be_nested_and_overlap() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let outer = Timer::start(&stream).expect("a timer");
+    let inner = Timer::start(&stream).expect("a timer");
+    let other = gpu.stream();
+    let elsewhere = Timer::start(&other).expect("a timer");
+    let outer = outer.stop().expect("a timing");
+    let inner = inner.stop().expect("a timing");
+    let elsewhere = elsewhere.stop().expect("a timing");
+    for timing in [&outer, &inner, &elsewhere] {
+        timing.synchronize().expect("a time");
+    }
+    // The outer one began first and ended first.
+    assert!(outer.start().elapsed_ms(inner.start()).expect("a time") >= 0.0);
+    assert!(outer.end().elapsed_ms(inner.end()).expect("a time") >= 0.0);
+}
+
+#[test]
+fn a_timer_that_is_not_stopped_does_no_harm() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    let timer = Timer::start(&stream).expect("a timer");
+    assert!(format!("{timer:?}").contains(&format!("{:?}", stream.as_raw())), "{timer:?}");
+    drop(timer);
+    drop(Timer::start(&stream).and_then(Timer::stop).expect("a timing"));
+    latch.release();
+    assert_eq!(stream.synchronize(), Ok(()));
+}
+
+#[test]
+fn a_timer_in_a_capture_has_the_time_of_each_launch() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
+        return;
+    }
+    let stream = gpu.stream();
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let timing = Timer::start(&stream).and_then(Timer::stop).expect("a timing");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    assert_eq!(timing.query(), Ok(Progress::Done));
+    assert!(matches!(timing.elapsed(), Err(Error::NotRecorded { .. })), "it was never launched");
+    for _ in 0..2 {
+        let latch = Latch::hold(&stream);
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(timing.query(), Ok(Progress::Pending));
+        latch.release();
+        timing.synchronize().expect("a time");
+    }
+}
+
+#[test]
+fn a_duration_has_no_sign() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+    let (start, end) = (timed(), timed());
+    assert!(matches!(start.elapsed(&end), Err(Error::NotRecorded { .. })));
+    start.record(&stream).expect("a record");
+    stream.synchronize().expect("the work ends");
+    // Until the clock of the device has gone on.
+    while {
+        end.record(&stream).expect("a record");
+        stream.synchronize().expect("the work ends");
+        start.elapsed_ms(&end).expect("a time") <= 0.0
+    } {}
+    let elapsed = start.elapsed(&end).expect("a time");
+    assert!(elapsed > Duration::ZERO);
+    let milliseconds = start.elapsed_ms(&end).expect("a time");
+    assert!((f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3, "{milliseconds} ms, {elapsed:?}");
+    assert_eq!(end.elapsed(&start), Err(Error::EndBeforeStart));
+    assert!(Error::EndBeforeStart.to_string().contains("elapsed_ms"));
+    assert_eq!(start.elapsed(&start), Ok(Duration::ZERO));
+    let untimed = stream.record_event(EventFlags::empty()).expect("an event");
+    assert!(matches!(start.elapsed(&untimed), Err(Error::TimingDisabled { .. })));
+}

@@ -1,0 +1,822 @@
+//! Graphs: event nodes, launches, what keeps events alive, external records and waits.
+
+use crate::common;
+
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, Weak};
+
+use common::child::Child;
+use common::{Gpu, Latch, Other, check, current};
+use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
+use cuda_events::graph::{Graph, GraphExec, GraphNode};
+use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
+use cuda_soft_driver::{Fault, SoftDriver};
+
+fn event(gpu: &Gpu) -> Arc<Event> {
+    Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
+}
+
+fn timed(gpu: &Gpu) -> Arc<Event> {
+    Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"))
+}
+
+fn alive(event: &Weak<Event>) -> bool {
+    event.strong_count() > 0
+}
+
+fn begin(stream: &Stream) -> Capture<'_> {
+    common::begin_capture(stream, CaptureMode::ThreadLocal).expect("a capture")
+}
+
+/// The driver with an observer, and the calls that it saw since they were last asked for.
+fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = calls.clone();
+    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
+    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    (context, move || std::mem::take(&mut *calls.lock().expect("no panic")))
+}
+
+#[test]
+fn timed_events_in_a_graph_have_a_time_after_each_launch() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let (start, end) = (timed(&gpu), timed(&gpu));
+    let capture = begin(&stream);
+    stream.record_external(&start).expect("a record");
+    stream.record_external(&end).expect("a record");
+    let graph = capture.end().expect("a graph");
+    for event in [&start, &end] {
+        assert_eq!(event.query(), Ok(Progress::Done), "it stands for nothing yet");
+    }
+    assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })));
+    let exec = graph.instantiate().expect("an executable graph");
+    for _ in 0..3 {
+        let latch = Latch::hold(&stream);
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(start.query(), Ok(Progress::Pending), "the launch stands behind the latch");
+        assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
+        latch.release();
+        end.synchronize().expect("the work ends");
+        let elapsed = start.elapsed_ms(&end).expect("a time");
+        assert!(elapsed >= 0.0, "{elapsed} ms");
+        assert_eq!(end.elapsed_ms(&start), Ok(-elapsed));
+    }
+}
+
+#[test]
+fn nodes_record_and_wait_at_each_launch() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let (stream, elsewhere) = (gpu.stream(), gpu.stream());
+    let (waited, recorded) = (event(&gpu), event(&gpu));
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let wait = graph.add_event_wait_node(&[], &waited).expect("a node");
+    graph.add_event_record_node(&[wait], &recorded).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    stream.synchronize().expect("an event that was never recorded is not waited for");
+    for _ in 0..2 {
+        let latch = Latch::hold(&elsewhere);
+        waited.record(&elsewhere).expect("a record");
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(recorded.query(), Ok(Progress::Pending));
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        latch.release();
+        assert_eq!(recorded.synchronize(), Ok(()));
+        assert_eq!(waited.query(), Ok(Progress::Done), "it was waited for");
+    }
+}
+
+#[test]
+fn what_was_captured_waits_for_those_outside() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let (stream, elsewhere) = (gpu.stream(), gpu.stream());
+    let (waited, recorded) = (event(&gpu), event(&gpu));
+    waited.record(&elsewhere).expect("a record");
+    let capture = begin(&stream);
+    // A plain wait for a record of outside would be an error here.
+    stream.wait_external(&waited).expect("a wait");
+    stream.record_external(&recorded).expect("a record");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    let latch = Latch::hold(&elsewhere);
+    waited.record(&elsewhere).expect("a record");
+    exec.launch(&stream).expect("a launch");
+    assert_eq!(recorded.query(), Ok(Progress::Pending));
+    let after = gpu.stream();
+    after.wait_event(&recorded).expect("a wait for what the launch records");
+    assert_eq!(after.query(), Ok(Progress::Pending));
+    latch.release();
+    assert_eq!(after.synchronize(), Ok(()));
+    assert_eq!(recorded.query(), Ok(Progress::Done));
+}
+
+#[test]
+fn the_target_stream_itself_decides_between_node_and_record() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let (capturing, other) = (gpu.stream(), gpu.stream());
+    let (inside, outside, fork) = (event(&gpu), event(&gpu), event(&gpu));
+    // As another stream captures, and then as none does.
+    for captures in [true, false] {
+        let capture = captures.then(|| begin(&capturing));
+        let latch = Latch::hold(&other);
+        other.record_external(&outside).expect("a record");
+        other.wait_external(&outside).expect("a wait");
+        // In this thread a query would be forbidden.
+        let query = || std::thread::scope(|scope| scope.spawn(|| outside.query()).join().expect("no panic"));
+        assert_eq!(query(), Ok(Progress::Pending));
+        latch.release();
+        assert_eq!(other.capture_status(), Ok(CaptureStatus::None));
+        capturing.record_external(&inside).expect("a record");
+        if let Some(capture) = capture {
+            // A stream that joined the capture is a capturing one as well.
+            let joined = gpu.stream();
+            fork.record(&capturing).expect("a record");
+            joined.wait_event(&fork).expect("the fork");
+            joined.record_external(&outside).expect("a record");
+            capturing.wait_stream(&joined).expect("the join");
+            let info = capturing.capture_info().expect("an answer");
+            assert_eq!(info.status, CaptureStatus::Active);
+            let weak = Arc::downgrade(&outside);
+            let count = weak.strong_count();
+            let graph = capture.end().expect("a graph");
+            assert_eq!(weak.strong_count(), count);
+            drop(graph);
+            assert_eq!(weak.strong_count(), 1, "the graph kept it, and nothing else");
+        }
+        outside.synchronize().expect("the latch is released");
+    }
+}
+
+#[test]
+fn flags_are_for_those_who_know_the_stream() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let event = event(&gpu);
+    // SAFETY: the event outlives everything here.
+    let (record, wait) = unsafe {
+        (event.record_with(&stream, RecordFlags::EXTERNAL), stream.wait_event_with(&event, WaitFlags::EXTERNAL))
+    };
+    for error in [record.expect_err("not in a capture"), wait.expect_err("not in a capture")] {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+        assert!(error.to_string().contains("does not capture"), "{error}");
+    }
+    stream.record_external(&event).expect("a plain record");
+    stream.wait_external(&event).expect("a plain wait");
+    assert_eq!(event.synchronize(), Ok(()));
+}
+
+#[test]
+fn a_graph_keeps_its_events_alive() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let captured = || {
+        let (record, wait) = (event(&gpu), event(&gpu));
+        let weak = [Arc::downgrade(&record), Arc::downgrade(&wait)];
+        let capture = begin(&stream);
+        stream.record_external(&record).expect("a record");
+        stream.wait_external(&wait).expect("a wait");
+        drop((record, wait));
+        assert!(weak.iter().all(alive));
+        (capture.end().expect("a graph"), weak)
+    };
+    let made = || {
+        let (record, wait) = (event(&gpu), event(&gpu));
+        let weak = [Arc::downgrade(&record), Arc::downgrade(&wait)];
+        let mut graph = Graph::new(&gpu.context).expect("a graph");
+        let first = graph.add_event_record_node(&[], &record).expect("a node");
+        graph.add_event_wait_node(&[first], &wait).expect("a node");
+        (graph, weak)
+    };
+    for (graph, weak) in [captured(), made()] {
+        assert!(weak.iter().all(alive));
+        // On a real driver this is a crash if an event is gone.
+        let exec = graph.instantiate().expect("an executable graph");
+        drop(graph);
+        assert!(weak.iter().all(alive));
+        let latch = Latch::hold(&stream);
+        exec.launch(&stream).expect("a launch");
+        drop(exec);
+        assert!(!weak.iter().any(alive));
+        latch.release();
+        assert_eq!(stream.synchronize(), Ok(()));
+    }
+    let (graph, weak) = captured();
+    drop(graph);
+    assert!(!weak.iter().any(alive));
+}
+
+#[test]
+fn a_capture_that_comes_to_nothing_keeps_nothing() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    for harm in [false, true] {
+        let event = event(&gpu);
+        let capture = begin(&stream);
+        stream.record_external(&event).expect("a record");
+        if harm {
+            stream.query().expect_err("a query of the stream itself");
+            stream.record_external(&event).expect_err("an invalidated capture");
+        }
+        drop(capture);
+        assert_eq!(Arc::strong_count(&event), 1);
+    }
+}
+
+#[test]
+fn a_record_that_fails_keeps_nothing() {
+    let soft = SoftDriver::builder().version(11, 0).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let _capture = begin(&stream);
+    let error = stream.record_external(&event);
+    let function = Function::cuEventRecordWithFlags;
+    let (since, driver) = (Version::new(11, 1), Version::new(11, 0));
+    assert_eq!(error, Err(Error::Unsupported { function, since, driver }));
+    assert_eq!(Arc::strong_count(&event), 1);
+}
+
+#[test]
+fn events_of_a_capture_that_others_began_are_kept_for_good() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let event = event(&gpu);
+    let weak = Arc::downgrade(&event);
+    let symbols = gpu.driver.symbols();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    let mut graph = null_mut();
+    // SAFETY: the stream is alive; a place for the handle.
+    unsafe {
+        check(Function::cuStreamBeginCapture_v2, (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode));
+        stream.record_external(&event).expect("a record");
+        check(Function::cuStreamEndCapture, (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph));
+    }
+    drop(event);
+    assert!(alive(&weak), "nobody can tell how long it is needed");
+    // SAFETY: the graph is nobody else's, and its event is never destroyed.
+    let graph = unsafe { Graph::from_raw(&gpu.context, graph) };
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    stream.synchronize().expect("the work ends");
+    drop((graph, exec));
+    assert!(alive(&weak));
+}
+
+#[test]
+fn nodes_give_and_take_events() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let (first, second, third) = (event(&gpu), event(&gpu), event(&gpu));
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let record = graph.add_event_record_node(&[], &first).expect("a node");
+    let wait = graph.add_event_wait_node(&[record], &first).expect("a node");
+    let is = |known: Result<Option<Arc<Event>>, Error>, event: &Arc<Event>| {
+        Arc::ptr_eq(&known.expect("an answer").expect("an event of this program's"), event)
+    };
+    assert!(is(graph.record_node_event(record), &first));
+    assert!(is(graph.wait_node_event(wait), &first));
+    graph.set_record_node_event(record, &second).expect("a new event");
+    graph.set_wait_node_event(wait, &third).expect("a new event");
+    assert!(is(graph.record_node_event(record), &second));
+    assert!(is(graph.wait_node_event(wait), &third));
+    assert_eq!(Arc::strong_count(&first), 1, "what was replaced is let go");
+
+    // Each kind of node has its own calls.
+    for wrong in [graph.record_node_event(wait).err(), graph.wait_node_event(record).err()] {
+        assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    }
+    let unused = event(&gpu);
+    let wrong = graph.set_record_node_event(wait, &unused).err();
+    assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(Arc::strong_count(&unused) > 1, "an error does not say that the node was left alone");
+    assert!(is(graph.wait_node_event(wait), &third));
+
+    // An executable graph has events of its own, and changes for itself.
+    let mut exec = graph.instantiate().expect("an executable graph");
+    graph.set_record_node_event(record, &first).expect("a new event");
+    assert!(Arc::strong_count(&second) > 1, "the executable graph still records it");
+    exec.set_wait_node_event(&graph, wait, &first).expect("a new event");
+    let latch = Latch::hold(&stream);
+    exec.launch(&stream).expect("a launch");
+    assert_eq!((first.query(), second.query()), (Ok(Progress::Done), Ok(Progress::Pending)));
+    latch.release();
+    stream.synchronize().expect("the work ends");
+    exec.set_record_node_event(&graph, record, &third).expect("a new event");
+    assert_eq!(Arc::strong_count(&second), 1);
+    let latch = Latch::hold(&stream);
+    exec.launch(&stream).expect("a launch");
+    assert_eq!((second.query(), third.query()), (Ok(Progress::Done), Ok(Progress::Pending)));
+    latch.release();
+    stream.synchronize().expect("the work ends");
+    assert!(is(graph.record_node_event(record), &first));
+    let wrong = exec.set_wait_node_event(&graph, record, &first).err();
+    assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+}
+
+#[test]
+fn setting_an_event_again_and_again_keeps_only_the_last() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let first = event(&gpu);
+    let capture = begin(&stream);
+    stream.record_external(&first).expect("a record");
+    // SAFETY: this thread is the only one that uses the stream.
+    let node = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0].node;
+    let mut graph = capture.end().expect("a graph");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let mut before: Option<Weak<Event>> = None;
+    for _ in 0..3 {
+        let next = event(&gpu);
+        graph.set_record_node_event(node, &next).expect("a new event");
+        exec.set_record_node_event(&graph, node, &next).expect("a new event");
+        assert!(!before.is_some_and(|before| alive(&before)));
+        before = Some(Arc::downgrade(&next));
+        drop(next);
+        assert!(before.as_ref().is_some_and(alive));
+    }
+}
+
+#[test]
+fn a_node_is_good_for_its_own_graph_only() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let node = graph.add_event_record_node(&[], &event).expect("a node");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let mut other = Graph::new(&gpu.context).expect("a graph");
+    let foreign = other.add_event_record_node(&[], &event).expect("a node");
+    let not_called =
+        |result: Result<(), Error>, function| assert_eq!(result, Err(Error::NodeOfOtherGraph { function }));
+    not_called(other.record_node_event(node).map(drop), Function::cuGraphEventRecordNodeGetEvent);
+    not_called(other.set_record_node_event(node, &event), Function::cuGraphEventRecordNodeSetEvent);
+    not_called(other.add_event_wait_node(&[node], &event).map(drop), Function::cuGraphAddEventWaitNode);
+    not_called(exec.set_record_node_event(&other, node, &event), Function::cuGraphExecEventRecordNodeSetEvent);
+    // Its own node, of a graph that the executable one was not made of.
+    not_called(exec.set_record_node_event(&other, foreign, &event), Function::cuGraphExecEventRecordNodeSetEvent);
+    not_called(exec.set_wait_node_event(&other, foreign, &event), Function::cuGraphExecEventWaitNodeSetEvent);
+    // SAFETY: the node is one of this graph.
+    assert_eq!(unsafe { GraphNode::from_raw(&graph, node.as_raw()) }, node);
+}
+
+#[test]
+fn events_that_the_graph_was_not_given_have_no_name() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let mut raw = null_mut();
+    let add = gpu.driver.symbols().cuGraphAddEventRecordNode.expect("CUDA 11.1");
+    // SAFETY: a place for the handle; graph and event are alive until the end of this function.
+    let node = unsafe {
+        check(Function::cuGraphAddEventRecordNode, add(&mut raw, graph.as_raw(), null_mut(), 0, event.as_raw()));
+        GraphNode::from_raw(&graph, raw)
+    };
+    assert!(graph.record_node_event(node).expect("an answer").is_none());
+    graph.set_record_node_event(node, &event).expect("an event");
+    assert!(graph.record_node_event(node).expect("an answer").is_some());
+}
+
+#[test]
+fn launches_of_one_graph_follow_each_other_and_outlive_it() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let (first, second) = (gpu.stream(), gpu.stream());
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    graph.add_event_record_node(&[], &event).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    assert_eq!((exec.context(), exec.as_raw().is_null()), (&gpu.context, false));
+    let latch = Latch::hold(&first);
+    exec.launch(&first).expect("a launch");
+    exec.launch(&second).expect("a launch");
+    assert_eq!(second.query(), Ok(Progress::Pending), "it waits for the launch in the other stream");
+    drop((exec, graph));
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    latch.release();
+    assert_eq!(second.synchronize(), Ok(()));
+    assert_eq!(event.query(), Ok(Progress::Done));
+}
+
+#[test]
+fn graphs_make_the_calls_that_they_need_and_leave_the_context_stack() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
+    let (context, calls) = observed(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    calls();
+    stream.record_external(&event).expect("a record");
+    assert_eq!(calls(), [Function::cuStreamGetCaptureInfo_v3, Function::cuEventRecord]);
+    stream.wait_external(&event).expect("a wait");
+    assert_eq!(calls(), [Function::cuStreamGetCaptureInfo_v3, Function::cuStreamWaitEvent]);
+    let capture = begin(&stream);
+    assert_eq!(calls(), [Function::cuStreamBeginCapture_v2, Function::cuStreamGetCaptureInfo_v3]);
+    stream.record_external(&event).expect("a record");
+    let info = Function::cuStreamGetCaptureInfo_v3;
+    assert_eq!(calls(), [info, Function::cuEventRecordWithFlags]);
+    let graph = capture.end().expect("a graph");
+    assert_eq!(calls(), [Function::cuStreamEndCapture]);
+    let exec = graph.instantiate().expect("an executable graph");
+    assert_eq!(
+        calls(),
+        [
+            Function::cuCtxGetCurrent,
+            Function::cuCtxPushCurrent_v2,
+            Function::cuGraphInstantiateWithFlags,
+            Function::cuCtxPopCurrent_v2
+        ]
+    );
+    assert!(current(gpu.driver).is_null());
+    exec.launch(&stream).expect("a launch");
+    assert_eq!(calls(), [Function::cuGraphLaunch]);
+    stream.synchronize().expect("the work ends");
+    calls();
+    drop(exec);
+    assert_eq!(calls(), [Function::cuGraphExecDestroy]);
+    assert_eq!(graph.instantiate().and_then(|exec| exec.close()), Ok(()));
+    assert_eq!(calls().iter().filter(|call| **call == Function::cuGraphExecDestroy).count(), 1);
+    assert_eq!(graph.close(), Ok(()));
+    assert_eq!(calls(), [Function::cuGraphDestroy]);
+    drop(Graph::new(&context).expect("a graph"));
+    assert_eq!(calls(), [Function::cuGraphCreate, Function::cuGraphDestroy]);
+}
+
+#[test]
+fn the_dependencies_of_a_node_reach_the_driver() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let counts = Arc::new(Mutex::new(Vec::new()));
+    let seen = counts.clone();
+    let driver = gpu.driver.observe(move |call| {
+        if [Function::cuGraphAddEventRecordNode, Function::cuGraphAddEventWaitNode].contains(&call.function) {
+            seen.lock().expect("no panic").push(call.arguments[3]);
+        }
+    });
+    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let mut graph = Graph::new(&context).expect("a graph");
+    let first = graph.add_event_record_node(&[], &event).expect("a node");
+    let second = graph.add_event_wait_node(&[first], &event).expect("a node");
+    graph.add_event_record_node(&[first, second], &event).expect("a node");
+    assert_eq!(*counts.lock().expect("no panic"), [0, 1, 2]);
+}
+
+#[test]
+fn a_graph_can_be_sent_to_another_thread() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    std::thread::scope(|scope| {
+        let stream = &stream;
+        let launched = scope.spawn(move || {
+            let exec = graph.instantiate().and_then(|second| second.launch(stream)).map(|()| exec)?;
+            exec.launch(stream)
+        });
+        assert_eq!(launched.join().expect("no panic"), Ok(()));
+    });
+    stream.synchronize().expect("the work ends");
+}
+
+#[test]
+fn older_drivers_make_graphs_too() {
+    for (minor, function) in [(3, Function::cuGraphInstantiate_v2), (4, Function::cuGraphInstantiateWithFlags)] {
+        let soft = SoftDriver::builder().version(11, minor).build();
+        let driver = soft.driver();
+        assert!(!driver.symbols().address(function).is_null());
+        let newer = driver.symbols().cuGraphInstantiateWithFlags.is_some();
+        assert_eq!(newer, function == Function::cuGraphInstantiateWithFlags);
+        let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+        let mut graph = Graph::new(&context).expect("a graph");
+        graph.add_event_record_node(&[], &event).expect("a node");
+        let exec = graph.instantiate().expect("an executable graph");
+        exec.launch(&stream).expect("a launch");
+        event.synchronize().expect("the work ends");
+    }
+    let soft = SoftDriver::builder().version(11, 0).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let mut graph = Graph::new(&context).expect("a graph");
+    let function = Function::cuGraphAddEventRecordNode;
+    let (since, driver) = (Version::new(11, 1), Version::new(11, 0));
+    let error = graph.add_event_record_node(&[], &event);
+    assert_eq!(error, Err(Error::Unsupported { function, since, driver }));
+}
+
+#[test]
+fn an_interprocess_event_can_be_in_a_graph() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let stream = gpu.stream();
+    let event = Arc::new(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
+    let capture = begin(&stream);
+    stream.record_external(&event).expect("a record");
+    stream.wait_external(&event).expect("a wait");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    event.synchronize().expect("the work ends");
+}
+
+#[test]
+fn an_interprocess_event_stays_in_its_context() {
+    // A wait for one of another context is a crash in the real driver.
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
+        return;
+    }
+    let other = Other::new(&gpu);
+    let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
+    let interprocess = |context| Arc::new(Event::new(context, EventFlags::INTERPROCESS).expect("an event"));
+    let (own, foreign) = (interprocess(&gpu.context), interprocess(&other));
+    let refused = |result: Result<(), Error>, function| {
+        assert_eq!(result, Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 }));
+    };
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    graph.add_event_wait_node(&[], &foreign).expect("a node");
+    refused(graph.instantiate().map(drop), Function::cuGraphInstantiateWithFlags);
+    drop(graph);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let node = graph.add_event_wait_node(&[], &own).expect("a node");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    refused(exec.launch(&elsewhere), Function::cuGraphLaunch);
+    let function = Function::cuGraphExecEventWaitNodeSetEvent;
+    refused(exec.set_wait_node_event(&graph, node, &foreign), function);
+    exec.launch(&gpu.stream()).expect("a launch");
+    gpu.context.synchronize().expect("the work ends");
+    graph.set_wait_node_event(node, &event(&gpu)).expect("a new event");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&elsewhere).expect("a launch without one");
+    exec.set_wait_node_event(&graph, node, &own).expect("a new event");
+    refused(exec.launch(&elsewhere), Function::cuGraphLaunch);
+    other.synchronize().expect("the work ends");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_can_drop_all_that_there_is() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn _exit(status: i32) -> !;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    }
+    if common::child::role().is_none() {
+        // In a process of its own, because a fork of this one would take the locks of other tests along.
+        Child::start("a_forked_child_can_drop_all_that_there_is", "parent").finish();
+        return;
+    }
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
+        return;
+    }
+    let (stream, capturing) = (gpu.stream(), gpu.stream());
+    let event = event(&gpu);
+    let mut graph = Graph::new(&gpu.context).expect("a graph");
+    let node = graph.add_event_record_node(&[], &event).expect("a node");
+    let exec = graph.instantiate().expect("an executable graph");
+    let capture = begin(&capturing);
+    let relaxed = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+    // SAFETY: this is the only thread of the tests that runs; the child ends through `_exit`.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let work = std::panic::AssertUnwindSafe(|| {
+            let refused =
+                |function, result: Result<(), Error>| assert_eq!(result, Err(Error::ForkedChild { function }));
+            refused(Function::cuGraphLaunch, exec.launch(&stream));
+            refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
+            refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
+            refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
+            refused(Function::cuStreamBeginCapture_v2, common::begin_capture(&stream, CaptureMode::Global).map(drop));
+            refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
+            refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
+            refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
+            refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
+            drop((relaxed, exec, graph, event));
+            refused(Function::cuStreamEndCapture, capture.end().map(drop));
+        });
+        let status = i32::from(std::panic::catch_unwind(work).is_err());
+        // SAFETY: ends this process without running the parent's exit handlers.
+        unsafe { _exit(status) };
+    }
+    let mut status = 0;
+    // SAFETY: a place for the status; the child is ours.
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
+    drop(relaxed);
+    capture.end().expect("nothing happened to the parent's capture");
+    exec.launch(&stream).expect("nor to its graph");
+    stream.synchronize().expect("the work ends");
+}
+
+/// A driver answers with the errors of earlier work, too: such an answer does not say that the call did nothing.
+#[test]
+fn an_event_is_kept_although_the_driver_answered_an_error() {
+    let soft = SoftDriver::builder().devices(2).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = || Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    let fail = |function: Function| {
+        soft.clear_faults();
+        soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    };
+    let failed = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::Driver { function, code }));
+
+    type Work = fn(&mut Graph, &mut GraphExec, [GraphNode; 2], &Arc<Event>) -> Result<(), Error>;
+    let works: [(Function, Work); 6] = [
+        (Function::cuGraphAddEventRecordNode, |graph, _, _, event| graph.add_event_record_node(&[], event).map(drop)),
+        (Function::cuGraphAddEventWaitNode, |graph, _, _, event| graph.add_event_wait_node(&[], event).map(drop)),
+        (Function::cuGraphEventRecordNodeSetEvent, |graph, _, [node, _], event| {
+            graph.set_record_node_event(node, event)
+        }),
+        (Function::cuGraphEventWaitNodeSetEvent, |graph, _, [_, node], event| graph.set_wait_node_event(node, event)),
+        (Function::cuGraphExecEventRecordNodeSetEvent, |graph, exec, [node, _], event| {
+            exec.set_record_node_event(graph, node, event)
+        }),
+        (Function::cuGraphExecEventWaitNodeSetEvent, |graph, exec, [_, node], event| {
+            exec.set_wait_node_event(graph, node, event)
+        }),
+    ];
+    for (function, work) in works {
+        let (first, second) = (event(), event());
+        let weak = [&first, &second].map(Arc::downgrade);
+        let mut graph = Graph::new(&context).expect("a graph");
+        let record = graph.add_event_record_node(&[], &first).expect("a node");
+        let wait = graph.add_event_wait_node(&[], &first).expect("a node");
+        let mut exec = graph.instantiate().expect("an executable graph");
+        fail(function);
+        failed(work(&mut graph, &mut exec, [record, wait], &second), function);
+        drop((first, second));
+        assert!(weak.iter().all(alive), "{function}: a node refers to it");
+        exec.launch(&stream).expect("a launch");
+        graph.instantiate().expect("an executable graph").launch(&stream).expect("a launch");
+        stream.synchronize().expect("the work ends");
+        drop((graph, exec));
+        assert!(!weak.iter().any(alive), "{function}: nothing refers to it any more");
+    }
+
+    // In a capture of ours, and in one that others began.
+    type External = fn(&Stream, &Arc<Event>) -> Result<(), Error>;
+    let works: [(Function, External); 2] = [
+        (Function::cuEventRecordWithFlags, |stream, event| stream.record_external(event)),
+        (Function::cuStreamWaitEvent, |stream, event| stream.wait_external(event)),
+    ];
+    for (function, work) in works {
+        let event = event();
+        let weak = Arc::downgrade(&event);
+        let capture = begin(&stream);
+        fail(function);
+        failed(work(&stream, &event), function);
+        drop(event);
+        assert!(alive(&weak), "{function}: a node refers to it");
+        let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+        exec.launch(&stream).expect("a launch");
+        stream.synchronize().expect("the work ends");
+        drop(exec);
+        assert!(!alive(&weak), "{function}: nothing refers to it any more");
+    }
+    let theirs = event();
+    let weak = Arc::downgrade(&theirs);
+    let mut graph = null_mut();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    let symbols = soft.driver().symbols();
+    // SAFETY: the stream is alive.
+    check(Function::cuStreamBeginCapture_v2, unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) });
+    fail(Function::cuEventRecordWithFlags);
+    failed(stream.record_external(&theirs), Function::cuEventRecordWithFlags);
+    drop(theirs);
+    assert!(alive(&weak), "nobody can tell how long it is needed");
+    // SAFETY: the stream is alive; a place for the handle.
+    check(Function::cuStreamEndCapture, unsafe { (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph) });
+    // SAFETY: the graph is nobody else's, and its event is never destroyed.
+    drop(unsafe { Graph::from_raw(&context, graph) });
+
+    // The node is made although what was current cannot be restored.
+    soft.clear_faults();
+    let own = StreamRef::per_thread_default(&context);
+    let event = event();
+    let weak = Arc::downgrade(&event);
+    let capture = common::begin_capture(&own, CaptureMode::ThreadLocal).expect("a capture");
+    // The first restores after the capture was asked for.
+    soft.inject(Fault::on("cuCtxPopCurrent_v2").nth(2).after_the_work().answer(code));
+    failed(own.record_external(&event), Function::cuCtxPopCurrent_v2);
+    soft.clear_faults();
+    drop(event);
+    assert!(alive(&weak), "a node refers to it");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+    exec.launch(&stream).and_then(|()| stream.synchronize()).expect("the work ends");
+    drop(exec);
+    assert!(!alive(&weak), "nothing refers to it any more");
+
+    // An interprocess event that a node may refer to stays in its context.
+    let interprocess = || Arc::new(Event::new(&context, EventFlags::INTERPROCESS).expect("an event"));
+    let second = Context::primary(Device::new(soft.driver(), 1).expect("a second device")).expect("its context");
+    let elsewhere = Stream::new(&second, StreamOptions::new()).expect("a stream");
+    let mut graph = Graph::new(&context).expect("a graph");
+    let plain = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+    let node = graph.add_event_wait_node(&[], &plain).expect("a node");
+    let mut exec = graph.instantiate().expect("an executable graph");
+    let function = Function::cuGraphExecEventWaitNodeSetEvent;
+    fail(function);
+    failed(exec.set_wait_node_event(&graph, node, &interprocess()), function);
+    assert!(matches!(exec.launch(&elsewhere), Err(Error::WaitAcrossContexts { .. })));
+    drop((graph, exec));
+
+    // What the driver was not asked for, it did not do.
+    soft.clear_faults();
+    let capture = begin(&stream);
+    let other = SoftDriver::new();
+    let elsewhere = Device::new(other.driver(), 0).and_then(Context::primary).expect("the other context");
+    let elsewhere = Arc::new(Event::new(&elsewhere, EventFlags::empty()).expect("an event"));
+    assert!(matches!(stream.record_external(&elsewhere), Err(Error::OtherDriver { .. })));
+    drop(capture);
+    assert_eq!(Arc::strong_count(&elsewhere), 1);
+}
+
+/// Nobody may destroy a graph while a capture adds to it: the capture is ended first.
+#[test]
+fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
+    let soft = SoftDriver::new();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let function = Function::cuStreamBeginCaptureToGraph;
+    let begin = |stream| common::begin_capture_to_graph(stream, Graph::new(&context)?, &[], CaptureMode::ThreadLocal);
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+
+    // Where it cannot be told, nothing is touched.
+    let info = Function::cuStreamGetCaptureInfo_v3;
+    soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    soft.inject(Fault::on(info.name()).once().answer(code));
+    soft.inject(Fault::on("cuGraphDestroy").answer(code));
+    let before = soft.injected();
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(soft.injected() - before, 2, "the graph is not destroyed");
+    soft.clear_faults();
+    assert_eq!((soft.live().captures, soft.live().graphs), (1, 1));
+    let mut graph = null_mut();
+    let end = soft.driver().symbols().cuStreamEndCapture;
+    // SAFETY: the stream is alive; a place for the handle.
+    check(Function::cuStreamEndCapture, unsafe { end(stream.as_raw(), &mut graph) });
+    // SAFETY: the graph is nobody else's, and has no nodes.
+    drop(unsafe { Graph::from_raw(&context, graph) });
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+
+    // A refusal is one, and the graph is destroyed: also where the stream captures something else.
+    soft.inject(Fault::on(function.name()).once().answer(code));
+    assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
+    assert_eq!(soft.live().graphs, 0);
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    let refused = begin(&stream).err().and_then(|error| error.code());
+    assert_eq!(refused, Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+    drop(capture.end().expect("the capture goes on"));
+    assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+}

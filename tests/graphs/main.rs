@@ -1,0 +1,6 @@
+//! Stream capture and graphs.
+
+use cuda_events_test_support as common;
+
+mod capture;
+mod graphs;

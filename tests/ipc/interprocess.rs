@@ -1,0 +1,617 @@
+//! Events that two processes share.
+//!
+//! The tests tell another process, their peer, what to do with its side; see `peer`.
+
+use crate::common;
+
+use std::time::Duration;
+
+use common::child::{Child, from_hex, hear, role, say, to_hex};
+use common::counting::{calls, counting, fail_next};
+use common::{Door, Gpu, Latch, Other, check, current};
+use cuda_events::ipc::DescriptorError;
+use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream, StreamOptions, StreamRef,
+    Uuid,
+};
+use cuda_soft_driver::SoftDriver;
+
+/// Not a test: the other process. Each line that it hears is one step, which it answers with the result.
+#[test]
+#[ignore = "the other process, which the tests start: cargo test --test ipc"]
+fn peer() {
+    assert!(role().is_some(), "this is no test of its own");
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let mut events: Vec<Option<Event>> = Vec::new();
+    let mut latch = None;
+    loop {
+        let line = hear();
+        let mut words = line.split(' ');
+        let step = words.next().expect("a step");
+        let word = words.next().unwrap_or_default();
+        // Most steps are about the event that was made last, or the one of this number.
+        let number = word.parse().unwrap_or(events.len().wrapping_sub(1));
+        let event = || events[number].as_ref().expect("an event that was not dropped");
+        match step {
+            "create" => {
+                let flags = EventFlags::from_bits(word.parse().expect("bits")).expect("flags");
+                events.push(Some(Event::new(&gpu.context, flags).expect("an event")));
+                say("created");
+            }
+            "export" => say(&to_hex(&event().ipc_descriptor().expect("a descriptor").to_bytes())),
+            "import" => {
+                let descriptor = IpcEventDescriptor::from_bytes(&from_hex(word)).expect("a good descriptor");
+                let before = current(gpu.driver);
+                let event = import(&gpu.context, &descriptor);
+                assert_eq!(current(gpu.driver), before, "the context stack is as it was");
+                say(&format!("{:?}", event.as_ref().map(|event| event.flags().bits())));
+                events.extend(event.ok().map(Some));
+            }
+            "imported" => say(&format!("{}", event().is_imported())),
+            "hold" => {
+                latch = Some(Latch::hold(&stream));
+                say("held");
+            }
+            "release" => {
+                latch.take().expect("a held stream").release();
+                say("released");
+            }
+            "record" => answer(event().record(&stream)),
+            "query" => answer(event().query()),
+            "synchronize" => answer(event().synchronize()),
+            "timeout" => answer(event().synchronize_timeout(Duration::from_millis(20))),
+            "elapsed" => {
+                let own = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
+                own.record(&stream).and_then(|()| own.synchronize()).expect("a record");
+                answer(event().elapsed_ms(event()));
+                answer(own.elapsed_ms(event()));
+                answer(event().elapsed_ms(&own));
+            }
+            "re-export" => answer(event().ipc_descriptor()),
+            "same" => {
+                let one = events[0].as_ref().expect("an event that was not dropped");
+                say(&format!("{}", one.as_raw() == event().as_raw()));
+            }
+            "wait" => answer(stream.wait_event(event())),
+            "stream-query" => answer(stream.query()),
+            "stream-synchronize" => answer(stream.synchronize()),
+            "drop" => {
+                events[number] = None;
+                say("dropped");
+            }
+            "close" => answer(events[number].take().expect("an event that was not dropped").close()),
+            // Ends the process as a program ends that has no time to clean up.
+            "exit" => std::process::exit(0),
+            "end" => break,
+            other => panic!("{other:?} is no step"),
+        }
+    }
+}
+
+/// In the peer: says what a call returned.
+fn answer<T: std::fmt::Debug>(result: Result<T>) {
+    say(&format!("{result:?}"));
+}
+
+/// In a test: the other process.
+struct Peer(Child);
+
+impl Peer {
+    fn start() -> Self {
+        Self(Child::start("peer", "peer"))
+    }
+
+    /// Lets it take a step that may last.
+    fn begin(&mut self, step: &str) {
+        self.0.send(step);
+    }
+
+    /// Lets it take a step, and gives its answer.
+    #[track_caller]
+    fn step(&mut self, step: &str) -> String {
+        self.0.send(step);
+        self.0.receive()
+    }
+
+    /// Lets it import, and expects these flags.
+    #[track_caller]
+    fn import(&mut self, descriptor: &IpcEventDescriptor, flags: EventFlags) {
+        let imported = self.step(&format!("import {}", to_hex(&descriptor.to_bytes())));
+        assert_eq!(imported, format!("Ok({})", flags.bits()));
+    }
+
+    /// Lets it create an event of these flags, and imports that here.
+    #[track_caller]
+    fn export(&mut self, flags: EventFlags) -> IpcEventDescriptor {
+        assert_eq!(self.step(&format!("create {}", flags.bits())), "created");
+        IpcEventDescriptor::from_bytes(&from_hex(&self.step("export"))).expect("a good descriptor")
+    }
+
+    #[track_caller]
+    fn end(mut self) {
+        self.begin("end");
+        self.0.finish();
+    }
+}
+
+fn import(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Event> {
+    // SAFETY: the descriptors of these tests come from processes that these tests started, which keep their events, or
+    // are made to be refused.
+    unsafe { Event::from_ipc_descriptor(context, descriptor) }
+}
+
+fn interprocess(gpu: &Gpu) -> Event {
+    Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event")
+}
+
+fn descriptor(event: &Event) -> IpcEventDescriptor {
+    event.ipc_descriptor().expect("a descriptor")
+}
+
+const PENDING: &str = "Ok(Pending)";
+const DONE: &str = "Ok(Done)";
+const FINE: &str = "Ok(())";
+
+// Waiting, in both roles.
+
+#[test]
+fn an_importers_stream_waits_for_the_exporters_work() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let mut peer = Peer::start();
+    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("query"), PENDING);
+    assert_eq!(peer.step("timeout"), PENDING);
+    assert_eq!(peer.step("stream-query"), DONE);
+    assert_eq!(peer.step("wait"), FINE);
+    assert_eq!(peer.step("stream-query"), PENDING);
+    latch.release();
+    assert_eq!(peer.step("stream-synchronize"), FINE);
+    assert_eq!(peer.step("query"), DONE);
+    assert_eq!(peer.step("timeout"), DONE);
+    peer.end();
+}
+
+#[test]
+fn an_importer_sees_the_records_that_come_after_the_import() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let mut peer = Peer::start();
+    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
+    // Never recorded: there is nothing to wait for.
+    assert_eq!(peer.step("query"), DONE);
+    for _ in 0..3 {
+        let latch = Latch::hold(&stream);
+        event.record(&stream).expect("a record");
+        assert_eq!(peer.step("query"), PENDING);
+        peer.begin("synchronize");
+        latch.release();
+        assert_eq!(peer.0.receive(), FINE);
+        assert_eq!(peer.step("query"), DONE);
+    }
+    peer.end();
+}
+
+#[test]
+fn the_exporter_waits_for_what_an_importer_records() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let mut peer = Peer::start();
+    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("hold"), "held");
+    assert_eq!(peer.step("record"), FINE);
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
+    assert_eq!(stream.wait_event(&event), Ok(()));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
+    assert_eq!(peer.step("release"), "released");
+    assert_eq!(stream.synchronize(), Ok(()));
+    assert_eq!(event.query(), Ok(Progress::Done));
+    peer.end();
+}
+
+#[test]
+fn the_test_imports_what_its_child_exports() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let mut peer = Peer::start();
+    let descriptor = peer.export(EventFlags::INTERPROCESS);
+    assert_eq!(descriptor.exporter_pid(), Some(peer.0.id()));
+    assert_eq!(descriptor.device_uuid(), gpu.device.uuid().ok());
+    let event = import(&gpu.context, &descriptor).expect("an import");
+    assert!(event.is_imported());
+    assert_eq!(event.context(), &gpu.context);
+
+    assert_eq!(peer.step("hold"), "held");
+    assert_eq!(peer.step("record"), FINE);
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    assert_eq!(stream.wait_event(&event), Ok(()));
+    assert_eq!(stream.query(), Ok(Progress::Pending));
+    assert_eq!(peer.step("release"), "released");
+    assert_eq!(stream.synchronize(), Ok(()));
+    assert_eq!(event.synchronize(), Ok(()));
+
+    // And the other way round, through the same event.
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    assert_eq!(peer.step("wait"), FINE);
+    assert_eq!(peer.step("stream-query"), PENDING);
+    latch.release();
+    assert_eq!(peer.step("stream-synchronize"), FINE);
+    drop(event);
+    peer.end();
+}
+
+#[test]
+fn several_importers_wait_for_one_event() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let descriptor = descriptor(&event);
+    let mut peers = [Peer::start(), Peer::start()];
+    for peer in &mut peers {
+        peer.import(&descriptor, EventFlags::INTERPROCESS);
+        assert_eq!(peer.step("wait"), FINE);
+        assert_eq!(peer.step("stream-query"), PENDING);
+    }
+    latch.release();
+    for mut peer in peers {
+        assert_eq!(peer.step("stream-synchronize"), FINE);
+        peer.end();
+    }
+}
+
+// What a descriptor carries.
+
+#[test]
+fn the_blocking_flag_is_carried() {
+    let gpu = Gpu::new();
+    let mut peer = Peer::start();
+    for flags in [EventFlags::INTERPROCESS, EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC] {
+        let event = Event::new(&gpu.context, flags).expect("an event");
+        let descriptor = descriptor(&event);
+        assert_eq!(descriptor.is_blocking_sync(), flags.contains(EventFlags::BLOCKING_SYNC));
+        peer.import(&descriptor, flags);
+        assert_eq!(peer.step("imported"), "true");
+        // Nothing but the handle and what the sender says beside it.
+        let raw = IpcEventDescriptor::from_raw(descriptor.to_raw(), descriptor.is_blocking_sync());
+        peer.import(&raw, flags);
+        // The driver knows nothing of the flag: it is what the sender says.
+        peer.import(&IpcEventDescriptor::from_raw(descriptor.to_raw(), false), EventFlags::INTERPROCESS);
+        let imported = import(&gpu.context, &peer.export(flags)).expect("an import");
+        assert_eq!(imported.flags(), flags);
+    }
+    peer.end();
+}
+
+#[test]
+fn a_descriptor_names_its_exporter_and_is_the_same_each_time() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    assert!(!event.is_imported());
+    let descriptor = descriptor(&event);
+    assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+    assert_eq!(descriptor.device_uuid(), gpu.device.uuid().ok());
+    assert_eq!(event.ipc_descriptor(), Ok(descriptor));
+    assert_ne!(interprocess(&gpu).ipc_descriptor(), Ok(descriptor));
+}
+
+#[test]
+fn two_imports_of_one_descriptor_are_two_events() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let descriptor = descriptor(&event);
+    let mut peer = Peer::start();
+    peer.import(&descriptor, EventFlags::INTERPROCESS);
+    peer.import(&descriptor, EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("same 1"), "false");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    assert_eq!(peer.step("query 0"), PENDING);
+    assert_eq!(peer.step("query 1"), PENDING);
+    // Each is destroyed on its own.
+    assert_eq!(peer.step("close 0"), FINE);
+    assert_eq!(peer.step("query 1"), PENDING);
+    latch.release();
+    assert_eq!(peer.step("synchronize 1"), FINE);
+    peer.end();
+}
+
+#[test]
+fn dropping_an_import_leaves_the_exporters_event() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = interprocess(&gpu);
+    let descriptor = descriptor(&event);
+    let mut peer = Peer::start();
+    peer.import(&descriptor, EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("drop"), "dropped");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    // What is dropped while it is pending stays pending for the others.
+    peer.import(&descriptor, EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("query"), PENDING);
+    assert_eq!(peer.step("drop"), "dropped");
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    latch.release();
+    assert_eq!(event.synchronize(), Ok(()));
+    peer.import(&descriptor, EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("query"), DONE);
+    peer.end();
+    assert_eq!(event.record(&stream), Ok(()));
+    assert_eq!(event.synchronize(), Ok(()));
+    assert_eq!(event.close(), Ok(()));
+}
+
+// What is refused.
+
+#[test]
+fn an_import_is_not_timed_and_not_exported_again() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    let mut peer = Peer::start();
+    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
+    let function = if gpu.driver.symbols().cuEventElapsedTime_v2.is_some() {
+        Function::cuEventElapsedTime_v2
+    } else {
+        Function::cuEventElapsedTime
+    };
+    let refused = Error::TimingDisabled { function, code: CUresult::CUDA_ERROR_INVALID_HANDLE };
+    peer.begin("elapsed");
+    for _ in 0..3 {
+        assert_eq!(peer.0.receive(), format!("Err({refused:?})"));
+    }
+    assert_eq!(peer.step("re-export"), format!("Err({:?})", Error::ExportOfImport));
+    peer.end();
+}
+
+#[test]
+fn only_an_interprocess_event_is_exported() {
+    let gpu = Gpu::new();
+    let driver = counting(gpu.driver);
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    for flags in [EventFlags::empty(), EventFlags::TIMING, EventFlags::BLOCKING_SYNC] {
+        let event = Event::new(&context, flags).expect("an event");
+        let (exported, made) = calls(|| event.ipc_descriptor());
+        assert_eq!(exported, Err(Error::NotInterprocess), "{flags:?}");
+        assert_eq!(made, [], "the driver was asked");
+    }
+}
+
+#[test]
+fn the_exporting_process_cannot_import() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    let descriptor = descriptor(&event);
+    let pid = std::process::id();
+    let refused = import(&gpu.context, &descriptor).expect_err("it is our own");
+    assert_eq!(refused, DescriptorError::SameProcess { pid }.into());
+    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    // The driver's own bytes do not say who exported them.
+    let raw = IpcEventDescriptor::from_raw(descriptor.to_raw(), false);
+    let refused = import(&gpu.context, &raw).expect_err("it is our own");
+    let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
+    assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
+    assert!(refused.to_string().contains("cannot be opened in the process that exported it"), "{refused}");
+    assert!(current(gpu.driver).is_null());
+    // The event is none the worse for it.
+    assert_eq!(event.query(), Ok(Progress::Done));
+}
+
+#[test]
+fn only_201_for_an_event_of_this_process_is_said_to_be_that() {
+    const OPEN: Function = Function::cuIpcOpenEventHandle;
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let mut peer = Peer::start();
+    let (own, theirs) = (descriptor(&interprocess(&gpu)), peer.export(EventFlags::INTERPROCESS));
+    // Another process's, refused with that code for another reason; and this one's, refused with another code.
+    for (descriptor, code) in
+        [(theirs, CUresult::CUDA_ERROR_INVALID_CONTEXT), (own, CUresult::CUDA_ERROR_MAP_FAILED), (own, CUresult(4242))]
+    {
+        fail_next(OPEN, code);
+        let refused = import(&context, &descriptor).map(drop);
+        assert_eq!(refused, Err(Error::Driver { function: OPEN, code }));
+    }
+    peer.end();
+}
+
+/// The descriptor, with another device's UUID in it and the check value that fits.
+fn of_device(descriptor: &IpcEventDescriptor, uuid: [u8; 16]) -> IpcEventDescriptor {
+    let mut bytes = descriptor.to_bytes();
+    bytes[12..28].copy_from_slice(&uuid);
+    let check = crc32fast::hash(&bytes[..92]);
+    bytes[92..].copy_from_slice(&check.to_le_bytes());
+    let forged = IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits");
+    assert_eq!(forged.device_uuid(), Some(Uuid::from_bytes(uuid)));
+    forged
+}
+
+#[test]
+fn an_event_of_another_device_is_refused() {
+    let gpu = Gpu::new();
+    let mut peer = Peer::start();
+    let descriptor = peer.export(EventFlags::INTERPROCESS);
+    // One that this process does not see.
+    let elsewhere = of_device(&descriptor, [0xee; 16]);
+    let refused = import(&gpu.context, &elsewhere).expect_err("no device here has that UUID");
+    assert_eq!(refused, DescriptorError::OtherDevice { exported: None, context: 0 }.into());
+    // Undoctored it opens.
+    assert!(import(&gpu.context, &of_device(&descriptor, *gpu.device.uuid().expect("a UUID").as_bytes())).is_ok());
+    peer.end();
+}
+
+#[test]
+fn an_event_of_another_device_that_is_visible_is_refused_with_its_ordinal() {
+    // The software driver in the process can have as many devices as a test needs.
+    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let gpu = soft.is_none().then(Gpu::new);
+    let driver = match (&soft, &gpu) {
+        (Some(soft), _) => soft.driver(),
+        (_, Some(gpu)) => gpu.driver,
+        (None, None) => unreachable!("one of the two is there"),
+    };
+    let devices: Vec<_> = Device::all(driver).expect("devices").take(2).collect();
+    let [one, two] = devices[..] else {
+        use std::io::Write;
+        // Past the harness, which shows no output of a test that passes.
+        writeln!(std::io::stderr(), "NOT RUN: events of another device: there is only one").expect("stderr is open");
+        return;
+    };
+    let contexts = [one, two].map(|device| Context::primary(device).expect("the primary context"));
+    let uuids = [one, two].map(|device| *device.uuid().expect("a UUID").as_bytes());
+    assert_ne!(uuids[0], uuids[1]);
+    for (own, other) in [(0, 1), (1, 0)] {
+        let event = Event::new(&contexts[own], EventFlags::INTERPROCESS).expect("an event");
+        let refusal = |exported, context| Err(DescriptorError::OtherDevice { exported, context }.into());
+        let refused = import(&contexts[other], &descriptor(&event)).map(drop);
+        assert_eq!(refused, refusal(Some(own as u16), other as u16));
+        let refused = import(&contexts[own], &of_device(&descriptor(&event), uuids[other])).map(drop);
+        assert_eq!(refused, refusal(Some(other as u16), own as u16));
+        // A stream of the other device cannot wait for it either; for an ordinary event it can.
+        let stream = Stream::new(&contexts[other], StreamOptions::new()).expect("a stream");
+        let (event_device, other_device) = (own as u32, other as u32);
+        let function = Function::cuStreamWaitEvent;
+        let refused = Err(Error::WaitAcrossContexts { function, event_device, other_device });
+        assert_eq!(stream.wait_event(&event), refused);
+        let ordinary = Event::new(&contexts[own], EventFlags::empty()).expect("an event");
+        assert_eq!(stream.wait_event(&ordinary), Ok(()));
+    }
+}
+
+#[test]
+fn a_handle_that_names_nothing_cannot_be_mapped() {
+    let gpu = Gpu::new();
+    let code = CUresult::CUDA_ERROR_MAP_FAILED;
+    let refused = import(&gpu.context, &IpcEventDescriptor::from_raw([0; 64], false)).expect_err("it names no event");
+    assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
+    let text = refused.to_string();
+    assert!(text.contains("CUDA_ERROR_MAP_FAILED (205)") && text.contains("the exporting process is gone"), "{text}");
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn an_importer_of_an_unknown_handle_goes_on_working() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    let mut peer = Peer::start();
+    let nothing = IpcEventDescriptor::from_raw([0; 64], false);
+    let answer = peer.step(&format!("import {}", to_hex(&nothing.to_bytes())));
+    assert!(answer.starts_with("Err(") && answer.contains("cuIpcOpenEventHandle"), "{answer}");
+    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
+    assert_eq!(peer.step("query"), DONE);
+    peer.end();
+}
+
+// An exporter that is killed.
+
+#[test]
+fn what_a_killed_exporter_recorded_stays_pending() {
+    let mut exporter = Peer::start();
+    let descriptor = exporter.export(EventFlags::INTERPROCESS);
+    assert_eq!(exporter.step("hold"), "held");
+    assert_eq!(exporter.step("record"), FINE);
+    // One importer only looks, one has its stream wait.
+    let mut looking = Peer::start();
+    looking.import(&descriptor, EventFlags::INTERPROCESS);
+    let mut waiting = Peer::start();
+    waiting.import(&descriptor, EventFlags::INTERPROCESS);
+    assert_eq!(waiting.step("wait"), FINE);
+    exporter.0.kill();
+    for importer in [&mut looking, &mut waiting] {
+        assert_eq!(importer.step("query"), PENDING);
+        assert_eq!(importer.step("timeout"), PENDING);
+    }
+    assert_eq!(waiting.step("stream-query"), PENDING);
+    // The driver can be left, with everything dropped before or nothing.
+    looking.end();
+    waiting.begin("exit");
+    waiting.0.finish();
+}
+
+// Threads and contexts.
+
+#[test]
+fn export_needs_no_current_context_and_changes_none() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    let descriptor = event.ipc_descriptor();
+    let elsewhere = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            assert!(current(gpu.driver).is_null());
+            let descriptor = event.ipc_descriptor();
+            assert!(current(gpu.driver).is_null());
+            descriptor
+        });
+        thread.join().expect("no panic")
+    });
+    assert_eq!(elsewhere, descriptor);
+
+    // Another context of the device is current.
+    let other = Other::new(&gpu);
+    let _current = other.make_current().expect("the other context");
+    assert_eq!(event.ipc_descriptor(), descriptor);
+    assert_eq!(current(gpu.driver), other.as_raw());
+}
+
+#[test]
+fn an_import_belongs_to_the_named_context() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxWaitEvent) {
+        return;
+    }
+    let mut peer = Peer::start();
+    let descriptor = peer.export(EventFlags::INTERPROCESS);
+    let other = Other::new(&gpu);
+    {
+        // The other context is current, and the primary one is named.
+        let _current = other.make_current().expect("the other context");
+        let event = import(&gpu.context, &descriptor).expect("an import");
+        assert_eq!(current(gpu.driver), other.as_raw());
+        assert_eq!(event.record(&gpu.stream()), Ok(()));
+        let foreign = Stream::new(&other, StreamOptions::new()).expect("a stream");
+        let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        let function = Function::cuEventRecord;
+        let refused = Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
+        assert_eq!(event.record(&foreign), Err(refused));
+        // Drivers crash over such a wait, so they are not asked.
+        for event in [event, interprocess(&gpu)] {
+            let refused = |function| Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 });
+            assert_eq!(foreign.wait_event(&event), refused(Function::cuStreamWaitEvent));
+            let default = StreamRef::legacy_default(&other);
+            assert_eq!(default.wait_event(&event), refused(Function::cuStreamWaitEvent));
+            assert_eq!(other.wait_event(&event), refused(Function::cuCtxWaitEvent));
+            // The way that the error names.
+            let own = gpu.stream();
+            assert_eq!(own.wait_event(&event), Ok(()));
+            assert_eq!(foreign.wait_stream(&own), Ok(()));
+            assert_eq!(foreign.synchronize(), Ok(()));
+        }
+    }
+    drop(other);
+    peer.end();
+}
+
+#[test]
+fn the_raw_calls_agree_with_the_safe_ones() {
+    let gpu = Gpu::new();
+    let event = interprocess(&gpu);
+    let descriptor = descriptor(&event);
+    let _current = gpu.context.make_current().expect("the context can be made current");
+    let mut handle = CUipcEventHandle { reserved: [0; 64] };
+    // SAFETY: a place for the 64 bytes, and a live event.
+    let code = unsafe { (gpu.driver.symbols().cuIpcGetEventHandle)(&mut handle, event.as_raw()) };
+    check(Function::cuIpcGetEventHandle, code);
+    assert_eq!(handle.reserved, descriptor.to_raw());
+}

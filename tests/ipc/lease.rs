@@ -1,0 +1,346 @@
+//! The exporter's lease and the importer's look at the exporter, between real processes.
+
+use crate::common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::child::{self, Child};
+use common::counting::{calls, counting};
+use common::{Gpu, Latch};
+use cuda_events::ext::IpcLease;
+use cuda_events::ipc::{ExporterProcess, ExporterState};
+use cuda_events::sys::Function;
+use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress};
+
+fn import(context: &Context, line: &str) -> (Event, ExporterProcess) {
+    let descriptor: IpcEventDescriptor = line.parse().expect("the exporter's descriptor");
+    let exporter = ExporterProcess::of(&descriptor);
+    assert_eq!(exporter.pid(), descriptor.exporter_pid());
+    assert_running(&exporter);
+    // SAFETY: the exporter keeps the event until this process says that it is done, or is killed.
+    (unsafe { Event::from_ipc_descriptor(context, &descriptor) }.expect("the event opens"), exporter)
+}
+
+/// Longer than anything here takes: for what would go on for ever if it went wrong.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+#[track_caller]
+fn until(mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < LONG, "it does not come");
+        std::thread::yield_now();
+    }
+}
+
+#[track_caller]
+fn assert_running(exporter: &ExporterProcess) {
+    let state = if cfg!(target_os = "linux") { ExporterState::Running } else { ExporterState::Unknown };
+    assert_eq!(exporter.state(), state);
+}
+
+#[track_caller]
+fn wait_for_end(exporter: &ExporterProcess) {
+    until(|| exporter.state() != ExporterState::Running);
+    assert_eq!(exporter.state(), ExporterState::Ended);
+}
+
+#[test]
+fn the_event_lives_as_long_as_a_lease() {
+    const NAME: &str = "the_event_lives_as_long_as_a_lease";
+    if child::role().is_some() {
+        let gpu = Gpu::new();
+        let (event, exporter) = import(&gpu.context, &child::hear());
+        child::say("opened");
+        assert_eq!(child::hear(), "recorded, and the exporter's own handle dropped");
+        event.synchronize().expect("the exporter released the work");
+        assert_running(&exporter);
+        drop(event);
+        child::say("done");
+        return;
+    }
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = Arc::new(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
+    let lease = IpcLease::new(Arc::clone(&event)).expect("a lease");
+    let mut importer = Child::start(NAME, "importer");
+    importer.send(&lease.descriptor().to_string());
+    assert_eq!(importer.receive(), "opened");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let alive = Arc::downgrade(&event);
+    drop(event);
+    importer.send("recorded, and the exporter's own handle dropped");
+    latch.release();
+    assert_eq!(importer.receive(), "done");
+    assert!(alive.upgrade().is_some(), "the lease keeps it");
+    lease.synchronize().expect("the work is done");
+    drop(lease);
+    assert!(alive.upgrade().is_none());
+    importer.finish();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_exporter_may_have_any_name() {
+    const NAME: &str = "/proc/self/comm";
+    let gpu = Gpu::new();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let descriptor = event.ipc_descriptor().expect("a descriptor");
+    let exporter = ExporterProcess::of(&descriptor);
+    let before = std::fs::read(NAME).expect("a name");
+    // Longer names are cut to 15 bytes, which may be within a character.
+    for name in [&b"\xff\xfe"[..], b"a) Z 1 (b", "обмен-событиями".as_bytes()] {
+        std::fs::write(NAME, name).expect("a process may name itself");
+        assert_eq!(exporter.state(), ExporterState::Running, "{name:?}");
+        assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Running, "{name:?}");
+    }
+    std::fs::write(NAME, before).expect("a process may name itself");
+}
+
+#[test]
+fn only_what_can_be_exported_can_be_lent() {
+    let gpu = Gpu::new();
+    let event = Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"));
+    assert_eq!(IpcLease::new(event).err(), Some(Error::NotInterprocess));
+}
+
+/// In the exporter: an event that is pending, behind a latch.
+fn export(gpu: &Gpu) -> (Event, Latch) {
+    let stream = gpu.stream();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    child::say(&event.ipc_descriptor().expect("a descriptor").to_string());
+    (event, latch)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_importer_sees_that_the_exporter_was_killed() {
+    const NAME: &str = "an_importer_sees_that_the_exporter_was_killed";
+    if child::role().is_some() {
+        let gpu = Gpu::new();
+        let _pending = export(&gpu);
+        // Until it is killed.
+        child::hear();
+        unreachable!("the parent kills this process");
+    }
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let mut exporter_process = Child::start(NAME, "exporter");
+    let (event, exporter) = import(&context, &exporter_process.receive());
+    assert_eq!(exporter.pid(), Some(exporter_process.id()));
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    let (waited, made) = calls(|| exporter.wait_for(&event, Duration::ZERO));
+    assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]));
+    assert_running(&exporter);
+
+    // A wait ends with the exporter.
+    let waited = std::thread::scope(|scope| {
+        scope.spawn(|| exporter_process.kill_only());
+        exporter.wait_for(&event, LONG)
+    });
+    assert_eq!(waited, Ok(Progress::Pending));
+    // It has ended, and is a zombie.
+    assert_eq!(exporter.state(), ExporterState::Ended);
+    // One that this process has not seen alive may be anywhere, whatever has its number now.
+    let not_seen = of_process(exporter_process.id());
+    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
+    exporter_process.kill();
+    assert_eq!(exporter.state(), ExporterState::Ended);
+    let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
+    assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
+    assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(Progress::Pending), "nobody completes it");
+    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
+}
+
+/// A descriptor that says that this process exported it.
+fn of_process(pid: u32) -> IpcEventDescriptor {
+    let mut bytes = IpcEventDescriptor::from_raw([0; 64], false).to_bytes();
+    bytes[6] = 2;
+    bytes[8..12].copy_from_slice(&pid.to_le_bytes());
+    let check = crc32fast::hash(&bytes[..92]);
+    bytes[92..].copy_from_slice(&check.to_le_bytes());
+    let descriptor = IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits");
+    assert_eq!(descriptor.exporter_pid(), Some(pid));
+    descriptor
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_an_exporter_completed_is_done_after_its_end() {
+    const NAME: &str = "what_an_exporter_completed_is_done_after_its_end";
+    if child::role().is_some() {
+        let gpu = Gpu::new();
+        let (event, latch) = export(&gpu);
+        child::hear();
+        latch.release();
+        event.synchronize().expect("the work is released");
+        // Its event is not destroyed before the importer has looked.
+        std::process::exit(0);
+    }
+    let gpu = Gpu::new();
+    let mut exporter_process = Child::start(NAME, "exporter");
+    let (event, exporter) = import(&gpu.context, &exporter_process.receive());
+    assert_eq!(event.query(), Ok(Progress::Pending));
+    exporter_process.send("complete, and end");
+    wait_for_end(&exporter);
+    assert_eq!(exporter.wait_for(&event, Duration::ZERO), Ok(Progress::Done));
+    exporter_process.finish();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_exporter_that_becomes_another_program_has_ended() {
+    use std::os::unix::process::CommandExt;
+
+    const NAME: &str = "an_exporter_that_becomes_another_program_has_ended";
+    match child::role().as_deref() {
+        Some("exporter") => {
+            let gpu = Gpu::new();
+            let _pending = export(&gpu);
+            child::hear();
+            // The very same program, with the same arguments and as much of an environment.
+            let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
+            command.args(std::env::args().skip(1)).env("CUDA_EVENTS_TEST_CHILD", "replaced");
+            panic!("{}", command.exec());
+        }
+        Some(_) => {
+            child::say("replaced");
+            child::hear();
+            return;
+        }
+        None => {}
+    }
+    let mut exporter_process = Child::start(NAME, "exporter");
+    let descriptor: IpcEventDescriptor = exporter_process.receive().parse().expect("a descriptor");
+    let exporter = ExporterProcess::of(&descriptor);
+    assert_eq!(exporter.state(), ExporterState::Running);
+    exporter_process.send("exec");
+    assert_eq!(exporter_process.receive(), "replaced");
+    assert_eq!(exporter.state(), ExporterState::Ended);
+    // It is the process that it was, by its number.
+    assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Running);
+    exporter_process.send("end");
+    exporter_process.finish();
+    assert_eq!(exporter.state(), ExporterState::Ended);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_exporter_whose_first_thread_has_ended_is_running() {
+    const NAME: &str = "an_exporter_whose_first_thread_has_ended_is_running";
+    if child::role().is_some() {
+        return end_the_first_thread();
+    }
+    let mut exporter_process = Child::start(NAME, "exporter");
+    let descriptor = of_process(exporter_process.id());
+    assert_eq!(exporter_process.receive(), "two threads");
+    let before = ExporterProcess::of(&descriptor);
+    assert_eq!(before.state(), ExporterState::Running);
+    exporter_process.send("end the first thread");
+    // The system says that the process is a zombie.
+    let status = format!("/proc/{}/stat", exporter_process.id());
+    until(|| std::fs::read_to_string(&status).expect("it is there").contains(") Z "));
+    let after = ExporterProcess::of(&descriptor);
+    assert_eq!([before.state(), after.state()], [ExporterState::Running; 2]);
+    // The other thread says so.
+    exporter_process.send("are you there?");
+    assert_eq!(exporter_process.receive(), "yes");
+    assert_eq!([before.state(), after.state()], [ExporterState::Running; 2]);
+    exporter_process.kill_only();
+    for exporter in [&before, &after] {
+        wait_for_end(exporter);
+    }
+    exporter_process.kill();
+    assert_eq!([before.state(), after.state()], [ExporterState::Ended; 2]);
+}
+
+/// Ends the thread that the process began with, when the parent says so, and goes on in this one.
+#[cfg(target_os = "linux")]
+fn end_the_first_thread() {
+    use std::ffi::{c_int, c_long};
+
+    unsafe extern "C" {
+        fn syscall(number: c_long, ...) -> c_long;
+        fn signal(signal: c_int, handler: extern "C" fn(c_int)) -> usize;
+    }
+    const USER_SIGNAL: c_int = 10;
+    const EXIT: c_long = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+    const TGKILL: c_long = if cfg!(target_arch = "x86_64") { 234 } else { 131 };
+    extern "C" fn end_this_thread(_signal: c_int) {
+        // SAFETY: what is on the thread's stack stays as it is, and nobody waits for the thread.
+        unsafe { syscall(EXIT, 0) };
+    }
+    child::say("two threads");
+    child::hear();
+    let process = c_long::from(std::process::id());
+    // SAFETY: the handler makes one system call. The first thread has the process's number; it is the harness's, which waits
+    // for this one.
+    unsafe {
+        signal(USER_SIGNAL, end_this_thread);
+        assert_eq!(syscall(TGKILL, process, process, c_long::from(USER_SIGNAL)), 0);
+    }
+    child::hear();
+    child::say("yes");
+    child::hear();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_look_at_the_exporter_opens_no_file() {
+    const NAME: &str = "a_look_at_the_exporter_opens_no_file";
+    #[repr(C)]
+    struct Limit {
+        now: u64,
+        most: u64,
+    }
+    unsafe extern "C" {
+        fn setrlimit(resource: i32, limit: *const Limit) -> i32;
+    }
+    const OPEN_FILES: i32 = 7;
+    if child::role().as_deref() == Some("exporter") {
+        // Any process will do for one.
+        child::hear();
+        unreachable!("the parent kills this process");
+    }
+    if child::role().is_some() {
+        let descriptor = of_process(child::hear().parse().expect("a number"));
+        let exporter = ExporterProcess::of(&descriptor);
+        // SAFETY: the limit is a value.
+        assert_eq!(unsafe { setrlimit(OPEN_FILES, &Limit { now: 0, most: 0 }) }, 0);
+        assert!(std::fs::File::open("/proc/self/stat").is_err(), "the limit holds");
+        assert_eq!(exporter.state(), ExporterState::Running);
+        // Whoever can open nothing knows nothing.
+        assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Unknown);
+        child::say("it is running");
+        wait_for_end(&exporter);
+        child::say("it has ended");
+        return;
+    }
+    let mut exporter = Child::start(NAME, "exporter");
+    let mut importer = Child::start(NAME, "importer");
+    importer.send(&exporter.id().to_string());
+    assert_eq!(importer.receive(), "it is running");
+    exporter.kill();
+    assert_eq!(importer.receive(), "it has ended");
+    importer.finish();
+}
+
+#[test]
+fn a_raw_handle_says_nothing_of_its_exporter() {
+    let exporter = ExporterProcess::of(&IpcEventDescriptor::from_raw([0; 64], false));
+    assert_eq!((exporter.pid(), exporter.state()), (None, ExporterState::Unknown));
+    // Such an event is waited for until it is done or the time is up.
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    assert_eq!(exporter.wait_for(&event, Duration::from_millis(10)), Ok(Progress::Pending));
+    latch.release();
+    assert_eq!(exporter.wait_for(&event, LONG), Ok(Progress::Done));
+}

@@ -1,0 +1,4 @@
+//! Pages that must say what the code says.
+
+mod coverage;
+mod parity;

@@ -1,0 +1,209 @@
+//! What a stream is created with and what it keeps beside its work: priority, synchronization policy, memory domains.
+
+use crate::common::{self, table};
+
+use common::{Gpu, Other, current, not_run};
+use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
+use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
+use cuda_events::{Context, Device, Error, Stream, StreamOptions, StreamRef, Version};
+
+/// Attributes beyond the synchronization policy came with CUDA 12.0.
+fn has_newer_attributes(gpu: &Gpu) -> bool {
+    gpu.driver.version() >= Version::new(12, 0)
+}
+
+/// `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`, which every driver with domains tells.
+fn domains(gpu: &Gpu) -> i32 {
+    gpu.device.attribute(CUdevice_attribute(126)).expect("the number of domains")
+}
+
+#[test]
+fn a_clamped_priority_becomes_the_nearest_one_there_is() {
+    let gpu = Gpu::new();
+    let range = gpu.context.stream_priority_range().expect("a range");
+    let effective = |priority| {
+        let options = StreamOptions::new().priority_clamped(priority);
+        Stream::new(&gpu.context, options).and_then(|stream| stream.priority())
+    };
+    for inside in range.greatest..=range.least {
+        assert_eq!(effective(inside), Ok(inside));
+    }
+    for above in [range.least + 1, i32::MAX] {
+        assert_eq!(effective(above), Ok(range.least));
+    }
+    for below in [range.greatest - 1, i32::MIN] {
+        assert_eq!(effective(below), Ok(range.greatest));
+    }
+}
+
+#[test]
+fn the_last_word_on_the_priority_counts() {
+    let gpu = Gpu::new();
+    let range = gpu.context.stream_priority_range().expect("a range");
+    let outside = range.greatest - 1;
+    let strict = StreamOptions::new().priority_clamped(outside).priority(outside);
+    assert!(matches!(Stream::new(&gpu.context, strict), Err(Error::PriorityOutOfRange { .. })));
+    let clamped = StreamOptions::new().priority(outside).priority_clamped(outside);
+    assert_eq!(Stream::new(&gpu.context, clamped).and_then(|stream| stream.priority()), Ok(range.greatest));
+}
+
+#[test]
+fn each_synchronization_policy_is_read_back() {
+    let gpu = Gpu::new();
+    let (stream, other) = (gpu.stream(), gpu.stream());
+    let before = other.synchronization_policy().expect("a policy");
+    let policies = [
+        SynchronizationPolicy::SPIN,
+        SynchronizationPolicy::YIELD,
+        SynchronizationPolicy::BLOCKING_SYNC,
+        SynchronizationPolicy::AUTO,
+    ];
+    for policy in policies {
+        stream.set_synchronization_policy(policy).expect("a policy that the driver knows");
+        assert_eq!(stream.synchronization_policy(), Ok(policy));
+        assert_eq!(stream.synchronize(), Ok(()));
+    }
+    assert_eq!(other.synchronization_policy(), Ok(before), "it is a stream's own");
+}
+
+#[test]
+fn policies_and_domains_print_as_their_names_and_unknown_ones_as_numbers() {
+    use cuda_events::sys::{CUlaunchMemSyncDomain, CUsynchronizationPolicy};
+    assert_eq!(format!("{:?}", SynchronizationPolicy::BLOCKING_SYNC), "BLOCKING_SYNC");
+    let unknown = SynchronizationPolicy::from_raw(CUsynchronizationPolicy(77));
+    assert_eq!(format!("{unknown:?}"), "SynchronizationPolicy(77)");
+    assert_eq!(unknown.as_raw().0, 77);
+    assert_eq!(format!("{:?}", MemorySyncDomain::REMOTE), "REMOTE");
+    let unknown = MemorySyncDomain::from_raw(CUlaunchMemSyncDomain(5));
+    assert_eq!(format!("{unknown:?}"), "MemorySyncDomain(5)");
+    assert_eq!(unknown.as_raw().0, 5);
+}
+
+#[test]
+fn a_stream_can_be_given_another_priority() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let range = gpu.context.stream_priority_range().expect("a range");
+    if !has_newer_attributes(&gpu) {
+        let error = stream.set_priority(range.least).expect_err("an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        return;
+    }
+    for priority in range.greatest..=range.least {
+        assert_eq!(stream.set_priority(priority), Ok(()));
+        let value = stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY).expect("the attribute");
+        // SAFETY: this attribute's value is a priority.
+        assert_eq!(unsafe { value.priority }, priority);
+        assert_eq!(stream.priority(), Ok(priority));
+    }
+    for priority in [range.least + 1, range.greatest - 1] {
+        let expected = Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
+        assert_eq!(stream.set_priority(priority), Err(expected));
+    }
+    assert_eq!(stream.priority(), Ok(range.least), "what was refused has changed nothing");
+}
+
+#[test]
+fn a_stream_can_be_moved_to_another_memory_domain() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    if !has_newer_attributes(&gpu) {
+        let error = stream.memory_sync_domain().expect_err("an error");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        return;
+    }
+    if domains(&gpu) < 2 {
+        return not_run("this device has one memory domain");
+    }
+    assert_eq!(stream.memory_sync_domain(), Ok(MemorySyncDomain::DEFAULT));
+    assert_eq!(stream.set_memory_sync_domain(MemorySyncDomain::REMOTE), Ok(()));
+    assert_eq!(stream.memory_sync_domain(), Ok(MemorySyncDomain::REMOTE));
+    let map = MemorySyncDomainMap { default: 1, remote: 0 };
+    assert_eq!(stream.set_memory_sync_domain_map(map), Ok(()));
+    assert_eq!(stream.memory_sync_domain_map(), Ok(map));
+    assert_eq!(stream.memory_sync_domain(), Ok(MemorySyncDomain::REMOTE), "the map is an attribute of its own");
+}
+
+#[test]
+fn attributes_are_copied_within_a_context() {
+    let gpu = Gpu::new();
+    let (source, destination) = (gpu.stream(), gpu.stream());
+    source.set_synchronization_policy(SynchronizationPolicy::YIELD).expect("a policy");
+    assert_ne!(destination.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
+    assert_eq!(destination.copy_attributes_from(&source), Ok(()));
+    assert_eq!(destination.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
+    assert_eq!(source.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
+}
+
+#[test]
+fn attributes_are_not_copied_between_contexts() {
+    let gpu = Gpu::new();
+    let other = Other::new(&gpu);
+    {
+        let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
+        let streams = [&*theirs, &StreamRef::legacy_default(&other), &StreamRef::default_stream(&other)];
+        let stream = gpu.stream();
+        let defaults = [StreamRef::legacy_default(&gpu.context), StreamRef::default_stream(&gpu.context)];
+        // Both sides of two default streams would mean one stream of whichever context is current.
+        for ours in [&*stream, &defaults[0], &defaults[1]] {
+            for theirs in streams {
+                for copied in [ours.copy_attributes_from(theirs), theirs.copy_attributes_from(ours)] {
+                    let function = Function::cuStreamCopyAttributes;
+                    assert_eq!(copied, Err(Error::OtherContext { function, device: 0, other_device: 0 }));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn default_streams_have_attributes_without_a_current_context() {
+    let gpu = Gpu::new();
+    assert!(current(gpu.driver).is_null());
+    let stream = gpu.stream();
+    for default in [
+        StreamRef::legacy_default(&gpu.context),
+        StreamRef::per_thread_default(&gpu.context),
+        StreamRef::default_stream(&gpu.context),
+    ] {
+        default.synchronization_policy().expect("a policy");
+        // A driver may refuse a default stream here, but not for want of a context.
+        for copied in [stream.copy_attributes_from(&default), default.copy_attributes_from(&stream)] {
+            let code = copied.err().and_then(|error| error.code());
+            assert_ne!(code, Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+        }
+    }
+    assert!(current(gpu.driver).is_null());
+}
+
+#[test]
+fn an_attribute_that_no_stream_has_is_an_error() {
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    let unknown = CUstreamAttrID(4242);
+    let error = stream.attribute(unknown).err().expect("an error");
+    assert_eq!(error.function(), Some(Function::cuStreamGetAttribute));
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    let value = stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY).expect("an attribute");
+    // SAFETY: a driver that does not know the attribute does not read the value.
+    let error = unsafe { stream.set_attribute(unknown, &value) }.expect_err("an error");
+    assert_eq!(error.function(), Some(Function::cuStreamSetAttribute));
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+}
+
+#[test]
+fn a_driver_without_attributes_says_so() {
+    let gpu = Gpu::new();
+    let hidden = [Function::cuStreamGetAttribute, Function::cuStreamSetAttribute, Function::cuStreamCopyAttributes];
+    let context = Device::new(table::hiding(gpu.driver, &hidden), 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let errors = [
+        stream.synchronization_policy().err(),
+        stream.set_synchronization_policy(SynchronizationPolicy::AUTO).err(),
+        stream.copy_attributes_from(&stream).err(),
+    ];
+    for (error, function) in errors.into_iter().zip(hidden) {
+        let expected = Error::Unsupported { function, since: Version::new(11, 0), driver: gpu.driver.version() };
+        assert_eq!(error, Some(expected));
+    }
+}
