@@ -11,12 +11,25 @@ const EAGER: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Asks until the answer is done or an error, or the time is up. It asks at least once.
-pub(crate) fn poll(timeout: Duration, mut query: impl FnMut() -> Result<Progress>) -> Result<Progress> {
+pub(crate) fn poll(timeout: Duration, query: impl FnMut() -> Result<Progress>) -> Result<Progress> {
+    poll_until(timeout, || false, query)
+}
+
+/// As [`poll`], until `is_last`, which it calls before each question, says that this one is the last.
+pub(crate) fn poll_until(
+    timeout: Duration,
+    mut is_last: impl FnMut() -> bool,
+    mut query: impl FnMut() -> Result<Progress>,
+) -> Result<Progress> {
     let started = now();
     let mut pause = Duration::from_micros(1);
-    while query()?.is_pending() {
+    loop {
+        let last = is_last();
+        if query()?.is_done() {
+            return Ok(Progress::Done);
+        }
         let waited = now() - started;
-        if waited >= timeout {
+        if last || waited >= timeout {
             return Ok(Progress::Pending);
         }
         if waited < EAGER {
@@ -26,7 +39,6 @@ pub(crate) fn poll(timeout: Duration, mut query: impl FnMut() -> Result<Progress
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
-    Ok(Progress::Done)
 }
 
 #[cfg(not(test))]

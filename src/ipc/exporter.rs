@@ -119,8 +119,8 @@ impl ExporterProcess {
     /// Waits on the host until the event's last record is done, the exporter has ended, or the time is up.
     ///
     /// [`Progress::Pending`] means that the exporter has ended without completing the record, or that the time is up;
-    /// [`state`](Self::state) tells which. An exporter that has ended is noticed within a tenth of a second. A record that
-    /// it completed before is done.
+    /// [`state`](Self::state) tells which. It looks at the exporter ten times a second. A record that the exporter
+    /// completed before its end is done.
     ///
     /// Driver calls: `cuEventQuery`, as often as [`synchronize_timeout`](EventRef::synchronize_timeout) asks.
     ///
@@ -128,27 +128,27 @@ impl ExporterProcess {
     ///
     /// Those of [`EventRef::query`].
     pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
-        wait(timeout, || self.state(), |time| event.synchronize_timeout(time))
+        wait(timeout, || self.state(), || event.query())
     }
 }
 
 fn wait(
     timeout: Duration,
-    state: impl Fn() -> ExporterState,
-    mut wait_for: impl FnMut(Duration) -> Result<Progress>,
+    mut state: impl FnMut() -> ExporterState,
+    query: impl FnMut() -> Result<Progress>,
 ) -> Result<Progress> {
-    let started = timeout::now();
-    loop {
-        // Looked at before the event: an exporter may complete the record and end between the two looks, and then the
-        // later one must be the one at the event.
-        let ended = state() == ExporterState::Ended;
-        let left = timeout.saturating_sub(timeout::now() - started);
-        let time = if ended { Duration::ZERO } else { left.min(LOOK) };
-        let progress = wait_for(time)?;
-        if progress.is_done() || ended || left <= LOOK {
-            return Ok(progress);
+    let mut looked = None;
+    // Looked at before the event: an exporter may complete the record and end between the two looks, and then the later
+    // one must be the one at the event.
+    let has_ended = || {
+        let now = timeout::now();
+        if looked.is_some_and(|looked| now - looked < LOOK) {
+            return false;
         }
-    }
+        looked = Some(now);
+        state() == ExporterState::Ended
+    };
+    timeout::poll_until(timeout, has_ended, query)
 }
 
 #[cfg(target_os = "linux")]
@@ -297,66 +297,95 @@ mod tests {
     use ExporterState::{Ended, Running, Unknown};
     use Progress::{Done, Pending};
 
-    /// What a wait with this limit looks at when it finds this, one after the other: the state of the exporter, or a wait
-    /// for the event with how long. The last state and the last progress hold on.
-    fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Vec<String>) {
-        let looks = RefCell::new(Vec::new());
-        let mut progress = progress.iter();
-        let states = RefCell::new(states.iter());
-        let next = |states: &mut core::slice::Iter<'_, ExporterState>| match states.as_slice() {
-            [last] => *last,
-            _ => *states.next().unwrap(),
-        };
-        let state = || {
-            let state = next(&mut states.borrow_mut());
-            looks.borrow_mut().push(format!("{state:?}"));
-            state
-        };
-        let result = wait(Duration::from_millis(timeout), state, |time| {
-            looks.borrow_mut().push(format!("{}", time.as_millis()));
-            let found = if let [last] = progress.as_slice() { *last } else { *progress.next().unwrap() };
-            if found.is_pending() {
-                timeout::sleep(time);
+    /// What a wait looks at: the state of the exporter, or the event, and after how long.
+    type Looks = Vec<(&'static str, Duration)>;
+
+    /// What a wait with this limit looks at when it finds this, one after the other. The last state and the last progress
+    /// hold on.
+    fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Looks) {
+        fn next<T: Copy>(found: &mut &[T]) -> T {
+            let first = found[0];
+            if found.len() > 1 {
+                *found = &found[1..];
             }
-            Ok(found)
-        });
+            first
+        }
+        let (started, looks) = (timeout::now(), RefCell::new(Vec::new()));
+        let (mut states, mut progress) = (states, progress);
+        let result = wait(
+            Duration::from_millis(timeout),
+            || {
+                looks.borrow_mut().push(("state", timeout::now() - started));
+                next(&mut states)
+            },
+            || {
+                looks.borrow_mut().push(("event", timeout::now() - started));
+                Ok(next(&mut progress))
+            },
+        );
         (result.unwrap(), looks.into_inner())
     }
 
-    #[track_caller]
-    fn check(looked: (Progress, Vec<String>), progress: Progress, looks: &str) {
-        assert_eq!((looked.0, looked.1.join(" ").as_str()), (progress, looks));
+    /// When a wait looked at the exporter, in milliseconds.
+    fn at_the_exporter(looks: &Looks) -> Vec<u128> {
+        looks.iter().filter(|look| look.0 == "state").map(|look| look.1.as_millis()).collect()
     }
 
     #[test]
     fn a_wait_looks_at_the_exporter_ten_times_a_second() {
-        check(looks(250, &[Running], &[Pending]), Pending, "Running 100 Running 100 Running 50");
-        check(looks(200, &[Running], &[Pending]), Pending, "Running 100 Running 100");
-        check(looks(0, &[Running], &[Pending]), Pending, "Running 0");
-        check(looks(999, &[Running], &[Pending, Done]), Done, "Running 100 Running 100");
+        for (timeout, expected) in [(250, &[0, 100, 200][..]), (99, &[0]), (0, &[0])] {
+            let (progress, looks) = looks(timeout, &[Running], &[Pending]);
+            assert_eq!(progress, Pending);
+            let found = at_the_exporter(&looks);
+            // A look is up to a pause late, and so are those after it.
+            let close = |(found, expected): (&u128, &u128)| (*expected..expected + 4).contains(found);
+            assert!(found.len() == expected.len() && found.iter().zip(expected).all(close), "{found:?}");
+            assert_eq!(looks.last(), Some(&("event", Duration::from_millis(timeout))));
+        }
+    }
+
+    /// As if there were no exporter to look at: the pause between two questions grows over the whole wait.
+    #[test]
+    fn a_wait_asks_for_the_event_as_often_as_one_without_an_exporter() {
+        let (_, looks) = looks(1000, &[Running], &[Pending]);
+        let asked: Vec<_> = looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
+        let (started, mut expected) = (timeout::now(), Vec::new());
+        let waited = timeout::poll(Duration::from_secs(1), || {
+            expected.push(timeout::now() - started);
+            Ok(Pending)
+        });
+        assert_eq!((waited, asked), (Ok(Pending), expected));
     }
 
     #[test]
     fn a_wait_ends_when_the_exporter_has() {
-        check(looks(999, &[Ended], &[Pending]), Pending, "Ended 0");
-        check(looks(999, &[Running, Ended], &[Pending]), Pending, "Running 100 Ended 0");
+        let (progress, found) = looks(999, &[Ended], &[Pending]);
+        assert_eq!((progress, found), (Pending, vec![("state", Duration::ZERO), ("event", Duration::ZERO)]));
+        let (progress, found) = looks(999, &[Running, Ended], &[Pending]);
+        assert_eq!((progress, at_the_exporter(&found).len()), (Pending, 2));
+        // The event is looked at once more.
+        let [.., exporter, event] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((exporter.0, event.0, exporter.1), ("state", "event", event.1));
     }
 
     #[test]
     fn what_an_exporter_completed_before_its_end_is_done() {
-        check(looks(999, &[Running, Ended], &[Pending, Done]), Done, "Running 100 Ended 0");
-        check(looks(999, &[Ended], &[Done]), Done, "Ended 0");
+        assert_eq!(looks(999, &[Ended], &[Done]).0, Done);
+        let questions = looks(999, &[Running, Ended], &[Pending]).1.len() - 2;
+        let found: Vec<_> = (1..questions).map(|_| Pending).chain([Done]).collect();
+        assert_eq!(looks(999, &[Running, Ended], &found).0, Done, "in the last look");
     }
 
     #[test]
     fn an_exporter_that_cannot_be_seen_is_waited_for_until_the_time_is_up() {
-        check(looks(150, &[Unknown], &[Pending]), Pending, "Unknown 100 Unknown 50");
-        check(looks(150, &[Running, Unknown], &[Pending, Done]), Done, "Running 100 Unknown 50");
+        let (progress, found) = looks(150, &[Unknown], &[Pending]);
+        assert_eq!((progress, found.last()), (Pending, Some(&("event", Duration::from_millis(150)))));
+        assert_eq!(looks(150, &[Running, Unknown], &[Pending, Done]).0, Done);
     }
 
     #[test]
     fn an_error_ends_a_wait() {
         let failed = || Err(crate::Error::EndBeforeStart);
-        assert_eq!(wait(Duration::MAX, || Running, |_| failed()), failed());
+        assert_eq!(wait(Duration::MAX, || Running, failed), failed());
     }
 }
