@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
 use crate::driver::fork;
+use crate::driver::process::Identity;
 use crate::error::{Error, Result};
 use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 
@@ -83,6 +84,7 @@ pub(crate) enum Owned {
 pub(crate) struct Origin {
     pub(crate) pid: u32,
     pub(crate) device: Uuid,
+    pub(crate) process: Identity,
 }
 
 // SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
@@ -393,8 +395,8 @@ impl Context {
         &self.0.join
     }
 
-    /// This process and the context's device, asked once: the one is a system call, the other one of the driver. In a
-    /// forked child, where the process would be wrong, nothing of the context works.
+    /// This process and the context's device, asked once: the one takes some system calls, the other one of the driver. In
+    /// a forked child, where the process would be wrong, nothing of the context works.
     #[inline]
     pub(crate) fn origin(&self) -> Result<&Origin> {
         match self.0.origin.get() {
@@ -405,7 +407,8 @@ impl Context {
 
     #[cold]
     fn ask_origin(&self) -> Result<&Origin> {
-        let origin = Origin { pid: std::process::id(), device: self.device().uuid()? };
+        let device = self.device().uuid()?;
+        let origin = Origin { pid: std::process::id(), device, process: Identity::own() };
         Ok(self.0.origin.get_or_init(|| origin))
     }
 

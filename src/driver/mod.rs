@@ -5,6 +5,7 @@ pub(crate) mod fork;
 mod libraries;
 pub mod observer;
 pub(crate) mod panics;
+pub(crate) mod process;
 #[allow(unsafe_code)]
 pub(crate) mod trampolines;
 

@@ -16,7 +16,7 @@ use crate::timeout;
 pub enum ExporterState {
     /// It runs, as far as can be seen.
     Running,
-    /// It has ended, or has replaced itself by another program (`exec`). What it had not completed, nobody completes.
+    /// It has ended, or has replaced itself by another program (`exec`). Nobody completes what it had not completed.
     Ended,
     /// This process cannot tell. Wait with a limit.
     Unknown,
@@ -36,7 +36,7 @@ pub enum ExporterState {
 ///
 /// /// Puts what comes next in `stream` after the exporter's work; whether that is possible.
 /// fn follow(context: &Context, stream: &Stream, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
-///     // As soon as there is a descriptor: a process that gets the exporter's number later is told apart.
+///     // As soon as there is a descriptor, as later the exporter may be gone from view.
 ///     let exporter = ExporterProcess::of(descriptor);
 ///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is told that this one is done.
 ///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
@@ -65,20 +65,19 @@ pub enum ExporterState {
 /// # What can be seen
 ///
 /// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need no new file
-/// descriptor, and a process that gets the same number after [`of`](Self::of) is told apart.
+/// descriptor.
 ///
-/// * A process that had the number before [`of`](Self::of), because the exporter had ended, is taken for the exporter.
-///   That a descriptor opens says nothing of it: those of a killed exporter still do. Ask soon after the exporter has
-///   sent the descriptor, and wait with a limit.
+/// * The descriptor says when the exporter started. Another process that has the exporter's number now, because the
+///   exporter has ended, is told apart, whether it got the number before or after [`of`](Self::of).
 /// * The end of the process is always seen, also before its parent has waited for it. A process whose first thread has
 ///   ended while others run is running.
 /// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the same user, the exporter
 ///   has not made itself undumpable, and the kernel has that file. Otherwise, or if the exporter's first thread had ended
-///   before [`of`](Self::of), such a process counts as running.
+///   or the `exec` had happened before [`of`](Self::of), such a process counts as running.
 /// * A CUDA context that the exporter has destroyed, or that has failed, while the process goes on is not seen.
-/// * The number is looked up in this process's own pid namespace. If the exporter is in another one, such as another
-///   container, the number names no process here, or an unrelated one, whose life says nothing of the exporter. Across pid
-///   namespaces do not ask, but wait with a limit.
+/// * Process ids and start times mean something only to processes of one pid namespace and one time namespace, on one
+///   system since its last boot. The descriptor says which these are. If this process has others, because it is in
+///   another container, the state is [`Unknown`](ExporterState::Unknown): wait with a limit.
 ///
 /// On other platforms the state is [`Unknown`](ExporterState::Unknown).
 #[derive(Debug)]
@@ -94,14 +93,17 @@ const LOOK: Duration = Duration::from_millis(100);
 impl ExporterProcess {
     /// The descriptor's exporter.
     ///
-    /// Ask as soon as you have the descriptor, before you open it. The state is [`Unknown`](ExporterState::Unknown) for good if this process does
-    /// not see the exporter now: it has ended already, the descriptor does not name it
-    /// ([`IpcEventDescriptor::from_raw`]), `/proc` cannot be read, or this process can open no more files.
+    /// Ask as soon as you have the descriptor, before you open it. The state is [`Unknown`](ExporterState::Unknown) for
+    /// good if this process sees no process of the exporter's number now, the descriptor does not name the exporter
+    /// ([`IpcEventDescriptor::from_raw`]) or comes from another namespace, `/proc` cannot be read, or this process can
+    /// open no more files.
     ///
     /// It makes no driver call.
     pub fn of(descriptor: &IpcEventDescriptor) -> Self {
-        let pid = descriptor.exporter_pid();
-        Self { pid, watch: pid.and_then(watch::Watch::of) }
+        let origin = descriptor.origin;
+        let started = origin.and_then(|origin| origin.process.comparable_start());
+        let watch = origin.zip(started).and_then(|(origin, started)| watch::Watch::of(origin.pid, started));
+        Self { pid: descriptor.exporter_pid(), watch }
     }
 
     /// Its process id, if the descriptor has it.
@@ -158,6 +160,7 @@ mod watch {
     use std::os::unix::fs::FileExt;
 
     use super::ExporterState;
+    use crate::driver::process::Status;
 
     /// An open file of `/proc`, which stays that of one process, whoever gets its number later.
     #[derive(Debug)]
@@ -167,28 +170,50 @@ mod watch {
         Memory(File),
         /// The status line. A process that is gone has none.
         Status(File),
+        /// No file: another process has the number.
+        Gone,
     }
 
     impl Watch {
-        pub(super) fn of(pid: u32) -> Option<Self> {
-            // A process whose first thread has ended has a page map that is empty from the start.
+        /// None if there is no process of this number to be looked at.
+        pub(super) fn of(pid: u32, started: u64) -> Option<Self> {
+            let status = File::open(format!("/proc/{pid}/stat")).ok()?;
+            if started_at(&status)? != started {
+                return Some(Self::Gone);
+            }
             let memory = File::open(format!("/proc/{pid}/pagemap")).ok().map(Self::Memory);
-            let running = |watch: &Self| watch.state() == ExporterState::Running;
-            memory
-                .filter(running)
-                .or_else(|| File::open(format!("/proc/{pid}/stat")).ok().map(Self::Status).filter(running))
+            // A process whose first thread has ended has a page map that is empty from the start.
+            let memory = memory.filter(|memory| memory.state() == ExporterState::Running);
+            // The page map is that of the same process if the number was not given away before it was opened: as long as
+            // the status can be read, it is not.
+            let memory = memory.filter(|_| started_at(&status).is_some());
+            Some(memory.unwrap_or(Self::Status(status)))
         }
 
         pub(super) fn state(&self) -> ExporterState {
             match self {
                 Self::Memory(file) => of_memory(file.read_at(&mut [0; 8], 0)),
                 Self::Status(file) => {
-                    let mut line = [0; 2048];
-                    let read = file.read_at(&mut line, 0);
-                    of_status(read.map(|length| line.get(..length).unwrap_or_default()))
+                    let mut line = [0; LINE];
+                    of_status(read(file, &mut line))
                 }
+                Self::Gone => ExporterState::Ended,
             }
         }
+    }
+
+    /// Longer than the line can be.
+    const LINE: usize = 2048;
+
+    fn read<'a>(file: &File, line: &'a mut [u8; LINE]) -> io::Result<&'a [u8]> {
+        let length = file.read_at(line, 0)?;
+        Ok(line.get(..length).unwrap_or_default())
+    }
+
+    /// None if the process is gone, or the file cannot be read.
+    fn started_at(status: &File) -> Option<u64> {
+        let mut line = [0; LINE];
+        Some(Status::of(read(status, &mut line).ok()?)?.started)
     }
 
     /// The state by how much of the first entry of the page map there was.
@@ -209,15 +234,11 @@ mod watch {
             Err(error) if error.raw_os_error() == Some(ESRCH) => return ExporterState::Ended,
             Err(_) => return ExporterState::Unknown,
         };
-        // The name is in parentheses and may hold any bytes; the other fields come after the last one.
-        let fields = line.rsplitn(2, |&byte| byte == b')').next().and_then(|fields| str::from_utf8(fields).ok());
-        let mut fields = fields.unwrap_or_default().split_ascii_whitespace();
-        // The state is field 3, the number of threads field 20.
-        match (fields.next(), fields.nth(16).and_then(|threads| threads.parse::<u32>().ok())) {
+        match Status::of(line) {
             // Its first thread has ended and is not waited for yet. Others may run, and then it is one of several.
-            (Some("Z" | "X"), Some(threads)) if threads < 2 => ExporterState::Ended,
-            (Some(_), Some(_)) => ExporterState::Running,
-            _ => ExporterState::Unknown,
+            Some(Status { state: 'Z' | 'X', threads, .. }) if threads < 2 => ExporterState::Ended,
+            Some(_) => ExporterState::Running,
+            None => ExporterState::Unknown,
         }
     }
 
@@ -225,36 +246,30 @@ mod watch {
     mod tests {
         use super::*;
 
-        fn line(name: &str, state: &str, threads: u32) -> String {
+        fn line(state: &str, threads: u32) -> String {
             // As the kernel writes it, up to the field after the start time.
-            format!("4711 ({name}) {state} 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 {threads} 0 88 99\n")
+            format!("4711 (exporter) {state} 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 {threads} 0 88 99\n")
         }
 
         #[test]
         fn a_status_line_tells_whether_any_thread_runs() {
-            let state = |name, state, threads| of_status(Ok(line(name, state, threads).as_bytes()));
+            let state = |state, threads| of_status(Ok(line(state, threads).as_bytes()));
             for running in ["R", "S", "D", "T", "t", "I"] {
                 for threads in [1, 2, 77] {
-                    assert_eq!(state("exporter", running, threads), ExporterState::Running);
+                    assert_eq!(state(running, threads), ExporterState::Running);
                 }
             }
             for ended in ["Z", "X"] {
-                assert_eq!(state("exporter", ended, 1), ExporterState::Ended);
-                assert_eq!(state("exporter", ended, 0), ExporterState::Ended);
-                assert_eq!(state("exporter", ended, 2), ExporterState::Running, "its first thread has ended");
+                assert_eq!(state(ended, 1), ExporterState::Ended);
+                assert_eq!(state(ended, 0), ExporterState::Ended);
+                assert_eq!(state(ended, 2), ExporterState::Running, "its first thread has ended");
             }
-            for name in ["", "a) Z 1 (b", ") Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "\u{fffd}"] {
-                assert_eq!(state(name, "S", 1), ExporterState::Running, "{name:?}");
-                assert_eq!(state(name, "Z", 1), ExporterState::Ended, "{name:?}");
-            }
-            assert_eq!(of_status(Ok(b"4711 (\xff\xfe) S 1 1 1 0 -1 0 9 8 7 6 5 4 3 2 20 0 1")), ExporterState::Running);
         }
 
         #[test]
         fn what_cannot_be_read_is_not_an_end() {
-            let whole = line("exporter", "Z", 1);
-            let threads = whole.find(" 0 88").unwrap();
-            for length in 0..threads - 1 {
+            let whole = line("Z", 1);
+            for length in 0..whole.find(" 99").unwrap() {
                 assert_eq!(of_status(Ok(&whole.as_bytes()[..length])), ExporterState::Unknown, "{length} bytes");
             }
             for code in [1, 4, 5, 9, 12, 13, 23, 24] {
@@ -277,7 +292,7 @@ mod watch {
     pub(super) enum Watch {}
 
     impl Watch {
-        pub(super) fn of(_pid: u32) -> Option<Self> {
+        pub(super) fn of(_pid: u32, _started: u64) -> Option<Self> {
             None
         }
 

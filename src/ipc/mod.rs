@@ -8,6 +8,7 @@ use core::str::FromStr;
 
 use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
+use crate::driver::process::{Identity, Numbering};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult, Function};
@@ -16,7 +17,7 @@ pub use crate::error::DescriptorError;
 pub use exporter::{ExporterProcess, ExporterState};
 
 /// The version of the wire format that this crate writes and reads.
-const DESCRIPTOR_VERSION: u16 = 1;
+const DESCRIPTOR_VERSION: u16 = 2;
 
 const MAGIC: [u8; 4] = *b"CUEV";
 const FLAG_BLOCKING_SYNC: u16 = 1;
@@ -26,7 +27,8 @@ const FLAG_ORIGIN: u16 = 2;
 ///
 /// Around the driver's 64 opaque bytes it carries what the driver does not: whether the event was created with
 /// [`EventFlags::BLOCKING_SYNC`], the UUID of its device, so that the importer finds the same GPU under another ordinal,
-/// and the exporter's process id. [`to_bytes`](Self::to_bytes) is the form to send.
+/// the exporter's process id, and when and where that process started, so that it is told from a later one with the same
+/// id. [`to_bytes`](Self::to_bytes) is the form to send.
 ///
 /// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can name any
 /// interprocess event of the same user. Take descriptors only from processes that you trust, over a channel that only
@@ -62,7 +64,7 @@ pub struct IpcEventDescriptor {
 
 impl IpcEventDescriptor {
     /// The length of [`to_bytes`](Self::to_bytes).
-    pub const LEN: usize = 96;
+    pub const LEN: usize = 128;
 
     /// A descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`) and cuda.core send them.
     ///
@@ -108,34 +110,44 @@ impl IpcEventDescriptor {
         self.origin.map(|origin| origin.device)
     }
 
-    /// The form to send: 96 bytes, little-endian, of which the last four are a CRC-32 of those before.
+    /// The form to send: 128 bytes, little-endian, of which the last four are a CRC-32 of those before.
     ///
-    /// | bytes | what |
+    /// | bytes | field |
     /// | --- | --- |
     /// | 0–3 | `CUEV` |
-    /// | 4–5 | version, 1 |
-    /// | 6–7 | flags: 1 blocking-sync, 2 the next two fields are known |
+    /// | 4–5 | version, 2 |
+    /// | 6–7 | flags: 1 blocking-sync, 2 bytes 8–59 say where the event comes from |
     /// | 8–11 | the exporter's process id |
     /// | 12–27 | the device's UUID |
-    /// | 28–91 | the driver's bytes |
-    /// | 92–95 | CRC-32 (ISO-HDLC) |
+    /// | 28–35 | when the exporter started, in clock ticks since the boot; 0 if unknown |
+    /// | 36–39 | the inode number of the exporter's pid namespace |
+    /// | 40–43 | the inode number of its time namespace |
+    /// | 44–59 | the boot id of its system, a UUID |
+    /// | 60–123 | the driver's bytes |
+    /// | 124–127 | CRC-32 (ISO-HDLC) |
+    ///
+    /// Bytes 28–59 are known on Linux where the exporter could read `/proc`.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = 0;
         if self.blocking_sync {
             flags |= FLAG_BLOCKING_SYNC;
         }
-        let (mut pid, mut device) = (0, [0; 16]);
+        let (mut pid, mut device, mut process) = (0, [0; 16], Identity::default());
         if let Some(origin) = self.origin {
             flags |= FLAG_ORIGIN;
-            (pid, device) = (origin.pid, *origin.device.as_bytes());
+            (pid, device, process) = (origin.pid, *origin.device.as_bytes(), origin.process);
         }
         let mut bytes = [0; Self::LEN];
-        let fields: [&[u8]; 6] = [
+        let fields: [&[u8]; 10] = [
             &MAGIC,
             &DESCRIPTOR_VERSION.to_le_bytes(),
             &u16::to_le_bytes(flags),
             &u32::to_le_bytes(pid),
             &device,
+            &process.started.to_le_bytes(),
+            &process.numbering.pid_namespace.to_le_bytes(),
+            &process.numbering.time_namespace.to_le_bytes(),
+            &process.numbering.boot,
             &self.handle,
         ];
         let mut rest = bytes.as_mut_slice();
@@ -183,10 +195,18 @@ impl IpcEventDescriptor {
         }
         let pid = u32::from_le_bytes(take(rest).ok_or(wrong_length)?);
         let device = Uuid::from_bytes(take(rest).ok_or(wrong_length)?);
+        let process = Identity {
+            started: u64::from_le_bytes(take(rest).ok_or(wrong_length)?),
+            numbering: Numbering {
+                pid_namespace: u32::from_le_bytes(take(rest).ok_or(wrong_length)?),
+                time_namespace: u32::from_le_bytes(take(rest).ok_or(wrong_length)?),
+                boot: take(rest).ok_or(wrong_length)?,
+            },
+        };
         Ok(Self {
             handle: take(rest).ok_or(wrong_length)?,
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
-            origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device }),
+            origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device, process }),
         })
     }
 }
@@ -194,7 +214,7 @@ impl IpcEventDescriptor {
 /// What a descriptor's text begins with.
 const TEXT_PREFIX: &str = "cuev:";
 
-/// One line of 197 characters, `cuev:` and the hexadecimal digits of [`to_bytes`](IpcEventDescriptor::to_bytes): for a
+/// One line of 261 characters, `cuev:` and the hexadecimal digits of [`to_bytes`](IpcEventDescriptor::to_bytes): for a
 /// command line, an environment variable or a log. [`FromStr`] reads it.
 impl fmt::Display for IpcEventDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -300,7 +320,7 @@ impl EventRef {
     /// does with an event that was destroyed is undefined, and its place goes to the next one that is created.
     ///
     /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each context one for the
-    /// device's UUID.
+    /// device's UUID. On Linux it also reads some files of `/proc` once for each context.
     ///
     /// # Errors
     ///

@@ -220,7 +220,7 @@ fn the_public_types_are_small() {
         ("Stream", size_of::<Stream>(), 8 * word),
         ("StreamRef", size_of::<StreamRef>(), 8 * word),
         ("EventFlags", size_of::<EventFlags>(), 4),
-        ("IpcEventDescriptor", size_of::<IpcEventDescriptor>(), IpcEventDescriptor::LEN),
+        ("IpcEventDescriptor", size_of::<IpcEventDescriptor>(), IpcEventDescriptor::LEN + word),
         ("Error", size_of::<Error>(), 16),
         ("Result<()>", size_of::<cuda_events::Result<()>>(), 16),
         ("Result<bool>", size_of::<cuda_events::Result<bool>>(), 16),

@@ -188,8 +188,8 @@ fn texts() -> Vec<(Error, &'static str)> {
             "stream priority -6 is out of range: this context has 0 (least important) to -5 (most important)",
         ),
         (
-            DescriptorError::Length { found: 64, expected: 96 }.into(),
-            "IPC event descriptor refused: it has 64 bytes, not 96",
+            DescriptorError::Length { found: 64, expected: 128 }.into(),
+            "IPC event descriptor refused: it has 64 bytes, not 128",
         ),
         (
             DescriptorError::Magic.into(),

@@ -20,6 +20,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("driver/libraries", include_str!("../../src/driver/libraries.rs")),
     ("driver/observer", include_str!("../../src/driver/observer.rs")),
     ("driver/panics", include_str!("../../src/driver/panics.rs")),
+    ("driver/process", include_str!("../../src/driver/process.rs")),
     ("error", include_str!("../../src/error/mod.rs")),
     ("error/advice", include_str!("../../src/error/advice.rs")),
     ("error/descriptor", include_str!("../../src/error/descriptor.rs")),

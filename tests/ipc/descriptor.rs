@@ -12,13 +12,45 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
+/// The version that this release writes.
+const VERSION: u16 = 2;
+
+/// What says where an event comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    pid: u32,
+    uuid: [u8; 16],
+    started: u64,
+    pid_namespace: u32,
+    time_namespace: u32,
+    boot: [u8; 16],
+}
+
+const NOWHERE: Origin =
+    Origin { pid: 0, uuid: [0; 16], started: 0, pid_namespace: 0, time_namespace: 0, boot: [0; 16] };
+
+fn origin() -> Origin {
+    Origin {
+        pid: PID,
+        uuid: uuid(),
+        started: 0x1112_1314_1516_1718,
+        pid_namespace: 0x2122_2324,
+        time_namespace: 0x3132_3334,
+        boot: std::array::from_fn(|index| 0xb0 + index as u8),
+    }
+}
+
 /// An envelope by the documented layout.
-fn envelope(version: u16, flags: u16, pid: u32, uuid: [u8; 16], handle: [u8; 64]) -> Vec<u8> {
+fn envelope(version: u16, flags: u16, origin: Origin, handle: [u8; 64]) -> Vec<u8> {
     let mut bytes = b"CUEV".to_vec();
     bytes.extend(version.to_le_bytes());
     bytes.extend(flags.to_le_bytes());
-    bytes.extend(pid.to_le_bytes());
-    bytes.extend(uuid);
+    bytes.extend(origin.pid.to_le_bytes());
+    bytes.extend(origin.uuid);
+    bytes.extend(origin.started.to_le_bytes());
+    bytes.extend(origin.pid_namespace.to_le_bytes());
+    bytes.extend(origin.time_namespace.to_le_bytes());
+    bytes.extend(origin.boot);
     bytes.extend(handle);
     bytes.extend(crc32(&bytes).to_le_bytes());
     bytes
@@ -36,7 +68,7 @@ fn handle() -> [u8; 64] {
 
 /// A good envelope with all that it can carry.
 fn good() -> Vec<u8> {
-    envelope(1, 3, PID, uuid(), handle())
+    envelope(VERSION, 3, origin(), handle())
 }
 
 #[track_caller]
@@ -81,22 +113,25 @@ fn reads_the_documented_layout() {
 #[test]
 fn writes_the_documented_layout() {
     let bytes = IpcEventDescriptor::from_bytes(&good()).expect("a good envelope").to_bytes();
-    assert_eq!(bytes.len(), 96);
+    assert_eq!(bytes.len(), 128);
     assert_eq!(bytes[0..4], *b"CUEV");
-    assert_eq!(bytes[4..6], [1, 0]);
+    assert_eq!(bytes[4..6], [2, 0]);
     assert_eq!(bytes[6..8], [3, 0]);
     assert_eq!(bytes[8..12], [4, 3, 2, 1]);
     assert_eq!(bytes[12..28], uuid());
-    assert_eq!(bytes[28..92], handle());
-    assert_eq!(bytes[92..96], crc32(&bytes[..92]).to_le_bytes());
+    assert_eq!(bytes[28..36], [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11]);
+    assert_eq!(bytes[36..40], [0x24, 0x23, 0x22, 0x21]);
+    assert_eq!(bytes[40..44], [0x34, 0x33, 0x32, 0x31]);
+    assert_eq!(bytes[44..60], origin().boot);
+    assert_eq!(bytes[60..124], handle());
+    assert_eq!(bytes[124..128], crc32(&bytes[..124]).to_le_bytes());
 }
 
 #[test]
 fn every_combination_of_flags_survives_the_journey() {
     for flags in 0..4 {
         let known = flags & 2 != 0;
-        let bytes =
-            if known { envelope(1, flags, PID, uuid(), handle()) } else { envelope(1, flags, 0, [0; 16], handle()) };
+        let bytes = envelope(VERSION, flags, if known { origin() } else { NOWHERE }, handle());
         let descriptor = IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
         assert_eq!(descriptor.is_blocking_sync(), flags & 1 != 0);
         assert_eq!(descriptor.exporter_pid(), known.then_some(PID));
@@ -109,17 +144,27 @@ fn every_combination_of_flags_survives_the_journey() {
 #[test]
 fn descriptors_that_differ_in_one_field_are_not_equal() {
     let descriptor = |bytes: Vec<u8>| IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
-    let (mut other_handle, mut other_uuid) = (handle(), uuid());
+    let mut other_handle = handle();
     other_handle[63] ^= 1;
-    other_uuid[0] ^= 1;
-    let all = [
+    let mut all = vec![
         descriptor(good()),
-        descriptor(envelope(1, 2, PID, uuid(), handle())),
-        descriptor(envelope(1, 1, PID, uuid(), handle())),
-        descriptor(envelope(1, 3, PID + 1, uuid(), handle())),
-        descriptor(envelope(1, 3, PID, other_uuid, handle())),
-        descriptor(envelope(1, 3, PID, uuid(), other_handle)),
+        descriptor(envelope(VERSION, 2, origin(), handle())),
+        descriptor(envelope(VERSION, 1, NOWHERE, handle())),
+        descriptor(envelope(VERSION, 3, origin(), other_handle)),
     ];
+    let changes: [fn(&mut Origin); 6] = [
+        |origin| origin.pid += 1,
+        |origin| origin.uuid[0] ^= 1,
+        |origin| origin.started ^= 1,
+        |origin| origin.pid_namespace ^= 1,
+        |origin| origin.time_namespace ^= 1,
+        |origin| origin.boot[15] ^= 1,
+    ];
+    for change in changes {
+        let mut other = origin();
+        change(&mut other);
+        all.push(descriptor(envelope(VERSION, 3, other, handle())));
+    }
     for (one, descriptor) in all.iter().enumerate() {
         for (other, another) in all.iter().enumerate() {
             assert_eq!(descriptor == another, one == other, "{one} and {other}");
@@ -136,7 +181,7 @@ fn the_drivers_own_bytes_convert_both_ways() {
         assert_eq!(descriptor.exporter_pid(), None);
         assert_eq!(descriptor.device_uuid(), None);
         let bytes = descriptor.to_bytes();
-        assert_eq!(bytes.as_slice(), envelope(1, u16::from(blocking_sync), 0, [0; 16], handle()));
+        assert_eq!(bytes.as_slice(), envelope(VERSION, u16::from(blocking_sync), NOWHERE, handle()));
         assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Ok(descriptor));
     }
 }
@@ -144,20 +189,20 @@ fn the_drivers_own_bytes_convert_both_ways() {
 #[test]
 fn truncated_at_every_length() {
     for length in 0..LEN {
-        let expected = DescriptorError::Length { found: length as u32, expected: 96 };
+        let expected = DescriptorError::Length { found: length as u32, expected: 128 };
         assert_eq!(refusal(&good()[..length]), expected);
     }
 }
 
 #[test]
 fn too_long() {
-    for extra in [1, 2, 32, 96, 1 << 16] {
+    for extra in [1, 2, 32, 128, 1 << 16] {
         let mut bytes = good();
         bytes.resize(LEN + extra, 0);
-        assert_eq!(refusal(&bytes), DescriptorError::Length { found: (LEN + extra) as u32, expected: 96 });
+        assert_eq!(refusal(&bytes), DescriptorError::Length { found: (LEN + extra) as u32, expected: 128 });
     }
     // Two in a row: a reader that forgot to cut them apart.
-    assert_eq!(refusal(&[good(), good()].concat()), DescriptorError::Length { found: 192, expected: 96 });
+    assert_eq!(refusal(&[good(), good()].concat()), DescriptorError::Length { found: 256, expected: 128 });
 }
 
 #[test]
@@ -170,11 +215,15 @@ fn other_bytes_are_told_from_damaged_ones() {
 
 #[test]
 fn another_version_is_named() {
-    for version in [0, 2, 3, 256, u16::MAX] {
-        let bytes = envelope(version, 3, PID, uuid(), handle());
-        assert_eq!(refusal(&bytes), DescriptorError::Version { found: version, expected: 1 });
+    for version in [0, 1, 3, 256, 512, u16::MAX] {
+        let bytes = envelope(version, 3, origin(), handle());
+        assert_eq!(refusal(&bytes), DescriptorError::Version { found: version, expected: VERSION });
         // Another version may have another length, which says nothing to this reader.
-        assert_eq!(refusal(&[bytes, vec![0; 32]].concat()), DescriptorError::Version { found: version, expected: 1 });
+        assert_eq!(
+            refusal(&[&bytes[..], &[0; 32]].concat()),
+            DescriptorError::Version { found: version, expected: VERSION }
+        );
+        assert_eq!(refusal(&bytes[..96]), DescriptorError::Version { found: version, expected: VERSION });
     }
 }
 
@@ -182,13 +231,13 @@ fn another_version_is_named() {
 fn flags_that_nobody_has_defined_are_refused() {
     for bit in 2..16 {
         for known in 0..4 {
-            let bytes = envelope(1, known | 1 << bit, PID, uuid(), handle());
+            let bytes = envelope(VERSION, known | 1 << bit, origin(), handle());
             assert_eq!(refusal(&bytes), DescriptorError::Flags { unknown: 1 << bit }, "{known} and bit {bit}");
         }
     }
-    assert_eq!(refusal(&envelope(1, 0xfffd, PID, uuid(), handle())), DescriptorError::Flags { unknown: 0xfffc });
+    assert_eq!(refusal(&envelope(VERSION, 0xfffd, origin(), handle())), DescriptorError::Flags { unknown: 0xfffc });
     // A damaged one is told to be damaged, whatever it says.
-    let mut bytes = envelope(1, 4, PID, uuid(), handle());
+    let mut bytes = envelope(VERSION, 4, origin(), handle());
     bytes[20] ^= 1;
     assert_eq!(refusal(&bytes), DescriptorError::Checksum);
 }
@@ -200,7 +249,7 @@ fn every_single_flipped_bit_is_refused() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
             0..4 => DescriptorError::Magic,
-            4..6 => DescriptorError::Version { found: 1 ^ 1 << (bit - 32), expected: 1 },
+            4..6 => DescriptorError::Version { found: VERSION ^ 1 << (bit - 32), expected: VERSION },
             _ => DescriptorError::Checksum,
         };
         assert_eq!(refusal(&bytes), expected, "bit {bit}");
@@ -232,7 +281,7 @@ fn every_two_flipped_bits_and_every_flipped_byte_are_refused() {
 fn random_bytes_are_refused_without_a_panic() {
     let mut random = Random(0x5eed);
     for round in 0..20_000 {
-        let length = if round % 2 == 0 { LEN } else { (random.next() % 200) as usize };
+        let length = if round % 2 == 0 { LEN } else { (random.next() % 300) as usize };
         let mut bytes = random.bytes(length);
         // Some get past the first checks.
         for (place, value) in bytes.iter_mut().zip(&good()[..(round % 8)]) {
@@ -248,7 +297,15 @@ fn random_contents_survive_the_journey() {
     for _ in 0..2_000 {
         let handle = random.bytes(64).try_into().expect("64 bytes");
         let uuid = random.bytes(16).try_into().expect("16 bytes");
-        let bytes = envelope(1, 2 | (random.next() & 1) as u16, random.next() as u32, uuid, handle);
+        let origin = Origin {
+            pid: random.next() as u32,
+            uuid,
+            started: random.next(),
+            pid_namespace: random.next() as u32,
+            time_namespace: random.next() as u32,
+            boot: random.bytes(16).try_into().expect("16 bytes"),
+        };
+        let bytes = envelope(VERSION, 2 | (random.next() & 1) as u16, origin, handle);
         let descriptor = IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
         assert_eq!(descriptor.to_raw(), handle);
         assert_eq!(descriptor.to_bytes().as_slice(), bytes);

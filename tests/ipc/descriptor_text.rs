@@ -14,8 +14,8 @@ fn descriptor() -> IpcEventDescriptor {
 #[test]
 fn it_survives_as_one_line() {
     let text = descriptor().to_string();
-    assert_eq!(text.len(), 197);
-    assert!(text.starts_with("cuev:435545560100"), "{text}");
+    assert_eq!(text.len(), 261);
+    assert!(text.starts_with("cuev:435545560200"), "{text}");
     assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "nothing that a shell or an environment could change");
     assert_eq!(text.parse(), Ok(descriptor()));
     assert_eq!(format!("  {text}\r\n").parse(), Ok(descriptor()));
@@ -44,9 +44,9 @@ fn what_is_no_descriptor_says_why() {
             }
         }
     }
-    refused(&text[..text.len() - 2], DescriptorError::Length { found: 95, expected: 96 });
-    refused(&format!("{text}00"), DescriptorError::Length { found: 97, expected: 96 });
-    refused("cuev:", DescriptorError::Length { found: 0, expected: 96 });
+    refused(&text[..text.len() - 2], DescriptorError::Length { found: 127, expected: 128 });
+    refused(&format!("{text}00"), DescriptorError::Length { found: 129, expected: 128 });
+    refused("cuev:", DescriptorError::Length { found: 0, expected: 128 });
     // Every digit matters.
     for at in 5..text.len() {
         let mut damaged = text.clone().into_bytes();
@@ -66,7 +66,7 @@ mod serde {
         assert_eq!(json, format!("\"{}\"", descriptor()));
         assert_eq!(serde_json::from_str::<IpcEventDescriptor>(&json).expect("it comes back"), descriptor());
         let error = serde_json::from_str::<IpcEventDescriptor>("\"cuev:00\"").expect_err("it is too short");
-        assert!(error.to_string().contains("it has 1 bytes, not 96"), "{error}");
+        assert!(error.to_string().contains("it has 1 bytes, not 128"), "{error}");
         let error = serde_json::from_str::<IpcEventDescriptor>("7").expect_err("it is a number");
         assert!(error.to_string().contains("an IPC event descriptor"), "{error}");
     }
@@ -75,7 +75,7 @@ mod serde {
     fn binary_formats_have_the_bytes() {
         let bytes = postcard::to_allocvec(&descriptor()).expect("it serializes");
         assert!(bytes.ends_with(&descriptor().to_bytes()));
-        assert_eq!(bytes.len(), 97, "the bytes and their length");
+        assert_eq!(bytes.len(), 130, "the bytes and their length");
         assert_eq!(postcard::from_bytes::<IpcEventDescriptor>(&bytes).expect("it comes back"), descriptor());
         let mut damaged = bytes.clone();
         damaged[50] ^= 1;

@@ -431,8 +431,8 @@ fn only_201_for_an_event_of_this_process_is_said_to_be_that() {
 fn of_device(descriptor: &IpcEventDescriptor, uuid: [u8; 16]) -> IpcEventDescriptor {
     let mut bytes = descriptor.to_bytes();
     bytes[12..28].copy_from_slice(&uuid);
-    let check = crc32fast::hash(&bytes[..92]);
-    bytes[92..].copy_from_slice(&check.to_le_bytes());
+    let (body, check) = bytes.split_last_chunk_mut::<4>().expect("it is longer");
+    *check = crc32fast::hash(body).to_le_bytes();
     let forged = IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits");
     assert_eq!(forged.device_uuid(), Some(Uuid::from_bytes(uuid)));
     forged

@@ -146,27 +146,105 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     assert_eq!(waited, Ok(Progress::Pending));
     // It has ended, and is a zombie.
     assert_eq!(exporter.state(), ExporterState::Ended);
-    // One that this process has not seen alive may be anywhere, whatever has its number now.
-    let not_seen = of_process(exporter_process.id());
-    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
+    // Also for one who looks only now.
+    let late = of_process(exporter_process.id());
+    assert_eq!(ExporterProcess::of(&late).state(), ExporterState::Ended);
     exporter_process.kill();
     assert_eq!(exporter.state(), ExporterState::Ended);
     let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
     assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
     assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(Progress::Pending), "nobody completes it");
-    assert_eq!(ExporterProcess::of(&not_seen).state(), ExporterState::Unknown);
+    // A process that is not seen may be hidden. Its number may have been given away meanwhile.
+    assert!(matches!(ExporterProcess::of(&late).state(), ExporterState::Unknown | ExporterState::Ended));
 }
 
-/// A descriptor that says that this process exported it.
+/// A descriptor that says that a process of this number exported it.
+#[cfg(target_os = "linux")]
 fn of_process(pid: u32) -> IpcEventDescriptor {
-    let mut bytes = IpcEventDescriptor::from_raw([0; 64], false).to_bytes();
-    bytes[6] = 2;
-    bytes[8..12].copy_from_slice(&pid.to_le_bytes());
-    let check = crc32fast::hash(&bytes[..92]);
-    bytes[92..].copy_from_slice(&check.to_le_bytes());
-    let descriptor = IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits");
+    use std::os::unix::fs::MetadataExt;
+
+    let namespace = |kind: &str| {
+        let file = std::fs::metadata(format!("/proc/self/ns/{kind}"));
+        file.map_or(0, |file| u32::try_from(file.ino()).expect("32 bits")).to_le_bytes()
+    };
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot id").replace('-', "");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+    let (_, fields) = status.rsplit_once(") ").expect("a name");
+    let started: u64 = fields.split(' ').nth(19).expect("field 22").parse().expect("a number");
+    let raw = IpcEventDescriptor::from_raw([0; 64], false);
+    let descriptor = changed(&raw, |bytes| {
+        bytes[6] = 2;
+        bytes[8..12].copy_from_slice(&pid.to_le_bytes());
+        bytes[28..36].copy_from_slice(&started.to_le_bytes());
+        bytes[36..40].copy_from_slice(&namespace("pid"));
+        bytes[40..44].copy_from_slice(&namespace("time"));
+        bytes[44..60].copy_from_slice(&u128::from_str_radix(boot.trim(), 16).expect("a UUID").to_be_bytes());
+    });
     assert_eq!(descriptor.exporter_pid(), Some(pid));
     descriptor
+}
+
+/// The descriptor with other bytes and the check value that fits.
+#[cfg(target_os = "linux")]
+fn changed(descriptor: &IpcEventDescriptor, change: impl FnOnce(&mut [u8])) -> IpcEventDescriptor {
+    let mut bytes = descriptor.to_bytes();
+    let (body, check) = bytes.split_last_chunk_mut::<4>().expect("it is longer");
+    change(body);
+    *check = crc32fast::hash(body).to_le_bytes();
+    IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_descriptor_says_which_process_exported_it() {
+    let gpu = Gpu::new();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let descriptor = event.ipc_descriptor().expect("a descriptor");
+    let expected = of_process(std::process::id());
+    assert_eq!(descriptor.to_bytes()[28..60], expected.to_bytes()[28..60]);
+    assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Running);
+}
+
+/// This process stands for one that has got the number of an exporter that ended.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_with_the_number_of_an_exporter_that_has_ended_is_told_apart() {
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let stream = gpu.stream();
+    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
+    let latch = Latch::hold(&stream);
+    event.record(&stream).expect("a record");
+    let own = event.ipc_descriptor().expect("a descriptor");
+    for by in [1, -1, 1 << 40] {
+        let earlier = changed(&own, |bytes| {
+            let started = &mut bytes[28..36];
+            let ticks = i64::from_le_bytes(started.try_into().expect("eight bytes"));
+            started.copy_from_slice(&(ticks + by).to_le_bytes());
+        });
+        let exporter = ExporterProcess::of(&earlier);
+        assert_eq!((exporter.pid(), exporter.state()), (Some(std::process::id()), ExporterState::Ended), "{by}");
+        let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
+        assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
+    }
+    latch.release();
+}
+
+/// There the number means another process, or none, and the start time another moment.
+#[test]
+#[cfg(target_os = "linux")]
+fn of_an_exporter_elsewhere_nothing_is_known() {
+    let own = of_process(std::process::id());
+    assert_eq!(ExporterProcess::of(&own).state(), ExporterState::Running);
+    for (what, byte) in [("the pid namespace", 36), ("the time namespace", 40), ("the boot", 44), ("the boot", 59)] {
+        let elsewhere = changed(&own, |bytes| bytes[byte] ^= 1);
+        assert_eq!(ExporterProcess::of(&elsewhere).state(), ExporterState::Unknown, "{what}");
+        // Whatever its start time.
+        let elsewhere = changed(&elsewhere, |bytes| bytes[28] ^= 1);
+        assert_eq!(ExporterProcess::of(&elsewhere).state(), ExporterState::Unknown, "{what}");
+    }
+    let unknown = changed(&own, |bytes| bytes[28..36].fill(0));
+    assert_eq!(ExporterProcess::of(&unknown).state(), ExporterState::Unknown, "the exporter could not tell");
 }
 
 #[test]

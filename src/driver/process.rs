@@ -1,0 +1,196 @@
+//! Which process this is, among all that ever have its number.
+
+/// A process, told from all others that had its number or will have it. All zero where that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    /// When it started, in the system's ticks since the boot; 0 if unknown.
+    pub(crate) started: u64,
+    pub(crate) numbering: Numbering,
+}
+
+/// Whose numbers of processes and whose clock these are. Elsewhere a number and a start time mean nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Numbering {
+    /// The inode number of the namespace of process ids.
+    pub(crate) pid_namespace: u32,
+    /// That of the namespace of clocks; 0 on a system that has none (before Linux 5.6).
+    pub(crate) time_namespace: u32,
+    /// The boot of the system: the inode numbers of its first namespaces are the same everywhere.
+    pub(crate) boot: [u8; 16],
+}
+
+impl Identity {
+    /// This process's.
+    pub(crate) fn own() -> Self {
+        system::own().unwrap_or_default()
+    }
+
+    /// When the process started, if its number means a process here.
+    pub(crate) fn comparable_start(&self) -> Option<u64> {
+        let known = self.started != 0 && system::numbering().is_some_and(|here| here == self.numbering);
+        known.then_some(self.started)
+    }
+}
+
+/// What is used of the line in `/proc/PID/stat`.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The state of its first thread.
+    pub(crate) state: char,
+    pub(crate) threads: u32,
+    /// In ticks since the boot.
+    pub(crate) started: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Status {
+    /// None for a line that is not whole.
+    pub(crate) fn of(line: &[u8]) -> Option<Self> {
+        // The name is in parentheses and may hold any bytes; the other fields come after the last one.
+        let fields = line.rsplitn(2, |&byte| byte == b')').next().and_then(|fields| str::from_utf8(fields).ok());
+        let mut fields = fields?.split_ascii_whitespace();
+        let status = Self {
+            // Field 3, 20 and 22.
+            state: fields.next()?.chars().next()?,
+            threads: fields.nth(16)?.parse().ok()?,
+            started: fields.nth(1)?.parse().ok()?,
+        };
+        // So that the last number is whole.
+        fields.next().map(|_| status)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::{Identity, Numbering, Status};
+
+    pub(super) fn own() -> Option<Identity> {
+        let status = Status::of(&fs::read("/proc/self/stat").ok()?)?;
+        Some(Identity { started: status.started, numbering: numbering()? })
+    }
+
+    pub(super) fn numbering() -> Option<Numbering> {
+        let status = fs::read("/proc/self/status").ok()?;
+        if !numbers_are_own(&String::from_utf8_lossy(&status), std::process::id()) {
+            return None;
+        }
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(Numbering {
+            pid_namespace: namespace("pid")?,
+            time_namespace: namespace("time").unwrap_or_default(),
+            boot: boot_id(&boot)?,
+        })
+    }
+
+    fn namespace(kind: &str) -> Option<u32> {
+        // Its number has 32 bits.
+        fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino().try_into().ok()
+    }
+
+    /// Whether `/proc`, of which this is the own `status`, is that of this process's namespace. A container may have the
+    /// one of its host.
+    pub(super) fn numbers_are_own(status: &str, pid: u32) -> bool {
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        // All numbers of the process, from the namespace that `/proc` is of to its own (since Linux 4.1).
+        let one = field("NSpid:").is_none_or(|numbers| numbers.split_ascii_whitespace().count() == 1);
+        field("Pid:").is_some_and(|number| number.parse() == Ok(pid)) && one
+    }
+
+    /// A UUID's text.
+    pub(super) fn boot_id(text: &str) -> Option<[u8; 16]> {
+        let digits: String = text.trim().chars().filter(|digit| *digit != '-').collect();
+        // Not all that a number may have, such as a sign.
+        let number = digits.chars().all(|digit| digit.is_ascii_hexdigit()).then(|| u128::from_str_radix(&digits, 16));
+        (digits.len() == 32).then_some(number?.ok()?.to_be_bytes())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{Identity, Numbering};
+
+    pub(super) fn own() -> Option<Identity> {
+        None
+    }
+
+    pub(super) fn numbering() -> Option<Numbering> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::system::{boot_id, numbers_are_own};
+    use super::*;
+
+    #[test]
+    fn a_start_time_means_something_where_the_numbers_are_the_same() {
+        let own = Identity::own();
+        assert!(own.started != 0 && own.numbering.pid_namespace != 0, "{own:?}");
+        assert_ne!(own.numbering.boot, [0; 16]);
+        assert_eq!(own.comparable_start(), Some(own.started));
+        let elsewhere = |change: fn(&mut Identity)| {
+            let mut identity = own;
+            change(&mut identity);
+            identity.comparable_start()
+        };
+        assert_eq!(elsewhere(|other| other.started += 1), Some(own.started + 1));
+        assert_eq!(elsewhere(|other| other.started = 0), None);
+        assert_eq!(elsewhere(|other| other.numbering.pid_namespace ^= 1), None);
+        assert_eq!(elsewhere(|other| other.numbering.time_namespace ^= 1), None);
+        assert_eq!(elsewhere(|other| other.numbering.boot[15] ^= 1), None);
+        assert_eq!(Identity::default().comparable_start(), None);
+    }
+
+    #[test]
+    fn numbers_of_another_namespace_are_told() {
+        let status = |numbers: &str| format!("Name:\tPid:\nPid:\t17\nPPid:\t1\nNSpid:\t{numbers}\nNSpgid:\t17\n");
+        assert!(numbers_are_own(&status("17"), 17));
+        // The host's `/proc`, where the process has another number, or by chance the same.
+        assert!(!numbers_are_own(&status("17\t4"), 4));
+        assert!(!numbers_are_own(&status("17\t17"), 17));
+        // Before Linux 4.1.
+        assert!(numbers_are_own("Name:\tx\nPid:\t17\n", 17));
+        assert!(!numbers_are_own("Name:\tx\nPid:\t17\n", 4));
+        assert!(!numbers_are_own("", 17));
+    }
+
+    #[test]
+    fn a_boot_is_sixteen_bytes() {
+        let text = "00112233-4455-6677-8899-aabbccddeeff\n";
+        let bytes = core::array::from_fn(|byte| 0x11 * byte as u8);
+        assert_eq!(boot_id(text), Some(bytes));
+        for bad in ["", "00112233", &text[1..], &text.replace("00", "+0"), &format!("0{text}"), &text.replace('a', "g")]
+        {
+            assert_eq!(boot_id(bad), None, "{bad:?}");
+        }
+    }
+
+    fn line(name: &str) -> String {
+        // As the kernel writes it, up to the field after the start time.
+        format!("4711 ({name}) S 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 77 0 88 99\n")
+    }
+
+    #[test]
+    fn a_name_may_hold_any_bytes() {
+        let status = Status { state: 'S', threads: 77, started: 88 };
+        for name in ["exporter", "", "a) Z 1 (b", ") Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "\u{fffd}"] {
+            assert_eq!(Status::of(line(name).as_bytes()), Some(status), "{name:?}");
+        }
+        let mut bytes = line("ab").into_bytes();
+        bytes[6..8].copy_from_slice(b"\xff\xfe");
+        assert_eq!(Status::of(&bytes), Some(status));
+    }
+
+    #[test]
+    fn a_line_that_is_not_whole_says_nothing() {
+        let whole = line("exporter");
+        for length in 0..whole.find(" 99").expect("the last field") + 2 {
+            assert_eq!(Status::of(&whole.as_bytes()[..length]), None, "{length} bytes");
+        }
+    }
+}
