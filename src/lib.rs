@@ -15,9 +15,8 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * The items of the root and of all modules except [`ext`] start no thread and track nothing behind your back, with one
-//!   exception: a [capture](capture::Capture) that this crate began is in a list until its graph is gone, so that the graph can
-//!   keep the events its nodes refer to. The page of [`ext`] says what its items keep.
+//! * The items of the root and of all modules except [`ext`] start no thread, and track nothing behind your back:
+//!   [what they keep](#what-is-kept-for-the-process) is listed below. The page of [`ext`] says what its items keep.
 //! * It does not use a current device or a current stream. Constructors take a context; operations take a stream.
 //! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
 //! * It serves 64-bit programs only. It compiles for 32-bit targets, but finds no driver there and calls none: the
@@ -78,6 +77,21 @@
 //! "With the context current" means one more call, `cuCtxGetCurrent`, where the context is already current, and three more
 //! where it is not. A method that makes one call on a stream you created makes it with the context current on a default
 //! stream.
+//!
+//! # What is kept for the process
+//!
+//! Records, queries, waits and elapsed times look at the flag, and at nothing else of this.
+//!
+//! | kept | until | lock |
+//! | --- | --- | --- |
+//! | a flag: the process was forked after the driver was initialised; it has loaded several driver libraries | its end | none |
+//! | the drivers that were loaded | its end | none |
+//! | a list of the captures that [`Capture`](capture::Capture) began, with the events of each. Only [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external) look it up: they must find the graph that keeps the event, and the driver tells only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
+//! | how many of these captures are under way, for [`ext::EventPool`] | its end | none |
+//! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver is given their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
+//! | the sixteen places for [observers](Driver::observe): a function of the driver's type carries no data | its end | one for each place, in the observed calls |
+//!
+//! A graph has a number, of a counter, and a mutex of its own for the events that its nodes refer to.
 //!
 //! # Forking
 //!

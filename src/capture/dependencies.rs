@@ -1,9 +1,7 @@
 //! The nodes that the next work in a capturing stream depends on.
 
 use core::ptr::{null, null_mut};
-use std::sync::Arc;
 
-use super::external;
 use super::guard::Capture;
 use crate::error::{Error, Result};
 use crate::graph::GraphNode;
@@ -160,7 +158,7 @@ impl Capture<'_> {
     /// An error unless the stream is of this capture; then it stays one at least as long as `self` is borrowed.
     fn check(&self, stream: &StreamRef, function: Function) -> Result<()> {
         let info = stream.capture_info()?;
-        let own = |id| external::kept(stream.driver(), id).is_some_and(|kept| Arc::ptr_eq(&kept, &self.kept));
+        let own = |id| self.id == Some(id) && stream.driver().is_same_library(self.stream().driver());
         match info.status {
             // Such a capture does not tell its id. It is what the driver answers whatever is done with it.
             CaptureStatus::Invalidated => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)),

@@ -1,34 +1,15 @@
 //! Records and waits that concern those outside of the graph.
 
 use core::mem::forget;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
-use crate::driver::Driver;
+use super::registry;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::kept::Kept;
 use crate::order::{RecordFlags, WaitFlags};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::Function;
-
-/// What keeps the events of each capture that this crate began, by its id. Ids are never used again, so an entry that
-/// outlives its capture is found by nobody, and goes when the next one is made.
-static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
-
-pub(super) fn register(driver: Driver, id: u64, kept: &Arc<Kept>) {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures.retain(|(_, _, kept)| kept.strong_count() > 0);
-    captures.push((driver, id, Arc::downgrade(kept)));
-}
-
-pub(super) fn kept(driver: Driver, id: u64) -> Option<Arc<Kept>> {
-    let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures
-        .iter()
-        .find(|known| known.0.is_same_library(driver) && known.1 == id)
-        .and_then(|(_, _, kept)| kept.upgrade())
-}
 
 #[allow(unsafe_code)]
 impl StreamRef {
@@ -81,7 +62,7 @@ impl StreamRef {
     ) -> Result<()> {
         let info = self.capture_info()?;
         let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else { return plain() };
-        let kept = kept(self.driver(), id);
+        let kept = registry::find(self.driver(), id);
         if let Some(kept) = &kept {
             kept.keep(event);
         }

@@ -6,8 +6,8 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use super::external;
 use super::mode::CaptureMode;
+use super::registry;
 use crate::error::{Error, Result};
 use crate::graph::kept::Kept;
 use crate::graph::{Graph, GraphNode};
@@ -57,6 +57,8 @@ use crate::sys::{CUresult, Function};
 #[must_use = "dropping it ends the capture and destroys the graph"]
 pub struct Capture<'a> {
     stream: &'a StreamRef,
+    /// The capture's number, once the driver has told it.
+    pub(super) id: Option<u64>,
     pub(super) kept: Arc<Kept>,
     ended: bool,
     _not_send: PhantomData<*mut ()>,
@@ -180,7 +182,7 @@ impl<'a> Capture<'a> {
             let code = begin();
             if code == CUresult::CUDA_SUCCESS {
                 // Before anything can fail, restoring the caller's context among it, so that the capture is ended then.
-                begun = Some(Self { stream, kept: kept.clone(), ended: false, _not_send: PhantomData });
+                begun = Some(Self { stream, id: None, kept: kept.clone(), ended: false, _not_send: PhantomData });
                 UNDER_WAY.fetch_add(1, Ordering::Relaxed);
                 // From here on it is the capture's: a capture that fails destroys it.
                 if let Some(graph) = graph.take() {
@@ -190,14 +192,15 @@ impl<'a> Capture<'a> {
             code
         });
         let code = called?;
-        let Some(capture) = begun else {
+        let Some(mut capture) = begun else {
             if let Some(graph) = graph {
                 Self::take_back(stream, graph);
             }
             return Err(Error::driver(function, code));
         };
-        if let Some(id) = stream.capture_info()?.id {
-            external::register(stream.driver(), id, &capture.kept);
+        capture.id = stream.capture_info()?.id;
+        if let Some(id) = capture.id {
+            registry::add(stream.driver(), id, &capture.kept);
         }
         Ok(capture)
     }
@@ -211,7 +214,7 @@ impl<'a> Capture<'a> {
                 UNDER_WAY.fetch_add(1, Ordering::Relaxed);
                 let kept = graph.kept().clone();
                 graph.disarm();
-                drop(Self { stream, kept, ended: false, _not_send: PhantomData });
+                drop(Self { stream, id: None, kept, ended: false, _not_send: PhantomData });
             }
             Ok(info) if info.status != CaptureStatus::Invalidated => drop(graph),
             _ => core::mem::forget(graph),

@@ -4,6 +4,7 @@ mod dependencies;
 mod external;
 mod guard;
 mod mode;
+mod registry;
 
 pub use crate::order::{RecordFlags, WaitFlags};
 pub use crate::stream::capture_info::{CaptureInfo, CaptureStatus};

@@ -12,6 +12,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("capture/external", include_str!("../../src/capture/external.rs")),
     ("capture/guard", include_str!("../../src/capture/guard.rs")),
     ("capture/mode", include_str!("../../src/capture/mode.rs")),
+    ("capture/registry", include_str!("../../src/capture/registry.rs")),
     ("context", include_str!("../../src/context.rs")),
     ("device", include_str!("../../src/device.rs")),
     ("driver", include_str!("../../src/driver/mod.rs")),
