@@ -41,8 +41,6 @@ mod result;
 mod symbols;
 mod version;
 
-pub(crate) use symbols::for_each_entry_point;
-
 pub use bindings::*;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
 pub use version::Version;

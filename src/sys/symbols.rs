@@ -225,7 +225,10 @@ macro_rules! symbols {
     };
 }
 
-/// Calls `$callback!` with the list.
+/// Calls `$callback!` with the list, for what needs a line of code for each entry point: the table here, and the
+/// software driver and the tests elsewhere.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_entry_point {
     ($callback:ident) => {
         $callback! {
@@ -362,8 +365,6 @@ macro_rules! for_each_entry_point {
         }
     };
 }
-pub(crate) use for_each_entry_point;
-
 for_each_entry_point!(symbols);
 
 impl fmt::Debug for Function {

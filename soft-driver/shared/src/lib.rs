@@ -10,7 +10,10 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
-use cuda_soft_driver::{for_each_export, for_each_foreign, foreign, start_shared_library};
+use cuda_soft_driver::{
+    for_each_entry_point, for_each_export, for_each_foreign, foreign, start_shared_library, unless_foreign,
+    unless_supported, unlisted,
+};
 
 macro_rules! function {
     ($name:ident ($($argument:ident: $ty:ty),*)) => {
@@ -27,17 +30,10 @@ macro_rules! function {
 }
 
 macro_rules! export {
-    (
-        supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
-        unsupported { $($absent:ident $absent_version:literal $(, $absent_twin:ident $absent_twin_version:literal)?;)* }
-    ) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
         $(
             function!($name $arguments);
             $(function!($twin $arguments);)?
-        )*
-        $(
-            function!($absent ());
-            $(function!($absent_twin ());)?
         )*
 
         fn own_addresses() -> Vec<usize> {
@@ -45,10 +41,6 @@ macro_rules! export {
                 $(
                     $name as *const () as usize,
                     $($twin as *const () as usize,)?
-                )*
-                $(
-                    $absent as *const () as usize,
-                    $($absent_twin as *const () as usize,)?
                 )*
             ]
         }
@@ -75,6 +67,44 @@ macro_rules! export_foreign {
     };
 }
 
+macro_rules! export_unlisted {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        $(unless_supported! { $function unless_foreign! { $function
+            /// # Safety
+            ///
+            /// There is nothing that a caller could do wrong.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $function() -> CUresult {
+                start_shared_library(addresses);
+                // SAFETY: it looks at nothing.
+                unsafe { unlisted::function::<0, { unlisted::index(Function::$function, false) }>() }
+            }
+
+            $(
+                // A macro cannot put a name together, so that the twin has that of its typedef here.
+                /// # Safety
+                ///
+                /// There is nothing that a caller could do wrong.
+                #[unsafe(export_name = concat!(stringify!($function), "_ptsz"))]
+                pub unsafe extern "C" fn $twin() -> CUresult {
+                    start_shared_library(addresses);
+                    // SAFETY: it looks at nothing.
+                    unsafe { unlisted::function::<0, { unlisted::index(Function::$function, true) }>() }
+                }
+            )?
+        } })*
+
+        fn unlisted_addresses() -> Vec<usize> {
+            let mut all = Vec::new();
+            $(unless_supported! { $function unless_foreign! { $function
+                all.push($function as *const () as usize);
+                $(all.push($twin as *const () as usize);)?
+            } })*
+            all
+        }
+    };
+}
+
 /// Does what a command says; see `SoftDriver::control`.
 ///
 /// # Safety
@@ -87,15 +117,17 @@ pub unsafe extern "C" fn cuda_soft_driver_control(command: *const c_char, answer
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
 }
 
-/// Where everything is exported, in the order of the list.
+/// Where everything is exported, in the order of the lists.
 fn addresses() -> Vec<usize> {
     let mut all = own_addresses();
     all.extend(foreign_addresses());
+    all.extend(unlisted_addresses());
     all
 }
 
 for_each_export!(export);
 for_each_foreign!(export_foreign);
+for_each_entry_point!(export_unlisted);
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod load {

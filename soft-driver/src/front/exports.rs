@@ -1,22 +1,23 @@
-//! The one list of what the driver exports.
+//! The one list of what the driver does.
 //!
 //! A line names an exported function, the version that introduced its ABI, its per-thread-default-stream twin with that
 //! twin's version where there is one, the body that implements it, and its parameters. The C functions, the table that
 //! `cuGetProcAddress` and [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the
 //! names in the call log all come from here.
 //!
-//! What `cuda-events` binds but makes no sense in software stands under `unsupported`: it answers
-//! `CUDA_ERROR_NOT_SUPPORTED` whatever its arguments are. So does everything in `foreign.rs`.
+//! The other exports have no body and stand elsewhere: the rest of what a driver exports in `foreign.rs`, and what
+//! `cuda-events` binds besides in no list at all (`unlisted.rs`).
 
 use crate::front::export::Export;
 use crate::front::foreign::FOREIGN;
+use crate::front::unlisted::UNLISTED;
 pub use crate::model::call_frame::Id;
 
 /// Calls `$callback!` with the whole list.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_export {
-    ($callback:ident) => { $callback! { supported {
+    ($callback:ident) => { $callback! {
         cuInit 2000 => init(flags: c_uint);
         cuDriverGetVersion 2020 => driver_get_version(version: *mut c_int);
         cuGetProcAddress 11030 => get_proc_address_v1(symbol: *const c_uchar, function: *mut *mut c_void, version: c_int, flags: cuuint64_t);
@@ -207,23 +208,14 @@ macro_rules! for_each_export {
         cuGreenCtxRecordEvent 12040 => green_ctx_record_event(green: CUgreenCtx, event: CUevent);
         cuGreenCtxWaitEvent 12040 => green_ctx_wait_event(green: CUgreenCtx, event: CUevent);
         cuGreenCtxStreamCreate 12050 => green_ctx_stream_create(stream: *mut CUstream, green: CUgreenCtx, flags: c_uint, priority: c_int);
-    } unsupported {
-        cuStreamGetDevResource 13010, cuStreamGetDevResource_ptsz 13010;
-        cuStreamAttachMemAsync 6000, cuStreamAttachMemAsync_ptsz 7000;
-        cuStreamBeginRecaptureToGraph 13030, cuStreamBeginRecaptureToGraph_ptsz 13030;
-        cuStreamBeginCaptureToCig 13010, cuStreamBeginCaptureToCig_ptsz 13010;
-        cuStreamEndCaptureToCig 13010, cuStreamEndCaptureToCig_ptsz 13010;
-    } } };
+    } };
 }
 
 macro_rules! define {
-    (
-        supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
-        unsupported { $($absent:ident $absent_version:literal $(, $absent_twin:ident $absent_twin_version:literal)?;)* }
-    ) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
         #[allow(non_camel_case_types)]
         #[repr(u16)]
-        enum Index { $($name, $($twin,)?)* $($absent, $($absent_twin,)?)* }
+        enum Index { $($name, $($twin,)?)* }
 
         #[allow(non_upper_case_globals, missing_docs)]
         impl Id {
@@ -231,21 +223,13 @@ macro_rules! define {
                 pub const $name: Self = Self(Index::$name as u16);
                 $(pub const $twin: Self = Self(Index::$twin as u16);)?
             )*
-            $(
-                pub const $absent: Self = Self(Index::$absent as u16);
-                $(pub const $absent_twin: Self = Self(Index::$absent_twin as u16);)?
-            )*
         }
 
-        /// What has a body, or stands in the list for the lack of one.
+        /// What has a body.
         const OWN: &[Export] = &[
             $(
                 Export::new(stringify!($name), $version, false),
                 $(Export::new(stringify!($twin), $twin_version, true),)?
-            )*
-            $(
-                Export::new(stringify!($absent), $absent_version, false).unsupported(),
-                $(Export::new(stringify!($absent_twin), $absent_twin_version, true).unsupported(),)?
             )*
         ];
     };
@@ -256,20 +240,29 @@ impl Id {
     pub(crate) const fn foreign(index: usize) -> Self {
         Self((OWN.len() + index) as u16)
     }
+
+    /// The one at a place among those that no list has.
+    pub(crate) const fn unlisted(index: usize) -> Self {
+        Self((OWN.len() + FOREIGN.len() + index) as u16)
+    }
 }
 
-/// How many of the exports are in this list; the foreign ones come after them.
+/// How many of the exports are in this list; the foreign ones come after them, and then those that no list has.
 pub(crate) const OWN_COUNT: usize = OWN.len();
 
 /// How many functions are exported.
-pub const COUNT: usize = OWN.len() + FOREIGN.len();
+pub const COUNT: usize = OWN.len() + FOREIGN.len() + UNLISTED.len();
 
 /// Everything exported.
 pub static EXPORTS: &[Export] = &{
     let mut all = [OWN[0]; COUNT];
     let mut at = 0;
     while at < COUNT {
-        all[at] = if at < OWN.len() { OWN[at] } else { FOREIGN[at - OWN.len()] };
+        all[at] = match (at.checked_sub(OWN.len()), at.checked_sub(OWN.len() + FOREIGN.len())) {
+            (None, _) => OWN[at],
+            (Some(foreign), None) => FOREIGN[foreign],
+            (_, Some(unlisted)) => UNLISTED[unlisted],
+        };
         at += 1;
     }
     all

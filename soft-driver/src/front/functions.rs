@@ -11,6 +11,7 @@ use crate::front::entry::enter;
 use crate::front::exports::{COUNT, Id, OWN_COUNT};
 use crate::front::foreign::{FOREIGN, for_each_foreign};
 use crate::front::lookup;
+use crate::front::unlisted::{UNLISTED, index};
 use crate::model::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::model::machine::{MACHINES, Machine};
 use crate::model::places::SLOTS;
@@ -106,10 +107,7 @@ macro_rules! body {
 }
 
 macro_rules! define {
-    (
-        supported { $($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)* }
-        unsupported { $($absent:ident $absent_version:literal $(, $absent_twin:ident $absent_twin_version:literal)?;)* }
-    ) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
         /// The C functions, one instance for each slot.
         #[allow(non_snake_case)]
         pub mod functions {
@@ -117,10 +115,6 @@ macro_rules! define {
             $(
                 function!($name, false, $body, $arguments);
                 $(function!($twin, true, $body, $arguments);)?
-            )*
-            $(
-                function!($absent, false, unsupported, ());
-                $(function!($absent_twin, true, unsupported, ());)?
             )*
         }
 
@@ -131,10 +125,6 @@ macro_rules! define {
                 body!($name, false, $body, $arguments);
                 $(body!($twin, true, $body, $arguments);)?
             )*
-            $(
-                body!($absent, false, unsupported, ());
-                $(body!($absent_twin, true, unsupported, ());)?
-            )*
         }
 
         const fn addresses<const SLOT: usize>() -> [Address; OWN_COUNT] {
@@ -143,16 +133,12 @@ macro_rules! define {
                     Address(functions::$name::<SLOT> as *const ()),
                     $(Address(functions::$twin::<SLOT> as *const ()),)?
                 )*
-                $(
-                    Address(functions::$absent::<SLOT> as *const ()),
-                    $(Address(functions::$absent_twin::<SLOT> as *const ()),)?
-                )*
             ]
         }
     };
 }
 
-/// The call of a foreign function: it looks at no argument.
+/// The call of a function without a body: it looks at no argument.
 #[derive(Clone, Copy)]
 struct Nothing;
 
@@ -172,8 +158,8 @@ impl Arguments for Nothing {
     }
 }
 
-fn answer(slot: usize, index: usize) -> CUresult {
-    enter(&MACHINES[slot], &FOREIGN_ENTRY_POINTS[index], Nothing)
+fn answer(slot: usize, of: &'static EntryPoint) -> CUresult {
+    enter(&MACHINES[slot], of, Nothing)
 }
 
 macro_rules! define_foreign {
@@ -194,7 +180,7 @@ macro_rules! define_foreign {
                 ///
                 /// There is nothing that a caller could do wrong.
                 pub unsafe extern "C" fn $name<const SLOT: usize>() -> CUresult {
-                    answer(SLOT, Index::$name as usize)
+                    answer(SLOT, &FOREIGN_ENTRY_POINTS[Index::$name as usize])
                 }
             )*
         }
@@ -202,6 +188,40 @@ macro_rules! define_foreign {
         /// Their addresses, in the same order.
         const fn foreign_addresses<const SLOT: usize>() -> [Address; FOREIGN.len()] {
             [$(Address(foreign_functions::$name::<SLOT> as *const ()),)*]
+        }
+    };
+}
+
+/// The C function of a place among those that no list has, one instance for each slot.
+///
+/// # Safety
+///
+/// There is nothing that a caller could do wrong.
+pub unsafe extern "C" fn unlisted_function<const SLOT: usize, const INDEX: usize>() -> CUresult {
+    let of = const {
+        let export = UNLISTED[INDEX];
+        &EntryPoint { id: Id::unlisted(INDEX), name: export.name, per_thread: export.per_thread }
+    };
+    answer(SLOT, of)
+}
+
+macro_rules! define_unlisted {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        /// Their addresses, in the same order.
+        const fn unlisted_addresses<const SLOT: usize>() -> [Address; UNLISTED.len()] {
+            let mut all = [Address(core::ptr::null()); UNLISTED.len()];
+            let mut at = 0;
+            $(unless_supported! { $function unless_foreign! { $function
+                all[at] = Address(unlisted_function::<SLOT, { index(Function::$function, false) }> as *const ());
+                at += 1;
+                $(
+                    let _ = stringify!($twin);
+                    all[at] = Address(unlisted_function::<SLOT, { index(Function::$function, true) }> as *const ());
+                    at += 1;
+                )?
+            } })*
+            assert!(at == all.len());
+            all
         }
     };
 }
@@ -215,25 +235,32 @@ unsafe impl Sync for Address {}
 
 crate::for_each_export!(define);
 for_each_foreign!(define_foreign);
+cuda_events::for_each_entry_point!(define_unlisted);
 
-/// For each slot, the addresses of what is in this list and of what is foreign.
-static ADDRESSES: [([Address; OWN_COUNT], [Address; FOREIGN.len()]); SLOTS] = [
-    (addresses::<0>(), foreign_addresses::<0>()),
-    (addresses::<1>(), foreign_addresses::<1>()),
-    (addresses::<2>(), foreign_addresses::<2>()),
-    (addresses::<3>(), foreign_addresses::<3>()),
-    (addresses::<4>(), foreign_addresses::<4>()),
-    (addresses::<5>(), foreign_addresses::<5>()),
-    (addresses::<6>(), foreign_addresses::<6>()),
-    (addresses::<7>(), foreign_addresses::<7>()),
-    (addresses::<8>(), foreign_addresses::<8>()),
-    (addresses::<9>(), foreign_addresses::<9>()),
-    (addresses::<10>(), foreign_addresses::<10>()),
-    (addresses::<11>(), foreign_addresses::<11>()),
-    (addresses::<12>(), foreign_addresses::<12>()),
-    (addresses::<13>(), foreign_addresses::<13>()),
-    (addresses::<14>(), foreign_addresses::<14>()),
-    (addresses::<15>(), foreign_addresses::<15>()),
+type Addresses = ([Address; OWN_COUNT], [Address; FOREIGN.len()], [Address; UNLISTED.len()]);
+
+const fn all_addresses<const SLOT: usize>() -> Addresses {
+    (addresses::<SLOT>(), foreign_addresses::<SLOT>(), unlisted_addresses::<SLOT>())
+}
+
+/// For each slot, the addresses of what has a body, of what is foreign, and of what no list has.
+static ADDRESSES: [Addresses; SLOTS] = [
+    all_addresses::<0>(),
+    all_addresses::<1>(),
+    all_addresses::<2>(),
+    all_addresses::<3>(),
+    all_addresses::<4>(),
+    all_addresses::<5>(),
+    all_addresses::<6>(),
+    all_addresses::<7>(),
+    all_addresses::<8>(),
+    all_addresses::<9>(),
+    all_addresses::<10>(),
+    all_addresses::<11>(),
+    all_addresses::<12>(),
+    all_addresses::<13>(),
+    all_addresses::<14>(),
+    all_addresses::<15>(),
 ];
 
 /// The addresses under which the shared library exports everything, in the order of
@@ -251,9 +278,11 @@ pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
     if let Some(exported) = EXPORTED.get() {
         return core::ptr::with_exposed_provenance_mut(exported[id]);
     }
-    let address = match id.checked_sub(OWN_COUNT) {
-        None => ADDRESSES[slot].0[id],
-        Some(foreign) => ADDRESSES[slot].1[foreign],
+    let (own, foreign, unlisted) = &ADDRESSES[slot];
+    let address = match (id.checked_sub(OWN_COUNT), id.checked_sub(OWN_COUNT + FOREIGN.len())) {
+        (None, _) => own[id],
+        (Some(at), None) => foreign[at],
+        (_, Some(at)) => unlisted[at],
     };
     address.0.cast_mut().cast()
 }

@@ -8,6 +8,7 @@ use std::ptr::null_mut;
 use common::*;
 use cuda_events::sys::*;
 use cuda_soft_driver::SoftDriver;
+use cuda_soft_driver::exports::EXPORTS;
 
 #[test]
 fn initialisation() {
@@ -164,6 +165,21 @@ fn what_is_not_of_this_driver_answers_so() {
     assert_eq!(unsafe { raw.cuStreamAttachMemAsync.unwrap()(null_mut(), 0, 0, 1) }.0, NOT_SUPPORTED);
 }
 
+/// Whatever has no body tells the log its own name, be it of a list or only bound by `cuda-events`.
+#[test]
+fn what_has_no_body_is_called_by_its_name() {
+    let raw = Raw::with(SoftDriver::builder().version(13, 5).log(1));
+    let without: Vec<_> = EXPORTS.iter().filter(|export| !export.supported).collect();
+    assert!(without.len() > 100, "{} exports without a body", without.len());
+    for export in without {
+        let address = raw.soft.resolve(&CString::new(export.name).unwrap());
+        let call: unsafe extern "C" fn() -> u32 = unsafe { std::mem::transmute(address) };
+        assert_eq!(unsafe { call() }, NOT_SUPPORTED, "{}", export.name);
+        let last = raw.soft.log().last().unwrap().to_string();
+        assert!(last.contains(&format!("{}() = {NOT_SUPPORTED}", export.name)), "{}: {last}", export.name);
+    }
+}
+
 #[test]
 fn older_drivers_export_less() {
     let old = SoftDriver::builder().version(11, 0).build();
@@ -182,21 +198,32 @@ fn older_drivers_export_less() {
     }
 }
 
+/// A line of a list, as `file:line`.
+fn line(file: &str, text: &str, start: &str) -> String {
+    let at = text.lines().position(|line| line.contains(start));
+    at.map_or(file.to_owned(), |at| format!("{file}:{}", at + 1))
+}
+
 #[test]
 fn everything_that_cuda_events_binds_is_exported() {
+    const SUPPORTED: &str = include_str!("../src/front/exports.rs");
+    const FOREIGN: &str = include_str!("../src/front/foreign.rs");
     let soft = SoftDriver::builder().version(13, 5).build();
     for entry in ENTRY_POINTS {
-        assert!(!soft.resolve(entry.name).is_null(), "{} is missing", entry.function);
-        let export = cuda_soft_driver::exports::EXPORTS
-            .iter()
-            .find(|export| export.name.as_bytes() == entry.name.to_bytes())
-            .unwrap();
-        assert_eq!(export.base(), entry.base);
-        assert_eq!(cuda_events::Version::from_raw(export.version as u32), entry.version, "{}", entry.function);
-        if let Some(version) = entry.per_thread_version {
-            let twin = format!("{}_ptsz", export.name);
-            let twin = cuda_soft_driver::exports::EXPORTS.iter().find(|export| export.name == twin).unwrap();
-            assert_eq!(cuda_events::Version::from_raw(twin.version as u32), version, "{}", twin.name);
+        let name = entry.function.name();
+        let twin = entry.per_thread_version.map(|version| (format!("{name}_ptsz"), version));
+        for (name, version) in [(name.to_owned(), entry.version)].into_iter().chain(twin) {
+            let listed = |text, file| line(file, text, &format!(" {} ", entry.function));
+            let supported = listed(SUPPORTED, "soft-driver/src/front/exports.rs");
+            let list =
+                if supported.contains(':') { supported } else { listed(FOREIGN, "soft-driver/src/front/foreign.rs") };
+            let export = EXPORTS.iter().find(|export| export.name == name);
+            let export = export.unwrap_or_else(|| panic!("{list} has {} and lacks {name}: add it", entry.function));
+            assert_eq!(export.base(), entry.base);
+            let listed = cuda_events::Version::from_raw(export.version as u32);
+            assert_eq!(listed, version, "{list} says that {name} came with {listed}, wrapper.h with {version}");
+            let found = soft.resolve(&CString::new(name.as_str()).unwrap());
+            assert!(!found.is_null(), "{name} is of {version}: raise VERSIONS in soft-driver/src/api/builder.rs");
         }
     }
 }
