@@ -2,6 +2,8 @@
 //!
 //! What a function gives through a pointer is plausible and always the same. One context is current, for all threads, so
 //! that asking for it is one load. Nothing is checked.
+//!
+//! What `cuda-events` binds is exported: what is written out here, and whatever else there is only succeeds.
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
@@ -22,9 +24,14 @@ static BEFORE: AtomicUsize = AtomicUsize::new(0);
 /// 64-bit targets that this runs on.
 type Any = usize;
 
-/// Functions that give something: each `*name = value` is one store through a parameter.
-macro_rules! gives {
-    ($($name:ident($($parameter:ident: $type:ty),*) { $(*$out:ident = $value:expr;)* })*) => {
+/// Functions that are written out: they give something, where each `*name = value` is one store through a parameter, or do
+/// something. What is `absent` is not exported. Whatever else is bound only succeeds.
+macro_rules! functions {
+    (
+        gives { $($name:ident($($parameter:ident: $type:ty),*) { $(*$out:ident = $value:expr;)* })* }
+        does { $($doing:ident($($given:ident: $given_type:ty),*) $body:block)* }
+        absent { $($absent:ident)* }
+    ) => {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($parameter: $type),*) -> c_int {
@@ -36,105 +43,88 @@ macro_rules! gives {
                 0
             }
         )*
-    };
-}
-
-/// Functions that only succeed.
-macro_rules! succeed {
-    ($($name:ident)*) => {
         $(
             #[unsafe(no_mangle)]
-            pub extern "C" fn $name() -> c_int {
+            pub unsafe extern "C" fn $doing($($given: $given_type),*) -> c_int {
+                $body
                 0
             }
         )*
+        define_unless_written!(($) $($name)* $($doing)* $($absent)*);
     };
 }
 
-gives! {
-    cuDriverGetVersion(version: *mut c_int) { *version = 13000; }
-    cuDeviceGet(device: *mut c_int, _ordinal: c_int) { *device = 0; }
-    cuDeviceGetCount(count: *mut c_int) { *count = 1; }
-    cuDeviceGetName(name: *mut [u8; 5], _length: c_int, _device: c_int) { *name = *b"null\0"; }
-    cuDeviceGetAttribute(value: *mut c_int, _attribute: c_int, _device: c_int) { *value = 1; }
-    cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { *bytes = 1 << 30; }
-    cuDeviceGetUuid(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
-    cuDeviceGetUuid_v2(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
-    cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) { *context = CONTEXT; }
-    cuDevicePrimaryCtxGetState(_device: c_int, flags: *mut c_uint, active: *mut c_int) { *flags = 0; *active = 1; }
-    cuCtxGetCurrent(context: *mut Handle) { *context = CURRENT.load(Ordering::Relaxed); }
-    cuCtxGetDevice(device: *mut c_int) { *device = 0; }
-    cuCtxGetDevice_v2(device: *mut c_int, _context: Any) { *device = 0; }
-    cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) { *least = 0; *greatest = -5; }
-    cuEventCreate(event: *mut Handle, _flags: c_uint) { *event = EVENT; }
-    cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
-    cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
-    cuIpcGetEventHandle(handle: *mut [u8; 64], _event: Any) { *handle = [7; 64]; }
-    cuIpcOpenEventHandle(event: *mut Handle) { *event = EVENT; }
-    cuStreamCreate(stream: *mut Handle, _flags: c_uint) { *stream = STREAM; }
-    cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint, _priority: c_int) { *stream = STREAM; }
-    cuStreamGetPriority(_stream: Any, priority: *mut c_int) { *priority = 0; }
-    cuStreamGetFlags(_stream: Any, flags: *mut c_uint) { *flags = 1; }
-    cuStreamGetId(_stream: Any, id: *mut u64) { *id = 1; }
-    cuStreamGetCtx(_stream: Any, context: *mut Handle) { *context = CONTEXT; }
-    cuGetErrorName(_code: c_int, text: *mut *const c_char) { *text = c"null".as_ptr(); }
-    cuGetErrorString(_code: c_int, text: *mut *const c_char) { *text = c"null".as_ptr(); }
+/// Defines the macro that gives what follows a name, or nothing if the name is written out.
+macro_rules! define_unless_written {
+    (($dollar:tt) $($written:ident)*) => {
+        macro_rules! unless_written {
+            $(($written $dollar($dollar _given:tt)*) => {};)*
+            ($dollar name:ident $dollar($dollar given:tt)*) => { $dollar($dollar given)* };
+        }
+    };
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
-    CURRENT.store(context, Ordering::Relaxed);
-    0
+macro_rules! succeed {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        $(unless_written! { $function
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $function() -> c_int {
+                0
+            }
+        })*
+    };
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> c_int {
-    BEFORE.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
-    CURRENT.store(context, Ordering::Relaxed);
-    0
+functions! {
+    gives {
+        cuDriverGetVersion(version: *mut c_int) { *version = 13000; }
+        cuDeviceGet(device: *mut c_int, _ordinal: c_int) { *device = 0; }
+        cuDeviceGetCount(count: *mut c_int) { *count = 1; }
+        cuDeviceGetName(name: *mut [u8; 5], _length: c_int, _device: c_int) { *name = *b"null\0"; }
+        cuDeviceGetAttribute(value: *mut c_int, _attribute: c_int, _device: c_int) { *value = 1; }
+        cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { *bytes = 1 << 30; }
+        cuDeviceGetUuid(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
+        cuDeviceGetUuid_v2(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
+        cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) { *context = CONTEXT; }
+        cuDevicePrimaryCtxGetState(_device: c_int, flags: *mut c_uint, active: *mut c_int) { *flags = 0; *active = 1; }
+        cuCtxGetCurrent(context: *mut Handle) { *context = CURRENT.load(Ordering::Relaxed); }
+        cuCtxGetDevice(device: *mut c_int) { *device = 0; }
+        cuCtxGetDevice_v2(device: *mut c_int, _context: Any) { *device = 0; }
+        cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) { *least = 0; *greatest = -5; }
+        cuEventCreate(event: *mut Handle, _flags: c_uint) { *event = EVENT; }
+        cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
+        cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
+        cuIpcGetEventHandle(handle: *mut [u8; 64], _event: Any) { *handle = [7; 64]; }
+        cuIpcOpenEventHandle(event: *mut Handle) { *event = EVENT; }
+        cuStreamCreate(stream: *mut Handle, _flags: c_uint) { *stream = STREAM; }
+        cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint, _priority: c_int) { *stream = STREAM; }
+        cuStreamGetPriority(_stream: Any, priority: *mut c_int) { *priority = 0; }
+        cuStreamGetFlags(_stream: Any, flags: *mut c_uint) { *flags = 1; }
+        cuStreamGetId(_stream: Any, id: *mut u64) { *id = 1; }
+        cuStreamGetCtx(_stream: Any, context: *mut Handle) { *context = CONTEXT; }
+        cuGetErrorName(_code: c_int, text: *mut *const c_char) { *text = c"null".as_ptr(); }
+        cuGetErrorString(_code: c_int, text: *mut *const c_char) { *text = c"null".as_ptr(); }
+    }
+    does {
+        cuCtxSetCurrent(context: Handle) {
+            CURRENT.store(context, Ordering::Relaxed);
+        }
+        cuCtxPushCurrent_v2(context: Handle) {
+            BEFORE.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
+            CURRENT.store(context, Ordering::Relaxed);
+        }
+        cuCtxPopCurrent_v2(context: *mut Handle) {
+            // SAFETY: the driver's contract: the caller passes a place for the result.
+            unsafe { *context = CURRENT.load(Ordering::Relaxed) };
+            CURRENT.store(BEFORE.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        cuLaunchHostFunc(_stream: Any, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) {
+            // SAFETY: the driver's contract: the caller passes a function that takes `data`.
+            unsafe { function(data) };
+        }
+    }
+    // A lookup that succeeds without an address would hide all the others.
+    absent { cuGetProcAddress cuGetProcAddress_v2 }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxPopCurrent_v2(context: *mut Handle) -> c_int {
-    // SAFETY: the driver's contract: the caller passes a place for the result.
-    unsafe { *context = CURRENT.load(Ordering::Relaxed) };
-    CURRENT.store(BEFORE.load(Ordering::Relaxed), Ordering::Relaxed);
-    0
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc(
-    _stream: Any,
-    function: unsafe extern "C" fn(*mut c_void),
-    data: *mut c_void,
-) -> c_int {
-    // SAFETY: the driver's contract: the caller passes a function that takes `data`.
-    unsafe { function(data) };
-    0
-}
-
-succeed! {
-    cuInit cuDevicePrimaryCtxRelease_v2
-    cuCtxCreate_v2 cuCtxCreate_v4 cuCtxDestroy_v2 cuCtxSynchronize cuCtxSynchronize_v2 cuCtxGetFlags cuCtxGetId
-    cuCtxFromGreenCtx cuCtxRecordEvent cuCtxWaitEvent
-    cuGreenCtxRecordEvent cuGreenCtxWaitEvent cuGreenCtxStreamCreate
-    cuEventDestroy_v2 cuEventRecord cuEventRecordWithFlags cuEventQuery cuEventSynchronize
-    cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize cuStreamWaitEvent
-    cuStreamGetCtx_v2 cuStreamGetGreenCtx cuStreamGetDevice cuStreamGetDevResource
-    cuStreamGetAttribute cuStreamSetAttribute cuStreamCopyAttributes cuStreamAddCallback cuLaunchHostFunc_v2
-    cuStreamAttachMemAsync
-    cuStreamBeginCapture_v2 cuStreamBeginCaptureToGraph cuStreamBeginRecaptureToGraph cuStreamBeginCaptureToCig
-    cuStreamEndCapture cuStreamEndCaptureToCig cuStreamIsCapturing
-    cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2 cuStreamGetCaptureInfo_v3
-    cuStreamUpdateCaptureDependencies cuStreamUpdateCaptureDependencies_v2 cuThreadExchangeStreamCaptureMode
-    cuStreamWaitValue32 cuStreamWaitValue32_v2 cuStreamWaitValue64 cuStreamWaitValue64_v2
-    cuStreamWriteValue32 cuStreamWriteValue32_v2 cuStreamWriteValue64 cuStreamWriteValue64_v2
-    cuStreamBatchMemOp cuStreamBatchMemOp_v2
-    cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost cuMemHostGetDevicePointer_v2
-    cuMemsetD8Async cuMemsetD32Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2
-    cuGraphCreate cuGraphInstantiate_v2 cuGraphInstantiateWithFlags cuGraphLaunch cuGraphDestroy cuGraphExecDestroy
-    cuGraphAddEventRecordNode cuGraphAddEventWaitNode
-    cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent
-    cuGraphEventWaitNodeGetEvent cuGraphEventWaitNodeSetEvent
-    cuGraphExecEventRecordNodeSetEvent cuGraphExecEventWaitNodeSetEvent
-}
+cuda_events::for_each_entry_point!(succeed);
