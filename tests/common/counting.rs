@@ -41,6 +41,10 @@ pub fn fail_next(function: Function, code: CUresult) {
 }
 
 fn resolve(real: Driver, name: &CStr) -> *mut c_void {
+    // The library is known by this one's address, and this is to be the library of `real`.
+    if name == c"cuDriverGetVersion" {
+        return real.symbols().address(Function::cuDriverGetVersion);
+    }
     // Without cuGetProcAddress every entry point is asked for by its exported name.
     if name.to_bytes().starts_with(b"cuGetProcAddress") {
         return std::ptr::null_mut();
@@ -49,7 +53,7 @@ fn resolve(real: Driver, name: &CStr) -> *mut c_void {
         return std::ptr::null_mut();
     };
     let address = real.symbols().address(entry.function);
-    if address.is_null() { address } else { counted(entry.function).unwrap_or(address) }
+    if address.is_null() { address } else { counted(entry.function) }
 }
 
 /// An argument as a number: its first eight bytes, which of all but interprocess handles is the whole.
@@ -69,70 +73,58 @@ fn enter(function: Function, arguments: &[u64]) -> Result<&'static Symbols, CUre
     Ok(REAL.with_borrow(|real| real.expect("a counting driver was made on this thread")).symbols())
 }
 
-/// The entry points that the safe layer calls, required ones plain and optional ones by their typedef.
+/// A function type that is counted. The entry point is told by its place in the list: a C function carries no data.
+trait Counted {
+    fn counted<const FUNCTION: usize>() -> *mut c_void;
+}
+
 macro_rules! counted {
-    ($($name:ident($($argument:ident: $type:ty),*) $([$optional:ident])?;)*) => {
-        fn counted(function: Function) -> Option<*mut c_void> {
-            $({
-                unsafe extern "C" fn call($($argument: $type),*) -> CUresult {
-                    match enter(Function::$name, &[$(word(&$argument)),*]) {
-                        // SAFETY: the caller's arguments, passed on.
-                        Ok(symbols) => unsafe { (symbols.$name$(.$optional())?)($($argument),*) },
-                        Err(code) => code,
+    ($($argument:ident: $type:ident),*) => {
+        impl<$($type: Copy + 'static),*> Counted for unsafe extern "C" fn($($type),*) -> CUresult {
+            fn counted<const FUNCTION: usize>() -> *mut c_void {
+                unsafe extern "C" fn call<const FUNCTION: usize, $($type: Copy + 'static),*>(
+                    $($argument: $type),*
+                ) -> CUresult {
+                    let function = ENTRY_POINTS[FUNCTION].function;
+                    let address = match enter(function, &[$(word(&$argument)),*]) {
+                        Ok(symbols) => symbols.address(function),
+                        Err(code) => return code,
+                    };
+                    // SAFETY: the table's address of this entry point, which is counted only where there is one, and its
+                    // type, which the list of entry points gives; with the caller's arguments, passed on.
+                    unsafe {
+                        let real =
+                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> CUresult>(address);
+                        real($($argument),*)
                     }
                 }
-                if function == Function::$name {
-                    return Some(call as unsafe extern "C" fn($($type),*) -> CUresult as *mut c_void);
-                }
-            })*
-            None
+                call::<FUNCTION, $($type),*> as unsafe extern "C" fn($($type),*) -> CUresult as *mut c_void
+            }
         }
     };
 }
 
-counted! {
-    cuInit(flags: u32);
-    cuDeviceGet(device: *mut CUdevice, ordinal: i32);
-    cuDeviceGetCount(count: *mut i32);
-    cuDeviceGetUuid(uuid: *mut CUuuid, device: CUdevice);
-    cuDeviceGetUuid_v2(uuid: *mut CUuuid, device: CUdevice) [unwrap];
-    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
-    cuCtxGetCurrent(context: *mut CUcontext);
-    cuCtxSetCurrent(context: CUcontext);
-    cuCtxPushCurrent_v2(context: CUcontext);
-    cuCtxPopCurrent_v2(context: *mut CUcontext);
-    cuCtxGetDevice(device: *mut CUdevice);
-    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext) [unwrap];
-    cuCtxSynchronize();
-    cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
-    cuEventCreate(event: *mut CUevent, flags: u32);
-    cuEventDestroy_v2(event: CUevent);
-    cuEventRecord(event: CUevent, stream: CUstream);
-    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32) [unwrap];
-    cuEventQuery(event: CUevent);
-    cuEventSynchronize(event: CUevent);
-    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) [unwrap];
-    cuIpcGetEventHandle(handle: *mut CUipcEventHandle, event: CUevent);
-    cuIpcOpenEventHandle(event: *mut CUevent, handle: CUipcEventHandle);
-    cuStreamCreate(stream: *mut CUstream, flags: u32);
-    cuStreamCreateWithPriority(stream: *mut CUstream, flags: u32, priority: i32);
-    cuStreamDestroy_v2(stream: CUstream);
-    cuStreamQuery(stream: CUstream);
-    cuStreamSynchronize(stream: CUstream);
-    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: u32);
-    cuStreamGetPriority(stream: CUstream, priority: *mut i32);
-    cuStreamGetFlags(stream: CUstream, flags: *mut u32);
-    cuStreamGetId(stream: CUstream, id: *mut u64) [unwrap];
-    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
-    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
-    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
-    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
-    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
-    cuGraphCreate(graph: *mut CUgraph, flags: u32);
-    cuGraphDestroy(graph: CUgraph);
-    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64) [unwrap];
-    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
-    cuGraphExecDestroy(exec: CUgraphExec);
+counted!();
+counted!(a: A);
+counted!(a: A, b: B);
+counted!(a: A, b: B, c: C);
+counted!(a: A, b: B, c: C, d: D);
+counted!(a: A, b: B, c: C, d: D, e: E);
+counted!(a: A, b: B, c: C, d: D, e: E, f: F);
+counted!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
+
+macro_rules! table {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        /// The function that counts the calls of an entry point.
+        fn counted(function: Function) -> *mut c_void {
+            match function {
+                $(Function::$function => {
+                    <<$typedef as EntryPointType>::Pointer as Counted>::counted::<{ Function::$function as usize }>()
+                })*
+                _ => unreachable!("the list has every one"),
+            }
+        }
+    };
 }
+
+cuda_events::for_each_entry_point!(table);
