@@ -51,7 +51,9 @@ mod real {
     pub(crate) use std::thread::{sleep, yield_now as let_others_run};
     use std::time::Instant;
 
-    pub(crate) fn now() -> Instant {
+    pub(crate) type Moment = Instant;
+
+    pub(crate) fn now() -> Moment {
         Instant::now()
     }
 }
@@ -66,7 +68,9 @@ mod virtually {
         static NOW: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
-    pub(crate) fn now() -> Duration {
+    pub(crate) type Moment = Duration;
+
+    pub(crate) fn now() -> Moment {
         NOW.get()
     }
 

@@ -32,9 +32,10 @@ use crate::sys::{CUevent, Function};
 /// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first poll, and from then on one
 /// `cuEventQuery` now and then, by the poller.
 ///
-/// A task is woken some tens of microseconds after its work is done, 18 µs in the median on an H200, also beside thousands of
-/// others. Work that takes long is told later in proportion, up to a millisecond, and what has been pending for long beside
-/// thousands of others some milliseconds later. All the asking takes about a tenth of a core at the most.
+/// A task is woken some tens of microseconds after its work is done, also beside thousands of others that have been
+/// pending for longer than ten milliseconds. Work that takes long is told later in proportion, up to a millisecond. What
+/// has been pending for long beside thousands of others, or has just begun together with thousands of others, is told
+/// some milliseconds later. All the asking takes about a tenth of a core at the most, however many are pending.
 ///
 /// # Dropping it
 ///

@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
 
 use super::{Entry, lock};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::Result;
+use crate::timeout::{Moment, now};
 
 /// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
 const PAUSE: Duration = Duration::from_micros(25);
@@ -15,7 +15,9 @@ const PAUSE: Duration = Duration::from_micros(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The share of a core that asking may take, one of this many parts. Waking up comes on top: a tenth in all.
 const SHARE: u32 = 12;
-/// For how long a completion is asked for in every round.
+/// How long a round asks in vain at the most, young and old ones together: the longest pause pays for it.
+const LONGEST_ROUND: Duration = Duration::from_nanos(LONGEST_PAUSE.as_nanos() as u64 / (SHARE as u64 - 1));
+/// For how long a completion is young: asked for in every round, if there is time for all that are.
 const YOUNG: Duration = Duration::from_millis(10);
 
 /// The poller's inbox.
@@ -47,8 +49,7 @@ pub(super) fn register(entry: Arc<Entry>) -> bool {
 
 fn poll_for_ever() {
     sleep_precisely();
-    let mut poller = Poller::default();
-    let mut changed = Instant::now();
+    let mut poller = Poller::new();
     loop {
         let mut inbox = lock(&INBOX);
         while poller.is_idle() && inbox.arrived.is_empty() {
@@ -57,19 +58,8 @@ fn poll_for_ever() {
         }
         let arrived = core::mem::take(&mut inbox.arrived);
         drop(inbox);
-        let started = Instant::now();
-        if !arrived.is_empty() {
-            changed = started;
-        }
-        let pause = pause(started - changed);
-        poller.accept(arrived, started);
-        let (over, not_yet) = poller.ask(started, pause / (SHARE - 1));
-        let asked = started.elapsed();
-        if over > 0 {
-            changed = Instant::now();
-        }
+        let (rest, pause) = poller.round(arrived);
         if !poller.is_idle() {
-            let rest = rest(asked, over, not_yet);
             std::thread::sleep(rest);
             wait_for_arrival(pause.saturating_sub(rest));
         }
@@ -82,12 +72,24 @@ fn pause(quiet: Duration) -> Duration {
     (quiet / 2000).clamp(PAUSE, LONGEST_PAUSE)
 }
 
-/// How long to sleep after a round that took so long, in which so many were over and so many not
-/// yet, even if a completion arrives. Sleep pays only for the asking that was in vain, and never
-/// more than the longest pause: this thread may have been held up.
-fn rest(asked: Duration, over: u32, not_yet: u32) -> Duration {
-    let in_vain = asked * not_yet / (over + not_yet).max(1);
-    (in_vain * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE)
+/// How long to sleep after a round, even if a completion arrives. Sleep pays only for the asking that
+/// was in vain, and never more than the longest pause: this thread may have been held up.
+fn rest(asked: Asked, time: Duration) -> Duration {
+    (asked.in_vain(time) * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE)
+}
+
+/// How many a round asked for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Asked {
+    over: u32,
+    not_yet: u32,
+}
+
+impl Asked {
+    /// The part of `time`, which all the asking took, that was in vain.
+    fn in_vain(self, time: Duration) -> Duration {
+        time * self.not_yet / (self.over + self.not_yet).max(1)
+    }
 }
 
 /// Sleeps until a completion arrives, or so long.
@@ -102,67 +104,114 @@ fn wait_for_arrival(time: Duration) {
 
 /// What the poller asks for. Most work is short: what has just come is asked in every round, and of what has been pending for
 /// longer as much as there is time for, so that a new completion does not wait for thousands of old ones.
-#[derive(Default)]
 struct Poller {
-    young: Vec<(Arc<Entry>, Instant)>,
-    old: Vec<Arc<Entry>>,
-    /// Which of the old ones is next.
-    next: usize,
+    young: Turns<(Arc<Entry>, Moment)>,
+    old: Turns<Arc<Entry>>,
     /// The drivers that have this thread's queries leave other threads' captures alone.
     relaxed: Vec<Driver>,
+    /// When a completion last arrived or was over.
+    changed: Moment,
+}
+
+/// Some that have their turn one after the other, over many rounds.
+struct Turns<T> {
+    all: Vec<T>,
+    /// Which is next.
+    next: usize,
+}
+
+impl<T> Turns<T> {
+    fn new() -> Self {
+        Self { all: Vec::new(), next: 0 }
+    }
+
+    /// Whose turn it is; none only if there is none at all.
+    fn current(&mut self) -> Option<&T> {
+        if self.next >= self.all.len() {
+            self.next = 0;
+        }
+        self.all.get(self.next)
+    }
+
+    fn go_on(&mut self) {
+        self.next += 1;
+    }
+
+    /// Removes the current one. The last one takes its place and has its turn.
+    fn remove(&mut self) -> Option<T> {
+        (self.next < self.all.len()).then(|| self.all.swap_remove(self.next))
+    }
 }
 
 impl Poller {
+    fn new() -> Self {
+        Self { young: Turns::new(), old: Turns::new(), relaxed: Vec::new(), changed: now() }
+    }
+
     fn is_idle(&self) -> bool {
-        self.young.is_empty() && self.old.is_empty()
+        self.young.all.is_empty() && self.old.all.is_empty()
+    }
+
+    /// Takes over completions that arrived, and asks. How long to sleep now, and how long to wait in all until the next
+    /// round, unless more arrive.
+    fn round(&mut self, arrived: Vec<Arc<Entry>>) -> (Duration, Duration) {
+        let started = now();
+        if !arrived.is_empty() {
+            self.changed = started;
+        }
+        let pause = pause(started - self.changed);
+        self.accept(arrived, started);
+        let asked = self.ask(started, pause / (SHARE - 1));
+        if asked.over > 0 {
+            self.changed = now();
+        }
+        (rest(asked, now() - started), pause)
     }
 
     /// Takes over completions that arrived by `now`.
-    fn accept(&mut self, arrived: Vec<Arc<Entry>>, now: Instant) {
-        self.young.extend(arrived.into_iter().map(|entry| (entry, now)));
+    fn accept(&mut self, arrived: Vec<Arc<Entry>>, now: Moment) {
+        self.young.all.extend(arrived.into_iter().map(|entry| (entry, now)));
     }
 
-    /// One round, which asks for the old ones about as long as for the young ones, and for `time` at the least. How many
-    /// are over, and how many were asked and are not.
-    fn ask(&mut self, started: Instant, time: Duration) -> (u32, u32) {
-        let (mut over, mut not_yet) = (0, 0);
-        let mut at = 0;
-        while let Some((entry, arrived)) = self.young.get(at) {
+    /// One round, which asks for the old ones about as long as for the young ones, and for `time` at the least: not
+    /// longer than [`LONGEST_ROUND`] in all, where it asks in vain.
+    fn ask(&mut self, started: Moment, time: Duration) -> Asked {
+        let mut asked = Asked::default();
+        for _ in 0..self.young.all.len() {
+            let Some((entry, arrived)) = self.young.current() else { break };
             let is_over = entry.ask(relax(&mut self.relaxed, entry.driver));
             let is_young = started - *arrived < YOUNG;
             if is_over {
-                over += 1;
-            } else {
-                not_yet += 1;
-            }
-            if !is_over && is_young {
-                at += 1;
-                continue;
-            }
-            let (entry, _) = self.young.swap_remove(at);
-            if !is_over {
-                self.old.push(entry);
-            }
-        }
-        let until = started + time.max(started.elapsed() * 2);
-        for _ in 0..self.old.len() {
-            if self.next >= self.old.len() {
-                self.next = 0;
-            }
-            let Some(entry) = self.old.get(self.next) else { break };
-            if entry.ask(relax(&mut self.relaxed, entry.driver)) {
-                over += 1;
-                self.old.swap_remove(self.next);
+                asked.over += 1;
+                self.young.remove();
                 // The next one may be over, too, and is not asked in vain.
                 continue;
             }
-            not_yet += 1;
-            self.next += 1;
-            if Instant::now() >= until {
+            asked.not_yet += 1;
+            if is_young {
+                self.young.go_on();
+            } else if let Some((entry, _)) = self.young.remove() {
+                self.old.all.push(entry);
+            }
+            if asked.in_vain(now() - started) >= LONGEST_ROUND / 2 {
                 break;
             }
         }
-        (over, not_yet)
+        let most = time.max(asked.in_vain(now() - started) * 2).min(LONGEST_ROUND);
+        for _ in 0..self.old.all.len() {
+            let Some(entry) = self.old.current() else { break };
+            if entry.ask(relax(&mut self.relaxed, entry.driver)) {
+                asked.over += 1;
+                self.old.remove();
+                continue;
+            }
+            asked.not_yet += 1;
+            self.old.go_on();
+            if asked.in_vain(now() - started) >= most {
+                break;
+            }
+        }
+        asked
     }
 }
 
@@ -193,9 +242,12 @@ fn sleep_precisely() {}
 
 #[cfg(test)]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
     use crate::ext::Completion;
     use crate::sys::Function;
+    use crate::timeout::sleep;
 
     const MICROSECOND: Duration = Duration::from_micros(1);
 
@@ -208,6 +260,11 @@ mod tests {
         for quiet in [2, 10, 1_000_000] {
             assert_eq!(pause(Duration::from_secs(quiet)), Duration::from_millis(1));
         }
+    }
+
+    thread_local! {
+        /// How much of this thread's time, which goes on only by itself, a query takes.
+        static COST: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
     /// A stream that is held until the sender is dropped, completions of it that are pending, and
@@ -233,6 +290,7 @@ mod tests {
             let driver = driver.unwrap().observe(move |call| {
                 if call.function == Function::cuEventQuery {
                     lock(&note).push(call.arguments[0]);
+                    sleep(COST.get());
                 }
             });
             let device = crate::Device::new(driver.unwrap(), 0);
@@ -267,29 +325,27 @@ mod tests {
         const OLD: usize = 40;
         let held = Held::new(OLD);
         let all = held.handles();
-        let mut poller = Poller::default();
-        poller.old.extend(held.entries());
+        let mut poller = Poller::new();
+        poller.old.all.extend(held.entries());
 
         // With time for all, all are asked once.
-        assert_eq!(poller.ask(Instant::now(), LONG), (0, OLD as u32));
+        assert_eq!(poller.ask(now(), LONG), asked(0, OLD as u32));
         assert_eq!(held.asked(), all);
-        // Without time, one after the other, round by round. A round that is held up may ask for
-        // more.
-        let mut fewest = u32::MAX;
+        // Without time, one after the other, round by round.
         let mut told = Vec::new();
-        while told.len() < 3 * OLD {
-            let (over, not_yet) = poller.ask(Instant::now(), Duration::ZERO);
-            assert!(over == 0 && not_yet > 0);
-            fewest = fewest.min(not_yet);
+        for _ in 0..3 * OLD {
+            assert_eq!(poller.ask(now(), Duration::ZERO), asked(0, 1));
             told.append(&mut held.asked());
         }
-        assert!(fewest < 5, "{fewest} in each round");
-        let expected = all.iter().cycle();
-        assert!(told.iter().zip(expected).all(|(told, expected)| told == expected), "in turn");
+        let expected: Vec<_> = all.iter().cycle().take(3 * OLD).copied().collect();
+        assert_eq!(told, expected, "in turn");
+        // With time for some, some.
+        COST.set(MICROSECOND);
+        assert_eq!(poller.ask(now(), MICROSECOND * 7), asked(0, 7));
         // Those that are over leave, and no other is left out.
         drop(held.release);
         held.stream.synchronize().unwrap();
-        assert_eq!(poller.ask(Instant::now(), LONG), (OLD as u32, 0));
+        assert_eq!(poller.ask(now(), Duration::ZERO), asked(OLD as u32, 0));
         assert!(poller.is_idle());
     }
 
@@ -300,37 +356,88 @@ mod tests {
         let held = Held::new(OLD + 1);
         let (mut entries, all) = (held.entries(), held.handles());
         let new = entries.pop().unwrap();
-        let arrival = Instant::now();
-        let mut poller = Poller::default();
-        poller.old.extend(entries);
-        poller.accept(vec![new], arrival);
+        let mut poller = Poller::new();
+        poller.old.all.extend(entries);
+        poller.accept(vec![new], now());
 
         // Each round begins when the new one has just arrived, and has no time for the old ones.
         for round in 0..20 {
-            poller.ask(arrival, Duration::ZERO);
+            poller.ask(now(), Duration::ZERO);
             let asked = held.asked();
-            assert_eq!(asked.first(), all.last(), "round {round}");
-            assert!(asked.len() > 1, "an old one has its turn in round {round}");
+            assert_eq!((asked.len(), asked.first()), (2, all.last()), "an old one has its turn in round {round}");
         }
         // It is new until ten milliseconds are over.
-        poller.ask(arrival + YOUNG - MICROSECOND, Duration::ZERO);
-        assert_eq!(poller.young.len(), 1);
-        poller.ask(arrival + YOUNG, Duration::ZERO);
-        assert_eq!((poller.young.len(), poller.old.len()), (0, OLD + 1));
+        sleep(YOUNG - MICROSECOND);
+        poller.ask(now(), Duration::ZERO);
+        assert_eq!(poller.young.all.len(), 1);
+        sleep(MICROSECOND);
+        poller.ask(now(), Duration::ZERO);
+        assert_eq!((poller.young.all.len(), poller.old.all.len()), (0, OLD + 1));
         drop(held.release);
+    }
+
+    fn asked(over: u32, not_yet: u32) -> Asked {
+        Asked { over, not_yet }
+    }
+
+    /// Rounds of the poller with so many that arrive at once, until so much time is over, as if the poller's thread had
+    /// never to wait for the machine. How much of it was asking, and which were asked.
+    fn rounds(pending: usize, cost: Duration, time: Duration) -> (Duration, Duration, Vec<u64>) {
+        let held = Held::new(pending);
+        let mut poller = Poller::new();
+        let mut arrived = held.entries();
+        COST.set(cost);
+        let (started, mut asking) = (now(), Duration::ZERO);
+        while now() - started < time {
+            let before = now();
+            let (rest, pause) = poller.round(core::mem::take(&mut arrived));
+            asking += now() - before;
+            sleep(rest.max(pause));
+        }
+        COST.set(Duration::ZERO);
+        drop(held.release);
+        (asking, now() - started, lock(&held.asked).clone())
+    }
+
+    /// However many are pending, young or old. A tenth is promised, of which waking up takes some.
+    #[test]
+    fn asking_takes_a_twelfth_of_a_core() {
+        // Some that are all young until the end, and some that are old for long.
+        for time in [YOUNG - MICROSECOND, YOUNG * 6] {
+            for (pending, cost) in [(1, 100), (30, 100), (1000, 100), (1000, 1000), (4000, 200), (200, 20_000)] {
+                let (asking, whole, _) = rounds(pending, Duration::from_nanos(cost), time);
+                let share = asking.as_secs_f64() / whole.as_secs_f64();
+                // A round ends with the query in which its time is over.
+                assert!(share < 1.0 / 11.0, "{pending} of {cost} ns: {share}");
+                // Where there is much to ask, the time for it is used.
+                assert!(share > 1.0 / 13.0 || pending < 30, "{pending} of {cost} ns: {share}");
+            }
+        }
+    }
+
+    /// With more young ones than a round has time for.
+    #[test]
+    fn thousands_of_young_completions_are_asked_in_turn() {
+        const YOUNG_ONES: usize = 2000;
+        let (.., asked) = rounds(YOUNG_ONES, Duration::from_nanos(100), YOUNG - MICROSECOND);
+        assert!(asked.len() > 3 * YOUNG_ONES, "{}", asked.len());
+        for turn in asked.chunks(YOUNG_ONES) {
+            let each: std::collections::HashSet<_> = turn.iter().collect();
+            assert_eq!(each.len(), turn.len(), "one was asked twice before all had their turn");
+        }
     }
 
     #[test]
     fn only_asking_in_vain_is_paid_for_with_sleep() {
         // A tenth of a core: eleven times as long as it took.
-        assert_eq!(rest(MICROSECOND * 10, 0, 100), MICROSECOND * 110);
-        assert_eq!(rest(MICROSECOND * 10, 50, 50), MICROSECOND * 55);
-        for (asked, over, not_yet) in [(10, 100, 0), (1, 0, 1), (0, 0, 0)] {
-            assert_eq!(rest(MICROSECOND * asked, over, not_yet), PAUSE, "{asked} {over} {not_yet}");
+        assert_eq!(rest(asked(0, 100), MICROSECOND * 10), MICROSECOND * 110);
+        assert_eq!(rest(asked(50, 50), MICROSECOND * 10), MICROSECOND * 55);
+        for (time, over, not_yet) in [(10, 100, 0), (1, 0, 1), (0, 0, 0)] {
+            assert_eq!(rest(asked(over, not_yet), MICROSECOND * time), PAUSE, "{time} {over} {not_yet}");
         }
         // The thread was held up, for an hour even.
         for seconds in [1, 3600] {
-            assert_eq!(rest(Duration::from_secs(seconds), 0, 10_000), LONGEST_PAUSE);
+            assert_eq!(rest(asked(0, 10_000), Duration::from_secs(seconds)), LONGEST_PAUSE);
         }
     }
 }
