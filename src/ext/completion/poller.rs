@@ -21,9 +21,28 @@ const LONGEST_ROUND: Duration = Duration::from_nanos(LONGEST_PAUSE.as_nanos() as
 const YOUNG: Duration = Duration::from_millis(10);
 
 /// The poller's inbox.
+///
+/// Why no arrival is slept through:
+///
+/// 1. [`register`] adds an entry under the lock. If `asleep` is set then, it clears it and notifies.
+/// 2. The poller looks at `arrived` and sets `asleep` under the same lock. It goes to sleep and gives
+///    the lock back in one step, which is what a condition variable does.
+/// 3. So an entry is added either before the poller looks, which then finds it, or after the poller
+///    has begun to sleep. Then `asleep` is set, and the notification reaches the poller.
+/// 4. Those that are added after the notification, and before the poller has the lock, find `asleep`
+///    cleared and notify nobody. The poller takes them together with the first.
+/// 5. A poller that wakes without a notification looks again if it has nothing to ask for, and goes
+///    on asking otherwise.
+/// 6. While the poller asks or rests, `asleep` is not set. What arrives then waits until it takes the
+///    inbox: for one round and one rest, of a millisecond at the most.
+///
+/// Why there is one poller: `started` is read and set under the lock, with the start in between. The
+/// new thread waits for that lock first.
 struct Inbox {
     arrived: Vec<Arc<Entry>>,
+    /// Whether there is the poller's thread.
     started: bool,
+    /// Whether the poller waits for a notification.
     asleep: bool,
 }
 
