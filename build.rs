@@ -4,9 +4,51 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=wrapper.h");
+    #[cfg(not(feature = "bindgen"))]
+    in_a_checkout();
     #[cfg(feature = "bindgen")]
     if let Err(error) = generate::bindings() {
         println!("cargo::error=no bindings from wrapper.h: {error}");
+    }
+}
+
+/// Says which step was forgotten, where the compiler would only miss a name: an entry point is declared in `wrapper.h`,
+/// then `tools/bindings --write` is run, then it is listed in `src/sys/symbols.rs`. A package has no tools and looks at
+/// nothing.
+#[cfg(not(feature = "bindgen"))]
+fn in_a_checkout() {
+    use std::{fs::read_to_string, path::Path};
+
+    const LIST: &str = "src/sys/symbols.rs";
+    const BINDINGS: &str = "src/sys/bindings.rs";
+    if !Path::new("tools/bindings").exists() {
+        return;
+    }
+    println!("cargo::rerun-if-changed={LIST}");
+    println!("cargo::rerun-if-changed={BINDINGS}");
+    let (Ok(header), Ok(list), Ok(bindings)) =
+        (read_to_string("wrapper.h"), read_to_string(LIST), read_to_string(BINDINGS))
+    else {
+        return;
+    };
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(|word| word.starts_with("PFN_cu")).map(str::to_owned).collect()
+    };
+    let (declared, generated) = (words(&header), words(&bindings));
+    for (at, line) in list.lines().enumerate() {
+        for name in words(line).iter().filter(|name| !declared.contains(name)) {
+            println!(
+                "cargo::error={LIST}:{}: wrapper.h does not declare {name}: add `typedef CUresult (*{name})(...);` to \
+                 it and run tools/bindings --write",
+                at + 1
+            );
+        }
+    }
+    for (at, line) in header.lines().enumerate() {
+        for name in words(line).iter().filter(|name| !generated.contains(name)) {
+            println!("cargo::error=wrapper.h:{}: {BINDINGS} lacks {name}: run tools/bindings --write", at + 1);
+        }
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) struct Returned<'a> {
 pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() }; SLOTS];
 
 /// A function type that a trampoline can be made for.
+#[diagnostic::on_unimplemented(
+    message = "no trampoline takes the arguments of `{Self}`",
+    note = "src/driver/trampolines.rs has a line `observable!(...);` for each number of arguments: add one"
+)]
 pub(crate) trait Observable {
     /// The address of the trampoline for the entry point of this index in [`Function`]'s list, in this slot.
     fn trampoline<const FUNCTION: usize, const SLOT: usize>() -> *mut c_void;
@@ -172,19 +176,20 @@ macro_rules! trampolines {
 
 for_each_entry_point!(trampolines);
 
-/// Whether an argument of this type points to a place for a handle.
-fn is_place<T: 'static>() -> bool {
-    let places = [
-        TypeId::of::<*mut CUcontext>(),
-        TypeId::of::<*mut CUevent>(),
-        TypeId::of::<*mut CUgraph>(),
-        TypeId::of::<*mut CUgraphExec>(),
-        TypeId::of::<*mut CUgraphNode>(),
-        TypeId::of::<*mut CUgreenCtx>(),
-        TypeId::of::<*mut CUstream>(),
-    ];
-    places.contains(&TypeId::of::<T>())
+macro_rules! handles {
+    ($($handle:ident)*) => {
+        /// Whether an argument of this type points to a place for a handle.
+        fn is_place<T: 'static>() -> bool {
+            [$(TypeId::of::<*mut $handle>()),*].contains(&TypeId::of::<T>())
+        }
+
+        #[cfg(test)]
+        const HANDLES: &[&str] = &[$(stringify!($handle)),*];
+    };
 }
+
+// The handles of wrapper.h.
+handles! { CUcontext CUevent CUgraph CUgraphExec CUgraphNode CUgreenCtx CUstream }
 
 /// The place that an argument points to, if that is one for a handle.
 fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
@@ -200,11 +205,33 @@ mod tests {
     /// handle, in a call that does not merely look one up, take one from the stack, or take a list of them.
     #[test]
     fn the_list_says_what_creates() {
+        let list = include_str!("../sys/symbols.rs");
         for entry in ENTRY_POINTS {
             let looks_up = ["Get", "Pop", "Update"].iter().any(|part| entry.base.contains(part));
             let expected = super::has_place(entry.function) && !looks_up;
-            assert_eq!(entry.creates, expected, "{}", entry.function);
+            let start = format!(" {} PFN_", entry.function);
+            let line = list.lines().position(|line| line.contains(&start)).map_or(0, |at| at + 1);
+            let ends = if expected { "must end" } else { "must not end" };
+            assert!(entry.creates == expected, "src/sys/symbols.rs:{line}: {} {ends} with `, creates`", entry.function);
         }
-        assert_eq!(ENTRY_POINTS.iter().filter(|entry| entry.creates).count(), 16);
+        assert!(ENTRY_POINTS.iter().any(|entry| entry.creates));
+    }
+
+    #[test]
+    fn every_handle_is_known() {
+        let header = include_str!("../../wrapper.h");
+        let mut found = 0;
+        for (at, line) in header.lines().enumerate() {
+            let Some((_, handle)) = line.split_once("_st *").filter(|(start, _)| start.starts_with("typedef struct"))
+            else {
+                continue;
+            };
+            let handle = handle.trim_end_matches(';');
+            // What describes a green context is no object: nothing ends it.
+            let known = super::HANDLES.contains(&handle) || handle == "CUdevResourceDesc";
+            assert!(known, "wrapper.h:{}: add {handle} to `handles!` in src/driver/trampolines.rs", at + 1);
+            found += 1;
+        }
+        assert_eq!(found, super::HANDLES.len() + 1);
     }
 }

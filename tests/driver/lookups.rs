@@ -177,6 +177,33 @@ fn each_entry_point_is_asked_for_at_its_own_version() {
     }
 }
 
+/// What the list says of versions is so: at its own an entry point is another function than just below it.
+#[test]
+fn each_entry_point_came_with_its_version() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let Some(look) = real.symbols().cuGetProcAddress_v2 else {
+        common::needs(real, Function::cuGetProcAddress_v2);
+        return;
+    };
+    let ask = |base: &str, version: c_int, flags| {
+        let name = std::ffi::CString::new(base).expect("a name");
+        let (mut address, mut status) = (null_mut(), CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+        // SAFETY: a C string, and places for the two results.
+        unsafe { look(name.as_ptr().cast(), &mut address, version, flags, &mut status) };
+        address
+    };
+    for entry in ENTRY_POINTS {
+        for (version, flags) in [(Some(entry.version), 1), (entry.per_thread_version, 2)] {
+            let Some(version) = version.filter(|version| *version <= real.version()) else { continue };
+            let version = version.as_raw() as c_int;
+            let (at, below) = (ask(entry.base, version, flags), ask(entry.base, version - 1, flags));
+            let typedef = format!("wrapper.h has PFN_{}_v{version}, looked up with flags {flags}", entry.base);
+            assert!(!at.is_null(), "{typedef}: the driver has none at that version");
+            assert_ne!(at, below, "{typedef}: the driver has the same one before that version");
+        }
+    }
+}
+
 #[test]
 fn nothing_newer_than_the_driver_is_asked_for() {
     let (real, soft) = load(&LoadOptions::new());

@@ -6,163 +6,46 @@ use std::collections::HashSet;
 use std::ffi::{CStr, c_void};
 
 use common::{Door, check, load};
-use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, Symbols};
+use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, RESULT_CODES, Symbols};
 use cuda_events::{Driver, LoadOptions, Version};
 
-/// What NVIDIA's headers say of an entry point: exported name, name to ask for, versions.
-struct Expected {
-    name: &'static str,
-    base: &'static str,
-    version: u32,
-    twin: Option<u32>,
-}
+const HEADER: &str = include_str!("../../wrapper.h");
+const LIST: &str = include_str!("../../src/sys/symbols.rs");
 
-macro_rules! expected {
-    ($($name:ident: $base:ident @ $version:literal $(, $twin:literal)?;)*) => {
-        const EXPECTED: &[Expected] = &[$(Expected {
-            name: stringify!($name),
-            base: stringify!($base),
-            version: $version,
-            twin: [None, $(Some($twin))?][0 $(+ { let _ = $twin; 1 })?],
-        },)*];
+/// A line of the one list: the exported name, its typedef and the twin's.
+type Line = (&'static str, &'static str, Option<&'static str>);
+
+macro_rules! lines {
+    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+        const LINES: &[Line] = &[$((
+            stringify!($function),
+            stringify!($typedef),
+            {
+                let twins: &[&str] = &[$(stringify!($twin))?];
+                twins.first().copied()
+            },
+        ),)*];
 
         /// What the table's fields hold, by name.
         fn fields(symbols: &Symbols) -> Vec<(&'static str, *mut c_void)> {
-            vec![$((stringify!($name), word(symbols.$name)),)*]
+            vec![$((stringify!($function), word(symbols.$function)),)*]
         }
     };
 }
 
-// Written out a second time on purpose: a line that is lost or mistyped in the library's own list is found here. The
-// entry points of before CUDA 4 that newer versions of the same name replaced are not bound.
-expected! {
-    // Events, streams and capture.
-    cuEventCreate: cuEventCreate @ 2000;
-    cuEventRecord: cuEventRecord @ 2000, 7000;
-    cuEventRecordWithFlags: cuEventRecordWithFlags @ 11010, 11010;
-    cuEventQuery: cuEventQuery @ 2000;
-    cuEventSynchronize: cuEventSynchronize @ 2000;
-    cuEventDestroy_v2: cuEventDestroy @ 4000;
-    cuEventElapsedTime: cuEventElapsedTime @ 2000;
-    cuEventElapsedTime_v2: cuEventElapsedTime @ 12080;
-    cuIpcGetEventHandle: cuIpcGetEventHandle @ 4010;
-    cuIpcOpenEventHandle: cuIpcOpenEventHandle @ 4010;
-    cuCtxRecordEvent: cuCtxRecordEvent @ 12050;
-    cuCtxWaitEvent: cuCtxWaitEvent @ 12050;
-    cuGreenCtxRecordEvent: cuGreenCtxRecordEvent @ 12040;
-    cuGreenCtxWaitEvent: cuGreenCtxWaitEvent @ 12040;
-    cuGreenCtxStreamCreate: cuGreenCtxStreamCreate @ 12050;
-    cuGraphAddEventRecordNode: cuGraphAddEventRecordNode @ 11010;
-    cuGraphAddEventWaitNode: cuGraphAddEventWaitNode @ 11010;
-    cuGraphEventRecordNodeGetEvent: cuGraphEventRecordNodeGetEvent @ 11010;
-    cuGraphEventRecordNodeSetEvent: cuGraphEventRecordNodeSetEvent @ 11010;
-    cuGraphEventWaitNodeGetEvent: cuGraphEventWaitNodeGetEvent @ 11010;
-    cuGraphEventWaitNodeSetEvent: cuGraphEventWaitNodeSetEvent @ 11010;
-    cuGraphExecEventRecordNodeSetEvent: cuGraphExecEventRecordNodeSetEvent @ 11010;
-    cuGraphExecEventWaitNodeSetEvent: cuGraphExecEventWaitNodeSetEvent @ 11010;
-    cuStreamCreate: cuStreamCreate @ 2000;
-    cuStreamCreateWithPriority: cuStreamCreateWithPriority @ 5050;
-    cuStreamDestroy_v2: cuStreamDestroy @ 4000;
-    cuStreamQuery: cuStreamQuery @ 2000, 7000;
-    cuStreamSynchronize: cuStreamSynchronize @ 2000, 7000;
-    cuStreamWaitEvent: cuStreamWaitEvent @ 3020, 7000;
-    cuStreamGetPriority: cuStreamGetPriority @ 5050, 7000;
-    cuStreamGetFlags: cuStreamGetFlags @ 5050, 7000;
-    cuStreamGetId: cuStreamGetId @ 12000, 12000;
-    cuStreamGetCtx: cuStreamGetCtx @ 9020, 9020;
-    cuStreamGetCtx_v2: cuStreamGetCtx @ 12050, 12050;
-    cuStreamGetGreenCtx: cuStreamGetGreenCtx @ 12040;
-    cuStreamGetDevice: cuStreamGetDevice @ 12080, 12080;
-    cuStreamGetDevResource: cuStreamGetDevResource @ 13010, 13010;
-    cuStreamGetAttribute: cuStreamGetAttribute @ 11000, 11000;
-    cuStreamSetAttribute: cuStreamSetAttribute @ 11000, 11000;
-    cuStreamCopyAttributes: cuStreamCopyAttributes @ 11000, 11000;
-    cuStreamAddCallback: cuStreamAddCallback @ 5000, 7000;
-    cuLaunchHostFunc: cuLaunchHostFunc @ 10000, 10000;
-    cuLaunchHostFunc_v2: cuLaunchHostFunc @ 13010, 13010;
-    cuStreamAttachMemAsync: cuStreamAttachMemAsync @ 6000, 7000;
-    cuStreamBeginCapture_v2: cuStreamBeginCapture @ 10010, 10010;
-    cuStreamBeginCaptureToGraph: cuStreamBeginCaptureToGraph @ 12030, 12030;
-    cuStreamBeginRecaptureToGraph: cuStreamBeginRecaptureToGraph @ 13030, 13030;
-    cuStreamBeginCaptureToCig: cuStreamBeginCaptureToCig @ 13010, 13010;
-    cuStreamEndCapture: cuStreamEndCapture @ 10000, 10000;
-    cuStreamEndCaptureToCig: cuStreamEndCaptureToCig @ 13010, 13010;
-    cuStreamIsCapturing: cuStreamIsCapturing @ 10000, 10000;
-    cuStreamGetCaptureInfo: cuStreamGetCaptureInfo @ 10010, 10010;
-    cuStreamGetCaptureInfo_v2: cuStreamGetCaptureInfo @ 11030, 11030;
-    cuStreamGetCaptureInfo_v3: cuStreamGetCaptureInfo @ 12030, 12030;
-    cuStreamUpdateCaptureDependencies: cuStreamUpdateCaptureDependencies @ 11030, 11030;
-    cuStreamUpdateCaptureDependencies_v2: cuStreamUpdateCaptureDependencies @ 12030, 12030;
-    cuThreadExchangeStreamCaptureMode: cuThreadExchangeStreamCaptureMode @ 10010;
-    cuStreamWaitValue32: cuStreamWaitValue32 @ 8000, 8000;
-    cuStreamWaitValue32_v2: cuStreamWaitValue32 @ 11070, 11070;
-    cuStreamWaitValue64: cuStreamWaitValue64 @ 9000, 9000;
-    cuStreamWaitValue64_v2: cuStreamWaitValue64 @ 11070, 11070;
-    cuStreamWriteValue32: cuStreamWriteValue32 @ 8000, 8000;
-    cuStreamWriteValue32_v2: cuStreamWriteValue32 @ 11070, 11070;
-    cuStreamWriteValue64: cuStreamWriteValue64 @ 9000, 9000;
-    cuStreamWriteValue64_v2: cuStreamWriteValue64 @ 11070, 11070;
-    cuStreamBatchMemOp: cuStreamBatchMemOp @ 8000, 8000;
-    cuStreamBatchMemOp_v2: cuStreamBatchMemOp @ 11070, 11070;
+cuda_events::for_each_entry_point!(lines);
 
-    // What a crate of events and streams needs besides.
-    cuInit: cuInit @ 2000;
-    cuDriverGetVersion: cuDriverGetVersion @ 2020;
-    cuGetProcAddress: cuGetProcAddress @ 11030;
-    cuGetProcAddress_v2: cuGetProcAddress @ 12000;
-    cuGetErrorName: cuGetErrorName @ 6000;
-    cuGetErrorString: cuGetErrorString @ 6000;
-    cuDeviceGet: cuDeviceGet @ 2000;
-    cuDeviceGetCount: cuDeviceGetCount @ 2000;
-    cuDeviceGetAttribute: cuDeviceGetAttribute @ 2000;
-    cuDevicePrimaryCtxRetain: cuDevicePrimaryCtxRetain @ 7000;
-    cuDevicePrimaryCtxRelease_v2: cuDevicePrimaryCtxRelease @ 11000;
-    cuDevicePrimaryCtxGetState: cuDevicePrimaryCtxGetState @ 7000;
-    cuCtxGetCurrent: cuCtxGetCurrent @ 4000;
-    cuCtxSetCurrent: cuCtxSetCurrent @ 4000;
-    cuCtxPushCurrent_v2: cuCtxPushCurrent @ 4000;
-    cuCtxPopCurrent_v2: cuCtxPopCurrent @ 4000;
-    cuCtxGetDevice: cuCtxGetDevice @ 2000;
-    cuCtxGetDevice_v2: cuCtxGetDevice @ 13000;
-    cuCtxSynchronize: cuCtxSynchronize @ 2000;
-    cuCtxSynchronize_v2: cuCtxSynchronize @ 13000;
-    cuCtxGetStreamPriorityRange: cuCtxGetStreamPriorityRange @ 5050;
-    cuCtxGetId: cuCtxGetId @ 12000;
-    cuCtxGetFlags: cuCtxGetFlags @ 7000;
-    cuCtxCreate_v2: cuCtxCreate @ 3020;
-    cuCtxCreate_v4: cuCtxCreate @ 12050;
-    cuCtxDestroy_v2: cuCtxDestroy @ 4000;
-    cuCtxFromGreenCtx: cuCtxFromGreenCtx @ 12040;
-    cuDeviceGetDevResource: cuDeviceGetDevResource @ 12040;
-    cuCtxGetDevResource: cuCtxGetDevResource @ 12040;
-    cuGreenCtxGetDevResource: cuGreenCtxGetDevResource @ 12040;
-    cuDevSmResourceSplitByCount: cuDevSmResourceSplitByCount @ 12040;
-    cuDevResourceGenerateDesc: cuDevResourceGenerateDesc @ 12040;
-    cuGreenCtxCreate: cuGreenCtxCreate @ 12040;
-    cuGreenCtxDestroy: cuGreenCtxDestroy @ 12040;
+/// The line of a file, counted from 1, that has this.
+fn line_of(text: &str, what: &str) -> usize {
+    text.lines().position(|line| line.contains(what)).map_or_else(|| panic!("no line has {what}"), |at| at + 1)
+}
 
-    // Devices, memory and graphs, for tests and examples.
-    cuDeviceGetName: cuDeviceGetName @ 2000;
-    cuDeviceTotalMem_v2: cuDeviceTotalMem @ 3020;
-    cuDeviceGetUuid: cuDeviceGetUuid @ 9020;
-    cuDeviceGetUuid_v2: cuDeviceGetUuid @ 11040;
-    cuMemGetInfo_v2: cuMemGetInfo @ 3020;
-    cuMemAlloc_v2: cuMemAlloc @ 3020;
-    cuMemFree_v2: cuMemFree @ 3020;
-    cuMemHostAlloc: cuMemHostAlloc @ 2020;
-    cuMemFreeHost: cuMemFreeHost @ 2000;
-    cuMemHostGetDevicePointer_v2: cuMemHostGetDevicePointer @ 3020;
-    cuMemsetD8Async: cuMemsetD8Async @ 3020, 7000;
-    cuMemsetD32Async: cuMemsetD32Async @ 3020, 7000;
-    cuMemcpyHtoDAsync_v2: cuMemcpyHtoDAsync @ 3020, 7000;
-    cuMemcpyDtoHAsync_v2: cuMemcpyDtoHAsync @ 3020, 7000;
-    cuMemcpyDtoDAsync_v2: cuMemcpyDtoDAsync @ 3020, 7000;
-    cuGraphCreate: cuGraphCreate @ 10000;
-    cuGraphInstantiate_v2: cuGraphInstantiate @ 11000;
-    cuGraphInstantiateWithFlags: cuGraphInstantiateWithFlags @ 11040;
-    cuGraphLaunch: cuGraphLaunch @ 10000, 10000;
-    cuGraphDestroy: cuGraphDestroy @ 10000;
-    cuGraphExecDestroy: cuGraphExecDestroy @ 10000;
+/// The base name and the version of `PFN_cuEventRecord_v7000_ptsz`, and whether it is a twin's.
+fn parse(typedef: &str) -> (&str, u32, bool) {
+    let (rest, twin) = typedef.strip_suffix("_ptsz").map_or((typedef, false), |rest| (rest, true));
+    let parts = rest.strip_prefix("PFN_").and_then(|rest| rest.rsplit_once("_v"));
+    let (base, version) = parts.unwrap_or_else(|| panic!("{typedef} is not PFN_<function>_v<version>[_ptsz]"));
+    (base, version.parse().unwrap_or_else(|_| panic!("{typedef} has no version")), twin)
 }
 
 /// A function pointer, or an `Option` of one, as an address.
@@ -176,18 +59,65 @@ fn name(entry: &EntryPoint) -> &'static str {
     entry.name.to_str().expect("an exported name is ASCII")
 }
 
+/// Nothing is declared for nobody. The other way round the compiler sees it.
 #[test]
-fn every_entry_point_of_the_headers_is_in_the_list() {
-    for expected in EXPECTED {
-        let entry = ENTRY_POINTS.iter().find(|entry| name(entry) == expected.name);
-        let entry = entry.unwrap_or_else(|| panic!("{} is not in the list", expected.name));
-        assert_eq!(entry.base, expected.base, "{}", expected.name);
-        assert_eq!(entry.version, Version::from_raw(expected.version), "{}", expected.name);
-        assert_eq!(entry.per_thread_version, expected.twin.map(Version::from_raw), "{}", expected.name);
+fn every_entry_point_of_the_header_is_in_the_list() {
+    let listed: HashSet<_> = LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
+    let list = line_of(LIST, "macro_rules! for_each_entry_point");
+    let mut declared = 0;
+    for (at, line) in HEADER.lines().enumerate() {
+        let Some((_, rest)) = line.split_once("typedef CUresult (*PFN_") else { continue };
+        let (name, _) = rest.split_once(')').unwrap_or_else(|| panic!("wrapper.h:{}: no name", at + 1));
+        let typedef = format!("PFN_{name}");
+        let (base, _, twin) = parse(&typedef);
+        declared += 1;
+        let how = if twin {
+            format!("put it after the first typedef in the line of {base}")
+        } else {
+            format!(
+                "add `optional {base} {typedef};`, with {base}_v2 and its like for the exported name of a later ABI"
+            )
+        };
+        assert!(
+            listed.contains(typedef.as_str()),
+            "wrapper.h:{} declares {typedef}, which no line of the list in src/sys/symbols.rs:{list} has: {how}",
+            at + 1
+        );
     }
-    let expected: HashSet<_> = EXPECTED.iter().map(|expected| expected.name).collect();
-    let unexpected: Vec<_> = ENTRY_POINTS.iter().map(name).filter(|name| !expected.contains(name)).collect();
-    assert!(unexpected.is_empty(), "the list has entry points that this test does not know: {unexpected:?}");
+    assert_eq!(declared, listed.len(), "a typedef stands in two lines of src/sys/symbols.rs:{list}");
+}
+
+/// That the list is right besides is known from the software driver's own: see its test
+/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see `tests/lookups.rs`.
+#[test]
+fn a_line_is_of_one_function() {
+    assert_eq!(LINES.len(), ENTRY_POINTS.len());
+    for ((function, typedef, twin), entry) in LINES.iter().zip(ENTRY_POINTS) {
+        let at = format!("src/sys/symbols.rs:{}", line_of(LIST, &format!(" {function} PFN_")));
+        assert_eq!((*function, *function), (name(entry), entry.function.name()), "{at}");
+        let (base, version, is_twin) = parse(typedef);
+        assert!(!is_twin, "{at}: the first typedef is that of the legacy default stream");
+        assert_eq!((entry.base, entry.version), (base, Version::from_raw(version)), "{at}");
+        let parsed = twin.map(|twin| parse(twin));
+        assert!(parsed.is_none_or(|(of, _, twin)| of == base && twin), "{at}: {twin:?} is no twin of {base}");
+        assert_eq!(entry.per_thread_version, parsed.map(|(_, version, _)| Version::from_raw(version)), "{at}");
+    }
+}
+
+/// A later ABI of a function has a higher number in its exported name.
+#[test]
+fn names_of_one_function_rise_with_its_versions() {
+    let number = |entry: &EntryPoint| match name(entry).strip_prefix(entry.base).map(|suffix| suffix.strip_prefix("_v"))
+    {
+        Some(Some(number)) => number.parse().unwrap_or(0),
+        _ => 1,
+    };
+    for one in ENTRY_POINTS {
+        for other in ENTRY_POINTS.iter().filter(|other| other.base == one.base) {
+            let versions = one.version.cmp(&other.version);
+            assert_eq!(number(one).cmp(&number(other)), versions, "{} and {}", one.function, other.function);
+        }
+    }
 }
 
 #[test]
@@ -317,19 +247,20 @@ fn the_table_is_the_driver() {
 }
 
 #[test]
-fn every_bound_code_has_its_name() {
-    let bindings = include_str!("../../src/sys/bindings.rs");
-    let (_, after) = bindings.split_once("impl CUresult {").expect("bindings.rs declares CUresult");
-    let (constants, _) = after.split_once("\n}").expect("the block ends");
+fn every_code_of_the_header_has_its_name() {
     let mut codes = 0;
-    for constant in constants.split("pub const ").skip(1) {
-        let (name, rest) = constant.split_once(':').expect("a constant has a type");
-        let value: String = rest.chars().filter(char::is_ascii_digit).collect();
-        let code = CUresult(value.parse().expect("a constant has a number"));
-        assert_eq!(code.name(), Some(name));
+    for (at, line) in HEADER.lines().enumerate() {
+        let constant = line.trim().trim_end_matches(',').split_once(" = ");
+        let Some((name, value)) = constant.filter(|(name, _)| name.starts_with("CUDA_") && !name.contains("FLAG"))
+        else {
+            continue;
+        };
+        let code = CUresult(value.parse().unwrap_or_else(|_| panic!("wrapper.h:{}: no number", at + 1)));
+        assert_eq!(code.name(), Some(name), "wrapper.h:{} names it: run tools/bindings --write", at + 1);
         codes += 1;
     }
-    assert!(codes > 100, "only {codes} codes were found in bindings.rs");
+    assert!(codes > 100, "only {codes} codes were found in wrapper.h");
+    assert_eq!(codes, RESULT_CODES.len(), "bindings.rs has codes that wrapper.h has not: run tools/bindings --write");
 }
 
 #[test]
