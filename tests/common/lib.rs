@@ -10,6 +10,7 @@ pub mod counting;
 #[cfg(unix)]
 pub mod fork;
 pub mod hooked;
+pub mod public_api;
 pub mod raw;
 pub mod table;
 

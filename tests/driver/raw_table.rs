@@ -61,7 +61,7 @@ fn name(entry: &EntryPoint) -> &'static str {
 
 /// Nothing is declared for nobody. The other way round the compiler sees it.
 #[test]
-fn every_entry_point_of_the_header_is_in_the_list() {
+fn every_entry_point_of_the_headers_is_in_the_list() {
     let listed: HashSet<_> = LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
     let list = line_of(LIST, "macro_rules! for_each_entry_point");
     let mut declared = 0;
@@ -88,7 +88,7 @@ fn every_entry_point_of_the_header_is_in_the_list() {
 }
 
 /// That the list is right besides is known from the software driver's own: see its test
-/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see `tests/lookups.rs`.
+/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see `tests/driver/lookups.rs`.
 #[test]
 fn a_line_is_of_one_function() {
     assert_eq!(LINES.len(), ENTRY_POINTS.len());

@@ -24,7 +24,7 @@ use cuda_soft_driver::SoftDriver;
 type Case<'a> = (&'static str, Function, Box<dyn FnMut() -> Result<(), Error> + 'a>);
 
 /// One `Type::method` a line, with what is to refuse and objects of two libraries. That no method of two objects is missing
-/// here is seen by `tests/exhaustive/methods.rs`.
+/// here is seen by `tests/faults/methods.rs`.
 macro_rules! table {
     ($($method:literal: $function:expr => $call:expr;)*) => {
         [$(($method, $function, Box::new(|| $call.map(drop)) as Box<dyn FnMut() -> Result<(), Error> + '_>),)*]

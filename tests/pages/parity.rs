@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use cuda_events::sys::ENTRY_POINTS;
+use cuda_events_test_support::public_api::Items;
 
 /// Test files of a folder, with their text.
 macro_rules! texts {
@@ -11,9 +11,6 @@ macro_rules! texts {
         &[$(($name, include_str!(concat!("../", $folder, "/", $name, ".rs")))),*]
     };
 }
-
-/// The list of public items, which `tools/public-api` makes of rustdoc's JSON.
-const PUBLIC: &str = include_str!("../../docs/public-api.txt");
 
 const TESTS: &[&[(&str, &str)]] = &[
     texts!("contexts": "contexts" "context_events" "green" "last_drop"),
@@ -27,101 +24,6 @@ const TESTS: &[&[(&str, &str)]] = &[
 ];
 
 const PAGE: &str = include_str!("../../docs/parity.md");
-
-/// What users can name.
-#[derive(Default)]
-struct Items {
-    /// `Type`, `function`, `Type::method`, `Type::CONSTANT`, `Enum::Variant`, `Struct::field`, `Type: Trait`.
-    names: HashSet<String>,
-    /// Those of them that are not a trait or a trait's method.
-    own: HashSet<String>,
-}
-
-impl Items {
-    fn of_the_crate() -> Self {
-        let mut items = Self::default();
-        let modules: Vec<&str> = PUBLIC.lines().filter_map(|line| line.strip_prefix("pub mod ")).collect();
-        let is_flags = |owner: &str| {
-            let line = format!("impl bitflags::traits::Flags for {owner}");
-            PUBLIC.lines().any(|known| known == line)
-        };
-        let mut in_trait = false;
-        for line in PUBLIC.lines() {
-            if let Some(header) = line.strip_prefix("impl").map(without_generics).map(str::trim) {
-                in_trait = header.contains(" for ");
-                if let Some((implemented, owner)) = header.split_once(" for ")
-                    && let Some(owner) = item(owner, &modules)
-                {
-                    let (implemented, of) = implemented.split_once('<').unwrap_or((implemented, ""));
-                    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
-                    items.names.insert(format!("{owner}: {}", last(implemented)));
-                    items.names.insert(format!("{owner}: {}<{}", last(implemented), last(of)));
-                }
-                continue;
-            }
-            let line = line.trim_start_matches("#[non_exhaustive] ").trim_start_matches("#[repr(transparent)] ");
-            let Some(declared) = line.strip_prefix("pub ") else { continue };
-            let kinds = ["unsafe", "const", "fn", "struct", "enum", "type"];
-            let is_constant = declared.starts_with("const cuda_events");
-            in_trait &= !(declared.starts_with("struct ") || declared.starts_with("enum "));
-            let path = declared.split(' ').find(|word| !kinds.contains(word)).unwrap_or_default();
-            let Some(name) = item(path, &modules) else { continue };
-            // What `bitflags!` adds has no row of its own.
-            let added =
-                name.contains("::") && !is_constant && path.rsplit_once("::").is_some_and(|(of, _)| is_flags(of));
-            // A function of a module, or the field of an enum's variant.
-            let parts = name.split("::").count();
-            in_trait &= parts > 1;
-            if !in_trait && parts < 3 && !added && !declared.starts_with("type ") {
-                items.own.insert(name.clone());
-            }
-            items.names.insert(name);
-        }
-        items
-    }
-
-    fn has(&self, item: &str) -> bool {
-        self.names.contains(item)
-            || ENTRY_POINTS.iter().any(|entry| entry.function.name() == item || entry.base == item)
-    }
-}
-
-/// The name of an item of the safe layer, without its modules, generics and arguments.
-fn item(path: &str, modules: &[&str]) -> Option<String> {
-    let path = path.trim_start_matches('&');
-    let module =
-        modules.iter().filter(|module| path.starts_with(&format!("{module}::"))).max_by_key(|name| name.len())?;
-    if *module == "cuda_events::sys" {
-        return None;
-    }
-    let mut name = String::new();
-    let mut depth = 0;
-    for character in path[module.len() + 2..].chars() {
-        match character {
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            '(' | ' ' | '{' if depth == 0 => break,
-            _ if depth == 0 => name.push(character),
-            _ => {}
-        }
-    }
-    Some(name.trim_end_matches(':').to_owned())
-}
-
-fn without_generics(code: &str) -> &str {
-    let mut depth = 0;
-    for (at, character) in code.char_indices() {
-        match character {
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return if character == '>' { &code[at + 1..] } else { code };
-        }
-    }
-    code
-}
 
 /// The test functions of a file that run by themselves.
 fn tests(text: &str) -> HashSet<&str> {
@@ -218,15 +120,23 @@ fn without_a_row(page: &str) -> Vec<String> {
         rows.iter().filter_map(|(_, cells)| cells.get(1)).flat_map(|ours| quoted(ours)).collect();
     let owners: Vec<_> = named.iter().filter_map(|item| item.split_once(':')).map(|(owner, _)| owner).collect();
     named.extend(owners);
-    let items = Items::of_the_crate().own;
-    let mut without: Vec<_> = items.into_iter().filter(|item| !named.contains(item.as_str())).collect();
+    let items = Items::of_the_crate().own.iter().map(|item| &item.name);
+    let mut without: Vec<_> = items.filter(|item| !named.contains(item.as_str())).cloned().collect();
     without.sort();
+    without.dedup();
     without
 }
 
 #[test]
 fn each_item_has_a_row() {
-    assert_eq!(without_a_row(PAGE), Vec::<String>::new());
+    let without = without_a_row(PAGE);
+    let last = PAGE.lines().position(|line| line.starts_with("## What none of them")).map_or(1, |at| at + 1);
+    assert!(
+        without.is_empty(),
+        "add a row to docs/parity.md (to the table of the model that has it, or to that of docs/parity.md:{last}), with \
+         `item` in its second column, for each of: {}",
+        without.join(", ")
+    );
 }
 
 #[test]

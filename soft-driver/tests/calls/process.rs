@@ -206,8 +206,8 @@ fn line(file: &str, text: &str, start: &str) -> String {
 
 #[test]
 fn everything_that_cuda_events_binds_is_exported() {
-    const SUPPORTED: &str = include_str!("../src/front/exports.rs");
-    const FOREIGN: &str = include_str!("../src/front/foreign.rs");
+    const SUPPORTED: &str = include_str!("../../src/front/exports.rs");
+    const FOREIGN: &str = include_str!("../../src/front/foreign.rs");
     let soft = SoftDriver::builder().version(13, 5).build();
     for entry in ENTRY_POINTS {
         let name = entry.function.name();
