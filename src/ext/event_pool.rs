@@ -425,3 +425,55 @@ impl fmt::Debug for EventPool {
 
 static_assertions::assert_impl_all!(EventPool: Send, Sync, Clone);
 static_assertions::assert_impl_all!(PooledEvent: Send, Sync);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool() -> (cuda_soft_driver::SoftDriver, EventPool) {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        let options = crate::LoadOptions::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        #[allow(unsafe_code)]
+        let driver = unsafe { crate::Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+        let device = crate::Device::new(driver.unwrap(), 0).unwrap();
+        let pool = EventPool::new(&Context::primary(device).unwrap(), EventFlags::TIMING).unwrap();
+        (soft, pool)
+    }
+
+    /// How many events are in the first slots of each shelf, and in the list.
+    fn shelved(pool: &EventPool) -> ([usize; SHELVES], usize) {
+        let store = &pool.0.0;
+        let full = |shelf: &Shelf| shelf.0.iter().filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count();
+        (core::array::from_fn(|at| full(&store.shelves[at])), store.rest().unwrap().free.len())
+    }
+
+    #[test]
+    fn a_thread_gives_back_to_its_own_shelf_and_then_to_the_list() {
+        let (_soft, pool) = pool();
+        let own = own_shelf() % SHELVES;
+        pool.reserve(SLOTS).unwrap();
+        let mut expected = [0; SHELVES];
+        expected[own] = SLOTS;
+        assert_eq!(shelved(&pool), (expected, 0));
+        pool.reserve(2).unwrap();
+        assert_eq!(shelved(&pool), (expected, 2));
+    }
+
+    #[test]
+    fn a_thread_takes_from_its_own_shelf_first() {
+        let (_soft, pool) = pool();
+        for own in 0..3 * SHELVES {
+            let entries: [Box<Entry>; SHELVES] = core::array::from_fn(|_| pool.create().unwrap());
+            let raw: Vec<_> = entries.iter().map(|entry| entry.event.as_raw()).collect();
+            for (shelf, entry) in pool.0.0.shelves.iter().zip(entries) {
+                shelf.0[0].store(Box::into_raw(entry), Ordering::Release);
+            }
+            let taken = pool.0.0.take(own).unwrap();
+            assert_eq!(taken.event.as_raw(), raw[own % SHELVES], "thread {own}");
+            drop(taken);
+            pool.clear();
+        }
+    }
+}

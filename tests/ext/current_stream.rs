@@ -35,6 +35,7 @@ fn a_scope_makes_its_stream_current_and_restores_the_default() {
     is_default(&gpu.context);
     let stream = shared(&gpu);
     let scope = StreamScope::enter(stream.clone());
+    assert_eq!(format!("{scope:?}"), "StreamScope { .. }");
     is(&stream);
     drop(scope);
     is_default(&gpu.context);

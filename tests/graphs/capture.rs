@@ -195,7 +195,8 @@ fn the_threads_mode_is_restored() {
     }
     assert!(!relaxed());
     let unwound = catch_unwind(AssertUnwindSafe(|| {
-        let _guard = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        let guard = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        assert!(format!("{guard:?}").starts_with("ThreadCaptureMode { before: "), "{guard:?}");
         resume_unwind(Box::new(()));
     }));
     assert!(unwound.is_err());
@@ -369,6 +370,7 @@ fn each_capture_has_an_id_of_its_own() {
     let mut ids = Vec::new();
     for _ in 0..3 {
         let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+        assert_eq!(format!("{capture:?}"), format!("Capture {{ stream: {:?}, .. }}", &*stream));
         let info = stream.capture_info().expect("an answer");
         assert_eq!((info.status, info.graph.is_null()), (CaptureStatus::Active, false));
         ids.extend(info.id);
@@ -419,6 +421,10 @@ fn dependencies_are_told_and_can_be_changed() {
     assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::OtherCapture { function }));
     // SAFETY: as above.
     assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::OtherCapture { .. })));
+    let third = gpu.stream();
+    let elsewhere = common::begin_capture(&third, CaptureMode::ThreadLocal).expect("a capture");
+    assert_eq!(update(&third, &[], DependencyUpdate::Set), Err(Error::OtherCapture { function }));
+    elsewhere.end().expect("it is unharmed");
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let foreign = graph.add_event_record_node(&[], &events[0]).expect("a node");
     assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::NodeOfOtherGraph { function }));

@@ -778,6 +778,65 @@ fn an_event_is_kept_although_the_driver_answered_an_error() {
     assert_eq!(Arc::strong_count(&elsewhere), 1);
 }
 
+/// `close` says what the driver answered, which a drop cannot.
+#[test]
+fn closing_tells_what_the_driver_answered() {
+    let soft = SoftDriver::new();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let graph = Graph::new(&context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    soft.inject(Fault::on("cuGraph*Destroy").answer(code));
+    assert_eq!(exec.close(), Err(Error::Driver { function: Function::cuGraphExecDestroy, code }));
+    assert_eq!(graph.close(), Err(Error::Driver { function: Function::cuGraphDestroy, code }));
+}
+
+/// Two libraries number their captures alike: a graph keeps its own events, and not the other's.
+#[test]
+fn captures_of_two_libraries_have_one_number_and_keep_their_own_events() {
+    let softs = [SoftDriver::new(), SoftDriver::new()];
+    let streams = softs.each_ref().map(|soft| {
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+        Stream::new(&context, StreamOptions::new()).expect("a stream")
+    });
+    let captures = streams.each_ref().map(begin);
+    let ids = streams.each_ref().map(|stream| stream.capture_info().expect("an answer").id);
+    assert_eq!(ids[0], ids[1], "otherwise this shows nothing");
+    let events = streams.each_ref().map(|stream| {
+        let event = Event::new(stream.context(), EventFlags::empty()).map(Arc::new).expect("an event");
+        stream.record_external(&event).expect("a record");
+        event
+    });
+    let held = || events.each_ref().map(|event| Arc::strong_count(event) > 1);
+    let [first, second] = captures.map(|capture| capture.end().expect("a graph"));
+    assert_eq!(held(), [true, true]);
+    drop(second);
+    assert_eq!(held(), [true, false]);
+    drop(first);
+    assert_eq!(held(), [false, false]);
+}
+
+/// In a capture of other code an event is kept for ever, but not one that never got there.
+#[test]
+fn an_event_that_the_driver_was_never_given_is_not_kept() {
+    let soft = SoftDriver::builder().version(11, 0).build();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (begin, end) = (soft.driver().symbols().cuStreamBeginCapture_v2, soft.driver().symbols().cuStreamEndCapture);
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    // SAFETY: the stream is alive.
+    check(Function::cuStreamBeginCapture_v2, unsafe { begin(stream.as_raw(), mode) });
+    let event = Event::new(&context, EventFlags::empty()).map(Arc::new).expect("an event");
+    let made = stream.record_external(&event);
+    assert!(matches!(made, Err(Error::Unsupported { .. })), "{made:?}");
+    assert_eq!(Arc::strong_count(&event), 1);
+    let mut graph = null_mut();
+    // SAFETY: the stream is alive; a place for the handle.
+    check(Function::cuStreamEndCapture, unsafe { end(stream.as_raw(), &mut graph) });
+    // SAFETY: the graph is nobody else's, and has no nodes.
+    drop(unsafe { Graph::from_raw(&context, graph) });
+}
+
 /// Nobody may destroy a graph while a capture adds to it: the capture is ended first.
 #[test]
 fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
@@ -809,6 +868,32 @@ fn a_capture_that_began_although_the_driver_answered_an_error_is_ended() {
     // SAFETY: the graph is nobody else's, and has no nodes.
     drop(unsafe { Graph::from_raw(&context, graph) });
     assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
+
+    // Nor where the capture began and was invalidated since, as its graph is not told then.
+    let spoiled = soft.driver().observe({
+        let (query, stream) = (soft.driver().symbols().cuStreamQuery, stream.as_raw().addr());
+        move |call| {
+            if call.function == function {
+                // SAFETY: the stream is alive as long as the driver is observed.
+                unsafe { query(std::ptr::without_provenance_mut(stream)) };
+            }
+        }
+    });
+    let spoiled = Device::new(spoiled.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    // SAFETY: it is used only as long as the stream lives.
+    let named = unsafe { StreamRef::from_raw(&spoiled, stream.as_raw()) };
+    let graph = Graph::new(&spoiled).expect("a graph");
+    let live = soft.live().graphs;
+    soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
+    let refused = common::begin_capture_to_graph(&named, graph, &[], CaptureMode::ThreadLocal).err();
+    assert_eq!(refused, Some(Error::Driver { function, code }));
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
+    assert_eq!(soft.live().graphs, live, "the graph is not destroyed");
+    let mut graph = null_mut();
+    // SAFETY: the stream is alive; a place for the handle.
+    let ended = unsafe { end(stream.as_raw(), &mut graph) };
+    assert_eq!(ended, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert!(spoiled.device().driver().stop_observing());
 
     // A refusal is one, and the graph is destroyed: also where the stream captures something else.
     soft.inject(Fault::on(function.name()).once().answer(code));
