@@ -12,10 +12,11 @@ use std::sync::{Arc, OnceLock};
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
+use crate::driver::call::{Ready, Through, ask, call, entry};
 use crate::driver::fork;
 use crate::driver::process::Identity;
-use crate::error::{Error, Result};
-use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
+use crate::error::Result;
+use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
 ///
@@ -109,11 +110,10 @@ impl Context {
     /// What the driver answers, such as `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn primary(device: Device) -> Result<Self> {
-        device.driver().init()?;
+        let ready = device.driver().init()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle.
-        let code = unsafe { (device.driver().symbols().cuDevicePrimaryCtxRetain)(&mut raw, device.as_raw()) };
-        Error::check(Function::cuDevicePrimaryCtxRetain, code)?;
+        unsafe { call!(ready, cuDevicePrimaryCtxRetain(&mut raw, device.as_raw())) }?;
         Ok(Self::new(raw, device, Owned::Primary))
     }
 
@@ -274,17 +274,13 @@ impl Context {
         // Whoever made the context has initialised the driver. What other code makes in a context is
         // named with the context, so that this one place is enough.
         fork::note_initialised();
-        let symbols = driver.symbols();
         let mut device: c_int = 0;
-        match symbols.cuCtxGetDevice_v2 {
-            Some(get_device) => {
-                driver.check_fork(Function::cuCtxGetDevice_v2)?;
-                // SAFETY: a place for the one integer, and a context that the caller vouches for.
-                Error::check(Function::cuCtxGetDevice_v2, unsafe { get_device(&mut device, raw) })?;
-            }
-            None => with_current(driver, raw, || {
+        match entry!(driver, cuCtxGetDevice_v2?) {
+            // SAFETY: a place for the one integer, and a context that the caller vouches for.
+            Ok(get) => get.ask(driver, |get| unsafe { get(&mut device, raw) })?.check()?,
+            Err(_) => with_current(driver, raw, |ready| {
                 // SAFETY: a place for the one integer.
-                Error::check(Function::cuCtxGetDevice, unsafe { (symbols.cuCtxGetDevice)(&mut device) })
+                unsafe { call!(ready, cuCtxGetDevice(&mut device)) }
             })?,
         }
         let device = Device::from_raw(driver, device);
@@ -342,9 +338,11 @@ impl Context {
     #[doc(alias = "cuCtxPushCurrent")]
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
-        self.driver().check_fork(Function::cuCtxPushCurrent_v2)?;
+        let push = entry!(self.driver(), cuCtxPushCurrent_v2);
+        self.driver().check_fork(push.function)?;
         let nested = current(self.driver())? == self.0.raw;
-        push(self.driver(), self.0.raw)?;
+        // SAFETY: the context is alive as long as `self` is.
+        push.ask(self.driver(), |push| unsafe { push(self.0.raw) })?.check()?;
         Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
     }
 
@@ -357,10 +355,8 @@ impl Context {
     /// What the driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
-        self.with_current(|| {
-            // SAFETY: the call takes no arguments.
-            Error::check(Function::cuCtxSynchronize, unsafe { (self.driver().symbols().cuCtxSynchronize)() })
-        })
+        // SAFETY: the call takes no arguments.
+        self.with_current(|ready| unsafe { call!(ready, cuCtxSynchronize()) })
     }
 
     /// The driver that the context belongs to.
@@ -416,7 +412,7 @@ impl Context {
     ///
     /// If that fails, what `f` made is dropped and the failure returned.
     #[inline(always)]
-    pub(crate) fn with_current<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn with_current<T>(&self, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
         with_current(self.driver(), self.0.raw, f)
     }
 }
@@ -425,39 +421,36 @@ impl Context {
 #[allow(unsafe_code)]
 #[inline(always)]
 fn current(driver: Driver) -> Result<CUcontext> {
-    driver.check_fork(Function::cuCtxGetCurrent)?;
     let mut current = null_mut();
     // SAFETY: a place for the handle.
-    let code = unsafe { (driver.symbols().cuCtxGetCurrent)(&mut current) };
-    Error::check(Function::cuCtxGetCurrent, code)?;
+    unsafe { call!(driver, cuCtxGetCurrent(&mut current)) }?;
     Ok(current)
 }
 
 #[allow(unsafe_code)]
-fn push(driver: Driver, raw: CUcontext) -> Result<()> {
+fn push(ready: Ready, raw: CUcontext) -> Result<()> {
     // SAFETY: the context is alive: a `Context` keeps it, or whoever named it vouched for it.
-    let code = unsafe { (driver.symbols().cuCtxPushCurrent_v2)(raw) };
-    Error::check(Function::cuCtxPushCurrent_v2, code)
+    unsafe { call!(ready, cuCtxPushCurrent_v2(raw)) }
 }
 
 #[allow(unsafe_code)]
-fn pop(driver: Driver) -> Result<()> {
+fn pop(through: impl Through) -> Result<()> {
     let mut popped = null_mut();
     // SAFETY: a place for the handle.
-    let code = unsafe { (driver.symbols().cuCtxPopCurrent_v2)(&mut popped) };
-    Error::check(Function::cuCtxPopCurrent_v2, code)
+    unsafe { call!(through, cuCtxPopCurrent_v2(&mut popped)) }
 }
 
 #[inline(always)]
-fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
-    if current(driver)? == raw { f() } else { with_pushed(driver, raw, f) }
+fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
+    let (current, ready) = (current(driver)?, Ready::after_a_call(driver));
+    if current == raw { f(ready) } else { with_pushed(ready, raw, f) }
 }
 
 #[inline(never)]
-fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
-    push(driver, raw)?;
-    let made = f();
-    let restored = restore(driver, raw);
+fn with_pushed<T>(ready: Ready, raw: CUcontext, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
+    push(ready, raw)?;
+    let made = f(ready);
+    let restored = restore(ready, raw);
     // The operation's own error comes first; what was made is dropped when the driver refused to restore the stack.
     let made = made?;
     restored.map(|()| made)
@@ -465,10 +458,10 @@ fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>)
 
 /// Pops `raw`, which was pushed over something else. A refusal is returned, but not left at that: a context that is still current afterwards
 /// is popped once more, or the thread would go on with it.
-fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
-    let popped = pop(driver);
-    if popped.is_err() && current(driver) == Ok(raw) {
-        let _ = pop(driver);
+fn restore(through: impl Through + Copy, raw: CUcontext) -> Result<()> {
+    let popped = pop(through);
+    if popped.is_err() && current(through.driver()) == Ok(raw) {
+        let _ = pop(through);
     }
     popped
 }
@@ -505,25 +498,23 @@ impl Drop for Inner {
             core::mem::forget(core::mem::replace(&mut self.owned, Owned::Nothing));
             return;
         }
-        let (device, symbols) = (self.device, self.device.driver().symbols());
+        let (device, driver) = (self.device, self.device.driver());
         // What the driver returns cannot be acted on here: it may be shutting down with the process, or the context gone
         // with its device.
         if let Some(event) = self.join.take() {
             // SAFETY: the event is owned and not used afterwards, and its context lives until this ends.
-            unsafe { (symbols.cuEventDestroy_v2)(event) };
+            let _ = unsafe { ask!(driver, cuEventDestroy_v2(event)) };
         }
         match self.owned {
             // An owner is dropped after this, as a field.
             Owned::Nothing | Owned::KeptBy(_) => {}
             Owned::Primary => {
                 // SAFETY: one release for the one retain.
-                unsafe { (symbols.cuDevicePrimaryCtxRelease_v2)(device.as_raw()) };
+                let _ = unsafe { ask!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };
             }
             Owned::Green(green) => {
-                if let Some(destroy) = symbols.cuGreenCtxDestroy {
-                    // SAFETY: the green context is owned, and this was its last user: whatever was made in it is gone.
-                    unsafe { destroy(green) };
-                }
+                // SAFETY: the green context is owned, and this was its last user: whatever was made in it is gone.
+                let _ = unsafe { ask!(driver, cuGreenCtxDestroy?(green)) };
             }
         }
     }
@@ -560,11 +551,9 @@ pub struct CurrentContext<'a> {
 
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
-        if !fork::forked() {
-            let (driver, raw) = (self.context.driver(), self.context.as_raw());
-            // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
-            let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
-        }
+        let (driver, raw) = (self.context.driver(), self.context.as_raw());
+        // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
+        let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
     }
 }
 

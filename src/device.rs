@@ -4,8 +4,9 @@ use core::ffi::c_int;
 use core::fmt;
 
 use crate::driver::Driver;
+use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
-use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid, Function};
+use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 /// A GPU, by its ordinal in this process.
 ///
@@ -44,20 +45,20 @@ impl Device {
     #[doc(alias = "cuDeviceGet")]
     #[doc(alias = "cuInit")]
     pub fn new(driver: Driver, ordinal: u32) -> Result<Self> {
-        driver.init()?;
+        let ready = driver.init()?;
         let mut raw: CUdevice = 0;
-        let known = c_int::try_from(ordinal);
-        let code = match known {
+        let get = entry!(driver, cuDeviceGet);
+        let answer = match c_int::try_from(ordinal) {
             // SAFETY: a place for the one integer.
-            Ok(known) => unsafe { (driver.symbols().cuDeviceGet)(&mut raw, known) },
-            Err(_) => CUresult::CUDA_ERROR_INVALID_DEVICE,
+            Ok(known) => get.ask(ready, |get| unsafe { get(&mut raw, known) })?,
+            Err(_) => get.answer(CUresult::CUDA_ERROR_INVALID_DEVICE),
         };
-        if code == CUresult::CUDA_ERROR_INVALID_DEVICE {
+        if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
             // The count is for the message alone: if it cannot be had, the first refusal is still the one to tell.
-            let count = Self::count(driver).map_err(|_| Error::driver(Function::cuDeviceGet, code))?;
+            let count = Self::count(driver).map_err(|_| answer.error())?;
             return Err(Error::NoSuchDevice { ordinal, count });
         }
-        Error::check(Function::cuDeviceGet, code)?;
+        answer.check()?;
         Ok(Self { driver, raw })
     }
 
@@ -70,11 +71,10 @@ impl Device {
     /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none); [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count(driver: Driver) -> Result<u32> {
-        driver.init()?;
+        let ready = driver.init()?;
         let mut count: c_int = 0;
         // SAFETY: a place for the one integer.
-        let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
-        Error::check(Function::cuDeviceGetCount, code)?;
+        unsafe { call!(ready, cuDeviceGetCount(&mut count)) }?;
         Ok(count.unsigned_abs())
     }
 
@@ -120,11 +120,9 @@ impl Device {
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(self) -> Result<String> {
-        self.driver.check_fork(Function::cuDeviceGetName)?;
         let mut name = [0_u8; 256];
         // SAFETY: the buffer has the length that is passed, and the driver ends the name within it.
-        let code = unsafe { (self.driver.symbols().cuDeviceGetName)(name.as_mut_ptr(), 256, self.raw) };
-        Error::check(Function::cuDeviceGetName, code)?;
+        unsafe { call!(self.driver, cuDeviceGetName(name.as_mut_ptr(), 256, self.raw)) }?;
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(name).into_owned())
     }
@@ -138,15 +136,10 @@ impl Device {
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(self) -> Result<Uuid> {
-        let symbols = self.driver.symbols();
-        let (function, get) = match symbols.cuDeviceGetUuid_v2 {
-            Some(get) => (Function::cuDeviceGetUuid_v2, get),
-            None => (Function::cuDeviceGetUuid, symbols.cuDeviceGetUuid),
-        };
-        self.driver.check_fork(function)?;
         let mut uuid = CUuuid::default();
+        let get = entry!(self.driver, cuDeviceGetUuid_v2 or cuDeviceGetUuid);
         // SAFETY: a place for the 16 bytes; both versions take the same arguments.
-        Error::check(function, unsafe { get(&mut uuid, self.raw) })?;
+        get.ask(self.driver, |get| unsafe { get(&mut uuid, self.raw) })?.check()?;
         Ok(Uuid(uuid.bytes))
     }
 
@@ -159,11 +152,9 @@ impl Device {
     /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
-        self.driver.check_fork(Function::cuDeviceGetAttribute)?;
         let mut value: c_int = 0;
         // SAFETY: a place for the one integer.
-        let code = unsafe { (self.driver.symbols().cuDeviceGetAttribute)(&mut value, attribute, self.raw) };
-        Error::check(Function::cuDeviceGetAttribute, code)?;
+        unsafe { call!(self.driver, cuDeviceGetAttribute(&mut value, attribute, self.raw)) }?;
         Ok(value)
     }
 
@@ -176,11 +167,9 @@ impl Device {
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(self) -> Result<usize> {
-        self.driver.check_fork(Function::cuDeviceTotalMem_v2)?;
         let mut bytes = 0;
         // SAFETY: a place for the one integer.
-        let code = unsafe { (self.driver.symbols().cuDeviceTotalMem_v2)(&mut bytes, self.raw) };
-        Error::check(Function::cuDeviceTotalMem_v2, code)?;
+        unsafe { call!(self.driver, cuDeviceTotalMem_v2(&mut bytes, self.raw)) }?;
         Ok(bytes)
     }
 }

@@ -12,7 +12,8 @@ use bitflags::bitflags;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::{flag, fork};
+use crate::driver::call::{Answer, Entry, Through, ask, call, entry};
+use crate::driver::flag;
 use crate::error::{Error, Result};
 use crate::forms::form_of;
 use crate::progress::Progress;
@@ -184,11 +185,9 @@ impl Event {
     /// context's error and keeps the event until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
-        const FUNCTION: Function = Function::cuEventDestroy_v2;
         let event = self.disarm();
-        event.driver.check_fork(FUNCTION)?;
         // SAFETY: the event is owned, and as `self` is consumed this is the one destruction.
-        Error::check(FUNCTION, unsafe { (event.driver.symbols().cuEventDestroy_v2)(event.raw) })
+        unsafe { call!(event.driver, cuEventDestroy_v2(event.raw)) }
     }
 
     /// What is in here, without the destructor.
@@ -203,11 +202,9 @@ impl Drop for Event {
     #[allow(unsafe_code)]
     #[inline]
     fn drop(&mut self) {
-        if !fork::forked() {
-            // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
-            // may be shutting down with the process, or the context broken by failed work.
-            unsafe { (self.0.driver.symbols().cuEventDestroy_v2)(self.0.raw) };
-        }
+        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
+        // may be shutting down with the process, or the context broken by failed work.
+        let _ = unsafe { ask!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
     }
 }
 
@@ -226,13 +223,11 @@ impl NewEvent {
         if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
             return Err(Error::TimingWithInterprocess);
         }
-        let driver = context.driver();
-        context.with_current(move || {
+        context.with_current(move |ready| {
             let mut raw = null_mut();
             // SAFETY: a place for the handle; the context is current.
-            let code = unsafe { (driver.symbols().cuEventCreate)(&mut raw, flags.to_driver()) };
-            Error::check(Function::cuEventCreate, code)?;
-            Ok(Self { raw, driver })
+            unsafe { call!(ready, cuEventCreate(&mut raw, flags.to_driver())) }?;
+            Ok(Self { raw, driver: ready.driver() })
         })
     }
 
@@ -252,7 +247,7 @@ impl Drop for NewEvent {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here.
-        unsafe { (self.driver.symbols().cuEventDestroy_v2)(self.raw) };
+        let _ = unsafe { ask!(self.driver, cuEventDestroy_v2(self.raw)) };
     }
 }
 
@@ -320,10 +315,8 @@ impl EventRef {
     #[doc(alias = "sync")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        const FUNCTION: Function = Function::cuEventSynchronize;
-        self.driver.check_fork(FUNCTION)?;
         // SAFETY: the event is alive as long as `self` is.
-        Error::check(FUNCTION, unsafe { (self.driver.symbols().cuEventSynchronize)(self.raw) })
+        unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }
     }
 
     /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
@@ -395,7 +388,8 @@ impl EventRef {
         let mut code = CUresult::CUDA_SUCCESS;
         if !flag::unusual() {
             let mut milliseconds = MaybeUninit::uninit();
-            code = self.ask_elapsed(end, milliseconds.as_mut_ptr());
+            // SAFETY: a place for the one number; both events are alive as long as their references are.
+            code = unsafe { (self.elapsed_entry().pointer)(milliseconds.as_mut_ptr(), self.raw, end.raw) };
             if code == CUresult::CUDA_SUCCESS {
                 // SAFETY: with a success the driver has written it.
                 return Ok(unsafe { milliseconds.assume_init() });
@@ -405,12 +399,10 @@ impl EventRef {
         self.elapsed_otherwise(end, code)
     }
 
+    /// The plain way uses the pointer alone.
     #[inline(always)]
-    fn ask_elapsed(&self, end: &Self, milliseconds: *mut f32) -> CUresult {
-        let symbols = self.driver.symbols();
-        let elapsed = symbols.cuEventElapsedTime_v2.unwrap_or(symbols.cuEventElapsedTime);
-        // SAFETY: a place for the one number; both events are alive as long as their references are.
-        unsafe { elapsed(milliseconds, self.raw, end.raw) }
+    fn elapsed_entry(&self) -> Entry<ElapsedTime> {
+        entry!(self.driver, cuEventElapsedTime_v2 or cuEventElapsedTime)
     }
 
     /// The time from this event's record to `end`'s, with the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it
@@ -431,32 +423,32 @@ impl EventRef {
 
     #[cold]
     #[inline(never)]
-    fn elapsed_otherwise(&self, end: &Self, mut code: CUresult) -> Result<f32> {
-        let function = match self.driver.symbols().cuEventElapsedTime_v2 {
-            Some(_) => Function::cuEventElapsedTime_v2,
-            None => Function::cuEventElapsedTime,
-        };
-        if code == CUresult::CUDA_SUCCESS {
+    fn elapsed_otherwise(&self, end: &Self, code: CUresult) -> Result<f32> {
+        let elapsed = self.elapsed_entry();
+        let mut answer = elapsed.answer(code);
+        if answer.is_success() {
             // A success does not come here: the driver was not asked yet.
-            self.driver.check_closely(end.driver, function)?;
             let mut milliseconds = 0.0;
-            code = self.ask_elapsed(end, &mut milliseconds);
-            if code == CUresult::CUDA_SUCCESS {
+            let through = self.driver.with(end.driver);
+            // SAFETY: as in `elapsed_ms`.
+            answer = elapsed.ask(through, |elapsed| unsafe { elapsed(&mut milliseconds, self.raw, end.raw) })?;
+            if answer.is_success() {
                 return Ok(milliseconds);
             }
         }
+        let Answer { function, code } = answer;
         Err(match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {
                     Error::TimingDisabled { function, code }
                 } else if !self.context.shares_events(&end.context) {
-                    self.mismatch(&end.context, function, code)
+                    self.mismatch(&end.context, answer)
                 } else {
                     Error::NotRecorded { function, code }
                 }
             }
             CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
-            code => Error::Driver { function, code },
+            _ => answer.error(),
         })
     }
 
@@ -488,43 +480,38 @@ impl EventRef {
     /// answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
-        const FUNCTION: Function = Function::cuCtxRecordEvent;
-        self.driver.check_same(context.driver(), FUNCTION)?;
-        let record = self.driver.require(FUNCTION, self.driver.symbols().cuCtxRecordEvent)?;
+        let through = self.driver.with(context.driver());
         // SAFETY: context and event are alive as long as their references are.
-        match unsafe { record(context.as_raw(), self.raw) } {
-            CUresult::CUDA_SUCCESS => Ok(()),
-            code if code == CUresult::CUDA_ERROR_INVALID_HANDLE && !self.context.shares_events(context) => {
-                Err(self.mismatch(context, FUNCTION, code))
-            }
-            code => Err(Error::driver(FUNCTION, code)),
+        let answer = unsafe { ask!(through, cuCtxRecordEvent?(context.as_raw(), self.raw)) }?;
+        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !self.context.shares_events(context) {
+            return Err(self.mismatch(context, answer));
         }
+        answer.check()
     }
 
-    /// An error for a wait that the driver would crash over: for an interprocess event of another context.
+    /// Whether the driver would crash over a wait of this context: for an interprocess event of another one.
     #[inline(always)]
+    pub(crate) fn cannot_be_waited_for(&self, waiting: &Context) -> bool {
+        self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting
+    }
+
+    /// The error for such a wait.
     pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
-        if self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting {
-            return Err(self.wait_error(function, waiting));
+        if self.cannot_be_waited_for(waiting) {
+            return Err(Error::WaitAcrossContexts {
+                function,
+                event_device: self.context.device().ordinal(),
+                other_device: waiting.device().ordinal(),
+            });
         }
         Ok(())
     }
 
-    #[cold]
-    #[inline(never)]
-    fn wait_error(&self, function: Function, waiting: &Context) -> Error {
-        Error::WaitAcrossContexts {
-            function,
-            event_device: self.context.device().ordinal(),
-            other_device: waiting.device().ordinal(),
-        }
-    }
-
     /// The error for an event whose context is not `other`.
-    pub(crate) fn mismatch(&self, other: &Context, function: Function, code: CUresult) -> Error {
+    pub(crate) fn mismatch(&self, other: &Context, answer: Answer) -> Error {
         Error::ContextMismatch {
-            function,
-            code,
+            function: answer.function,
+            code: answer.code,
             event_device: self.context.device().ordinal(),
             other_device: other.device().ordinal(),
         }
@@ -577,15 +564,11 @@ impl EventRef {
 #[allow(unsafe_code)]
 #[inline(always)]
 pub(crate) unsafe fn query(driver: Driver, raw: CUevent) -> Result<Progress> {
-    const FUNCTION: Function = Function::cuEventQuery;
-    driver.check_fork(FUNCTION)?;
     // SAFETY: the caller vouches for the event.
-    match unsafe { (driver.symbols().cuEventQuery)(raw) } {
-        CUresult::CUDA_SUCCESS => Ok(Progress::Done),
-        CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
-        code => Err(Error::driver(FUNCTION, code)),
-    }
+    unsafe { ask!(driver, cuEventQuery(raw)) }?.progress()
 }
+
+type ElapsedTime = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
 
 #[allow(unsafe_code)]
 impl Context {
@@ -621,12 +604,12 @@ impl Context {
     /// driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
-        const FUNCTION: Function = Function::cuCtxWaitEvent;
-        self.driver().check_same(event.driver, FUNCTION)?;
-        let wait = self.driver().require(FUNCTION, self.driver().symbols().cuCtxWaitEvent)?;
-        event.check_wait(FUNCTION, self)?;
+        let through = self.driver().with(event.driver);
+        let wait = entry!(through, cuCtxWaitEvent?)?;
+        through.check(wait.function)?;
+        event.check_wait(wait.function, self)?;
         // SAFETY: context and event are alive as long as their references are.
-        Error::check(FUNCTION, unsafe { wait(self.as_raw(), event.raw) })
+        wait.ask(through, |wait| unsafe { wait(self.as_raw(), event.raw) })?.check()
     }
 }
 

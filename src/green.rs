@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::context::{Context, Owned};
 use crate::device::Device;
-use crate::driver::Driver;
+use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
-use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, CUdevSmResource, CUresult, Function};
+use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, CUdevSmResource};
 
 const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
@@ -123,10 +123,6 @@ impl SmResource {
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     #[doc(alias = "split")]
     pub fn split_by_count(&self, groups: u32, min_count: u32) -> Result<SmSplit> {
-        const FUNCTION: Function = Function::cuDevSmResourceSplitByCount;
-        let driver = self.device.driver();
-        let split = driver.require(FUNCTION, driver.symbols().cuDevSmResourceSplitByCount)?;
-        driver.check_fork(FUNCTION)?;
         // There cannot be more parts than multiprocessors, whatever number was given.
         let mut made = groups.min(self.count());
         // Room for one even where none is asked for, so that the driver never gets a pointer to nothing.
@@ -134,8 +130,12 @@ impl SmResource {
         let mut rest = CUdevResource::default();
         // SAFETY: places for at least as many resources as the second argument says, for the number and for the rest; the
         // input came from the driver, and the context that it came from lives.
-        let code = unsafe { split(raws.as_mut_ptr(), &mut made, &self.raw, &mut rest, 0, min_count) };
-        Error::check(FUNCTION, code)?;
+        unsafe {
+            call!(
+                self.device.driver(),
+                cuDevSmResourceSplitByCount?(raws.as_mut_ptr(), &mut made, &self.raw, &mut rest, 0, min_count)
+            )
+        }?;
         let split = Arc::new(());
         let part = |raw| Self { raw, device: self.device, context: self.context.clone(), split: Some(split.clone()) };
         Ok(SmSplit {
@@ -166,12 +166,9 @@ impl Device {
     #[doc(alias = "cuDeviceGetDevResource")]
     #[doc(alias = "resources")]
     pub fn sm_resource(self) -> Result<SmResource> {
-        const FUNCTION: Function = Function::cuDeviceGetDevResource;
-        let get = self.driver().require(FUNCTION, self.driver().symbols().cuDeviceGetDevResource)?;
-        self.driver().check_fork(FUNCTION)?;
         let mut raw = CUdevResource::default();
         // SAFETY: a place for the resource.
-        Error::check(FUNCTION, unsafe { get(self.as_raw(), &mut raw, SM) })?;
+        unsafe { call!(self.driver(), cuDeviceGetDevResource?(self.as_raw(), &mut raw, SM)) }?;
         Ok(SmResource::new(raw, self, None))
     }
 }
@@ -242,39 +239,37 @@ impl Context {
     #[doc(alias = "create_context")]
     pub unsafe fn green(device: Device, resources: &[&SmResource]) -> Result<Self> {
         let driver = device.driver();
-        driver.init()?;
-        let symbols = driver.symbols();
-        let describe = driver.require(Function::cuDevResourceGenerateDesc, symbols.cuDevResourceGenerateDesc)?;
-        let create = driver.require(Function::cuGreenCtxCreate, symbols.cuGreenCtxCreate)?;
-        let stand_for = driver.require(Function::cuCtxFromGreenCtx, symbols.cuCtxFromGreenCtx)?;
-        let destroy = driver.require(Function::cuGreenCtxDestroy, symbols.cuGreenCtxDestroy)?;
+        let ready = driver.init()?;
+        let describe = entry!(driver, cuDevResourceGenerateDesc?)?;
+        let create = entry!(driver, cuGreenCtxCreate?)?;
+        let stand_for = entry!(driver, cuCtxFromGreenCtx?)?;
+        let destroy = entry!(driver, cuGreenCtxDestroy?)?;
         let mut raws = Vec::with_capacity(resources.len());
         for resource in resources {
-            driver.check_same(resource.device.driver(), Function::cuDevResourceGenerateDesc)?;
+            driver.check_same(resource.device.driver(), describe.function)?;
             raws.push(resource.raw);
         }
         if !SmResource::go_together(device, resources) {
-            return Err(Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc });
+            return Err(Error::ResourceMismatch { function: describe.function });
         }
         let count = u32::try_from(raws.len()).unwrap_or(u32::MAX);
         let mut description = null_mut();
         // SAFETY: a place for the description, and as many resources of this driver as the count says: one, or different
         // parts of one split, of the device that the context is made of.
-        let code = unsafe { describe(&mut description, raws.as_mut_ptr(), count) };
-        Error::check(Function::cuDevResourceGenerateDesc, code)?;
+        describe.ask(ready, |describe| unsafe { describe(&mut description, raws.as_mut_ptr(), count) })?.check()?;
         let mut green = null_mut();
         // SAFETY: a place for the handle, and the description from above, which is good for the rest of the process. The
         // default stream is asked for because drivers before CUDA 13.3 refuse to do without.
-        let code = unsafe { create(&mut green, description, device.as_raw(), CU_GREEN_CTX_DEFAULT_STREAM) };
-        Error::check(Function::cuGreenCtxCreate, code)?;
+        let flags = CU_GREEN_CTX_DEFAULT_STREAM;
+        create.ask(ready, |create| unsafe { create(&mut green, description, device.as_raw(), flags) })?.check()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle, and the green context from above.
-        let code = unsafe { stand_for(&mut raw, green) };
-        if code != CUresult::CUDA_SUCCESS {
+        let answer = stand_for.ask(ready, |stand_for| unsafe { stand_for(&mut raw, green) })?;
+        if !answer.is_success() {
             // SAFETY: the green context from above, which nobody else has.
-            unsafe { destroy(green) };
+            let _ = destroy.ask(ready, |destroy| unsafe { destroy(green) });
         }
-        Error::check(Function::cuCtxFromGreenCtx, code)?;
+        answer.check()?;
         Ok(Self::new(raw, device, Owned::Green(green)))
     }
 
@@ -289,19 +284,17 @@ impl Context {
     /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetGreenCtx")]
     pub fn is_green(&self) -> Result<bool> {
-        const FUNCTION: Function = Function::cuStreamGetGreenCtx;
-        match (self.owned(), self.driver().symbols().cuStreamGetGreenCtx) {
-            (Owned::Green(_), _) => Ok(true),
-            (Owned::Primary, _) | (Owned::Nothing | Owned::KeptBy(_), None) => Ok(false),
-            (Owned::Nothing | Owned::KeptBy(_), Some(get)) => {
-                let stream = StreamRef::legacy_default(self);
-                let mut green = null_mut();
-                // SAFETY: the handle is a constant, and a place for the handle of the green context.
-                let code = stream.call(FUNCTION, || unsafe { get(stream.as_raw(), &mut green) })?;
-                Error::check(FUNCTION, code)?;
-                Ok(!green.is_null())
-            }
+        match self.owned() {
+            Owned::Green(_) => return Ok(true),
+            Owned::Primary => return Ok(false),
+            Owned::Nothing | Owned::KeptBy(_) => {}
         }
+        let Ok(get) = entry!(self.driver(), cuStreamGetGreenCtx?) else { return Ok(false) };
+        let stream = StreamRef::legacy_default(self);
+        let mut green = null_mut();
+        // SAFETY: the handle is a constant, and a place for the handle of the green context.
+        get.ask(&stream, |get| unsafe { get(stream.as_raw(), &mut green) })?.check()?;
+        Ok(!green.is_null())
     }
 
     /// The multiprocessors that the context has: its part if it is green, otherwise all of the device.
@@ -317,13 +310,9 @@ impl Context {
     #[doc(alias = "cuGreenCtxGetDevResource")]
     #[doc(alias = "resources")]
     pub fn sm_resource(&self) -> Result<SmResource> {
-        const FUNCTION: Function = Function::cuCtxGetDevResource;
-        let driver: Driver = self.driver();
-        let get = driver.require(FUNCTION, driver.symbols().cuCtxGetDevResource)?;
-        driver.check_fork(FUNCTION)?;
         let mut raw = CUdevResource::default();
         // SAFETY: a place for the resource, and a context that lives.
-        Error::check(FUNCTION, unsafe { get(self.as_raw(), &mut raw, SM) })?;
+        unsafe { call!(self.driver(), cuCtxGetDevResource?(self.as_raw(), &mut raw, SM)) }?;
         Ok(SmResource::new(raw, self.device(), Some(self.clone())))
     }
 }

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use bitflags::bitflags;
 
+use crate::driver::Driver;
+use crate::driver::call::{Answer, Through, ask, call};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef, NewEvent};
 use crate::progress::Progress;
 use crate::stream::StreamRef;
-use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function};
+use crate::sys::{
+    CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUresult, Function, Symbols,
+};
 
 bitflags! {
     /// How one record is made; none as a rule. [`EventRef::record_with`] takes it, and shows it.
@@ -53,11 +57,9 @@ impl StreamRef {
     #[doc(alias = "wait")]
     #[inline]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
-        // The flags are not captured: see `call_with`.
+        // The flags are not captured: see `WithOther`.
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        self.wait(event, || unsafe {
-            (self.driver().symbols().cuStreamWaitEvent)(self.as_raw(), event.as_raw(), CU_EVENT_WAIT_DEFAULT)
-        })
+        unsafe { call!(self.for_wait(event), cuStreamWaitEvent(self.as_raw(), event.as_raw(), CU_EVENT_WAIT_DEFAULT)) }
     }
 
     /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
@@ -80,16 +82,12 @@ impl StreamRef {
     #[inline]
     pub unsafe fn wait_event_with(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
         // SAFETY: as in `wait_event`; the caller answers for the flags.
-        self.wait(event, || unsafe {
-            (self.driver().symbols().cuStreamWaitEvent)(self.as_raw(), event.as_raw(), flags.bits())
-        })
+        unsafe { call!(self.for_wait(event), cuStreamWaitEvent(self.as_raw(), event.as_raw(), flags.bits())) }
     }
 
     #[inline(always)]
-    fn wait(&self, event: &EventRef, call: impl FnOnce() -> CUresult) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamWaitEvent;
-        event.check_wait(FUNCTION, self.context())?;
-        Error::check(FUNCTION, self.call_with(event.driver_ref(), FUNCTION, call)?)
+    fn for_wait<'a>(&'a self, event: &'a EventRef) -> WaitFor<'a> {
+        WaitFor { stream: self, event }
     }
 
     /// Makes all work that is put into this stream from now on wait for all work that is in `other` now; the calling
@@ -132,7 +130,10 @@ impl StreamRef {
     #[inline(always)]
     fn wait_for_record(&self, event: &EventRef, other: &Self) -> Result<()> {
         event.record(other)?;
-        self.wait_event(event)
+        let through = self.with(event.driver_ref());
+        // The event is of this process alone, so that it may be waited for in any context.
+        // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
+        unsafe { call!(through, cuStreamWaitEvent(self.as_raw(), event.as_raw(), CU_EVENT_WAIT_DEFAULT)) }
     }
 
     #[cold]
@@ -158,12 +159,10 @@ impl StreamRef {
     /// As [`Event::new`] and [`EventRef::record`].
     #[inline]
     pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
-        const FUNCTION: Function = Function::cuEventRecord;
         let event = NewEvent::create(self.context(), flags)?;
         let raw = event.as_raw();
         // SAFETY: the event was just made, and the stream is alive as long as `self` is.
-        let code = self.call(FUNCTION, || unsafe { (self.driver().symbols().cuEventRecord)(raw, self.as_raw()) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuEventRecord(raw, self.as_raw())) }?;
         Ok(event.in_context(self.context(), flags))
     }
 
@@ -221,13 +220,10 @@ impl EventRef {
     #[doc(alias = "cuEventRecord")]
     #[inline]
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
-        const FUNCTION: Function = Function::cuEventRecord;
         // Through the stream's table, which says what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
-            (stream.driver().symbols().cuEventRecord)(self.as_raw(), stream.as_raw())
-        })?;
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
+        let answer = unsafe { ask!(stream.with(self.driver_ref()), cuEventRecord(self.as_raw(), stream.as_raw())) }?;
+        if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
     }
 
     /// As [`record`](Self::record), with flags for this one record. With none it is the same; any takes CUDA 11.1.
@@ -273,25 +269,61 @@ impl EventRef {
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     pub unsafe fn record_with(&self, stream: &StreamRef, flags: RecordFlags) -> Result<()> {
-        const FUNCTION: Function = Function::cuEventRecordWithFlags;
         if flags.is_empty() {
             return self.record(stream);
         }
-        let record = stream.driver().require(FUNCTION, stream.driver().symbols().cuEventRecordWithFlags)?;
+        let through = stream.with(self.driver_ref());
         // SAFETY: event and stream are alive as long as their references are.
-        let code = stream.call_with(self.driver_ref(), FUNCTION, || unsafe {
-            record(self.as_raw(), stream.as_raw(), flags.bits())
-        })?;
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.record_error(stream, FUNCTION, code)) }
+        let answer = unsafe { ask!(through, cuEventRecordWithFlags?(self.as_raw(), stream.as_raw(), flags.bits())) }?;
+        if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
     }
 
     #[cold]
     #[inline(never)]
-    fn record_error(&self, stream: &StreamRef, function: Function, code: CUresult) -> Error {
-        if code == CUresult::CUDA_ERROR_INVALID_HANDLE && !self.context().shares_events(stream.context()) {
-            self.mismatch(stream.context(), function, code)
+    fn record_error(&self, stream: &StreamRef, answer: Answer) -> Error {
+        let shared = self.context().shares_events(stream.context());
+        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !shared {
+            self.mismatch(stream.context(), answer)
         } else {
-            Error::Driver { function, code }
+            answer.error()
         }
+    }
+}
+
+/// A stream, and the event that it is to wait for.
+#[derive(Clone, Copy)]
+struct WaitFor<'a> {
+    stream: &'a StreamRef,
+    event: &'a EventRef,
+}
+
+impl Through for WaitFor<'_> {
+    #[inline(always)]
+    fn driver(&self) -> Driver {
+        self.stream.driver()
+    }
+
+    fn check(&self, function: Function) -> Result<()> {
+        self.event.check_wait(function, self.stream.context())
+    }
+
+    /// One way out of line for all that is not plain, as for every call on a stream.
+    #[inline(always)]
+    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+        let Self { stream, event } = self;
+        if event.cannot_be_waited_for(stream.context()) || stream.needs_a_look() {
+            self.make_closely(function, call)
+        } else {
+            Ok(call(stream.driver().symbols()))
+        }
+    }
+}
+
+impl WaitFor<'_> {
+    #[cold]
+    #[inline(never)]
+    fn make_closely(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+        self.check(function)?;
+        self.stream.with(self.event.driver_ref()).make(function, call)
     }
 }

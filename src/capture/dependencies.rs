@@ -3,13 +3,15 @@
 use core::ptr::{null, null_mut};
 
 use super::guard::Capture;
+use crate::driver::Driver;
+use crate::driver::call::{Through, call, entry};
 use crate::error::{Error, Result};
 use crate::graph::GraphNode;
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{
-    CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData, CUresult,
-    CUstreamCaptureStatus, Function,
+    CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData, CUgraphNode, CUresult,
+    CUstreamCaptureStatus, Function, Symbols,
 };
 
 /// A node that the next work in a capturing stream will depend on, and how.
@@ -78,27 +80,16 @@ impl Capture<'_> {
     /// may change while it is copied.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
-        let symbols = stream.driver().symbols();
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut nodes, mut edges, mut count) = (null(), null(), 0);
-        let raw = stream.as_raw();
-        self.check(stream, Function::cuStreamGetCaptureInfo_v2)?;
-        let (function, code) = if let Some(info) = symbols.cuStreamGetCaptureInfo_v3 {
-            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v3;
-            // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL for what is not.
-            let code = stream.call(FUNCTION, || unsafe {
-                info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut edges, &mut count)
-            })?;
-            (FUNCTION, code)
-        } else {
-            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
-            let info = stream.driver().require(FUNCTION, symbols.cuStreamGetCaptureInfo_v2)?;
-            // SAFETY: as above.
-            let code = stream
-                .call(FUNCTION, || unsafe { info(raw, &mut status, null_mut(), null_mut(), &mut nodes, &mut count) })?;
-            (FUNCTION, code)
-        };
-        Error::check(function, code)?;
+        let (raw, id, graph) = (stream.as_raw(), null_mut(), null_mut());
+        // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL for what is not.
+        unsafe {
+            call!(OfCapture { stream, capture: self },
+                cuStreamGetCaptureInfo_v3(raw, &mut status, id, graph, &mut nodes, &mut edges, &mut count)
+                or cuStreamGetCaptureInfo_v2?(raw, &mut status, id, graph, &mut nodes, &mut count)
+            )
+        }?;
         if CaptureStatus::from_driver(status) != CaptureStatus::Active || nodes.is_null() {
             return Ok(Vec::new());
         }
@@ -127,32 +118,43 @@ impl Capture<'_> {
         dependencies: &[CaptureDependency],
         update: DependencyUpdate,
     ) -> Result<()> {
-        let symbols = stream.driver().symbols();
         let flags = match update {
             DependencyUpdate::Add => CU_STREAM_ADD_CAPTURE_DEPENDENCIES,
             DependencyUpdate::Set => CU_STREAM_SET_CAPTURE_DEPENDENCIES,
         };
         let edges: Vec<_> = dependencies.iter().map(|dependency| dependency.edge).collect();
-        let newest = symbols.cuStreamUpdateCaptureDependencies_v2;
-        let function = if newest.is_some() || edges.iter().any(|edge| *edge != CUgraphEdgeData::default()) {
-            Function::cuStreamUpdateCaptureDependencies_v2
-        } else {
-            Function::cuStreamUpdateCaptureDependencies
-        };
+        let plain = edges.iter().all(|edge| *edge == CUgraphEdgeData::default());
+        let raw = stream.as_raw();
+        let count = dependencies.len();
+        match entry!(stream, cuStreamUpdateCaptureDependencies_v2?) {
+            Ok(update) => {
+                let mut nodes = self.nodes(stream, update.function, dependencies)?;
+                let nodes = nodes.as_mut_ptr();
+                // SAFETY: the stream is alive as long as its reference is; as many edges as nodes; the nodes are of the graph
+                // that the stream is captured into, which lives as long as the capture, and so longer than `self`'s borrow.
+                update.ask(stream, |update| unsafe { update(raw, nodes, edges.as_ptr(), count, flags) })?.check()
+            }
+            Err(_) if plain => {
+                // Through the capture: that a stream is of another one is told before that the driver is too old.
+                let update = entry!(OfCapture { stream, capture: self }, cuStreamUpdateCaptureDependencies?)?;
+                let mut nodes = self.nodes(stream, update.function, dependencies)?;
+                let nodes = nodes.as_mut_ptr();
+                // SAFETY: as above.
+                update.ask(stream, |update| unsafe { update(raw, nodes, count, flags) })?.check()
+            }
+            Err(unsupported) => Err(unsupported),
+        }
+    }
+
+    /// The handles of the nodes, which must be of this capture, as the stream must.
+    fn nodes(
+        &self,
+        stream: &StreamRef,
+        function: Function,
+        dependencies: &[CaptureDependency],
+    ) -> Result<Vec<CUgraphNode>> {
         self.check(stream, function)?;
-        let mut nodes = self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))?;
-        let (raw, nodes, count) = (stream.as_raw(), nodes.as_mut_ptr(), nodes.len());
-        let code = if function == Function::cuStreamUpdateCaptureDependencies_v2 {
-            let update = stream.driver().require(function, newest)?;
-            // SAFETY: the stream is alive as long as its reference is; as many edges as nodes; the nodes are of the graph
-            // that the stream is captured into, which lives as long as the capture, and so longer than `self`'s borrow.
-            stream.call(function, || unsafe { update(raw, nodes, edges.as_ptr(), count, flags) })?
-        } else {
-            let update = stream.driver().require(function, symbols.cuStreamUpdateCaptureDependencies)?;
-            // SAFETY: as above.
-            stream.call(function, || unsafe { update(raw, nodes, count, flags) })?
-        };
-        Error::check(function, code)
+        self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))
     }
 
     /// An error unless the stream is of this capture; then it stays one at least as long as `self` is borrowed.
@@ -165,5 +167,26 @@ impl Capture<'_> {
             CaptureStatus::Active if info.id.is_some_and(own) => Ok(()),
             _ => Err(Error::OtherCapture { function }),
         }
+    }
+}
+
+/// A stream that must be of a capture.
+struct OfCapture<'a> {
+    stream: &'a StreamRef,
+    capture: &'a Capture<'a>,
+}
+
+impl Through for OfCapture<'_> {
+    fn driver(&self) -> Driver {
+        self.stream.driver()
+    }
+
+    fn check(&self, function: Function) -> Result<()> {
+        self.capture.check(self.stream, function)
+    }
+
+    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+        self.check(function)?;
+        self.stream.make(function, call)
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use super::mode::CaptureMode;
 use super::registry;
-use crate::error::{Error, Result};
+use crate::driver::call::{Entry, entry};
+use crate::error::Result;
 use crate::graph::kept::Kept;
 use crate::graph::{Graph, GraphNode};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
-use crate::sys::{CUresult, Function};
+use crate::sys::CUresult;
 
 /// A capture under way: what is put into the stream becomes a graph instead of being done, and what is put into streams
 /// that wait for events of this capture, too.
@@ -104,10 +105,9 @@ impl<'a> Capture<'a> {
     ///   meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
-        const FUNCTION: Function = Function::cuStreamBeginCapture_v2;
-        let begin = stream.driver().symbols().cuStreamBeginCapture_v2;
+        let begin = entry!(stream, cuStreamBeginCapture_v2);
         // SAFETY: the stream is alive as long as its reference is; the caller vouches that no other thread uses it now.
-        Self::start(stream, FUNCTION, None, || unsafe { begin(stream.as_raw(), mode.to_driver()) })
+        Self::start(stream, begin, None, |begin| unsafe { begin(stream.as_raw(), mode.to_driver()) })
     }
 
     /// Begins a capture in the stream that adds to a graph; the first work depends on the nodes in `after`. CUDA 12.3.
@@ -157,29 +157,28 @@ impl<'a> Capture<'a> {
         after: &[GraphNode],
         mode: CaptureMode,
     ) -> Result<Self> {
-        const FUNCTION: Function = Function::cuStreamBeginCaptureToGraph;
-        let begin = stream.driver().require(FUNCTION, stream.driver().symbols().cuStreamBeginCaptureToGraph)?;
-        let after = graph.kept().handles(FUNCTION, after.iter().copied())?;
-        stream.driver().check_same(graph.context().driver(), FUNCTION)?;
+        let begin = entry!(stream, cuStreamBeginCaptureToGraph?)?;
+        let after = graph.kept().handles(begin.function, after.iter().copied())?;
+        stream.driver().check_same(graph.context().driver(), begin.function)?;
         let raw = graph.as_raw();
         // SAFETY: the stream is alive as long as its reference is; the graph is ours alone, and the nodes are of it; NULL
         // says that all edges are plain; the caller vouches that no other thread uses the stream now.
-        Self::start(stream, FUNCTION, Some(graph), || unsafe {
+        Self::start(stream, begin, Some(graph), |begin| unsafe {
             begin(stream.as_raw(), raw, after.as_ptr(), null(), after.len(), mode.to_driver())
         })
     }
 
     /// Makes the call that begins a capture, into a graph or a new one.
-    fn start(
+    fn start<F: Copy>(
         stream: &'a StreamRef,
-        function: Function,
+        entry: Entry<F>,
         mut graph: Option<Graph>,
-        begin: impl Fn() -> CUresult,
+        begin: impl FnOnce(F) -> CUresult,
     ) -> Result<Self> {
         let kept = graph.as_ref().map_or_else(Kept::new, |graph| graph.kept().clone());
         let mut begun = None;
-        let called = stream.call(function, || {
-            let code = begin();
+        let called = entry.ask(stream, |pointer| {
+            let code = begin(pointer);
             if code == CUresult::CUDA_SUCCESS {
                 // Before anything can fail, restoring the caller's context among it, so that the capture is ended then.
                 begun = Some(Self { stream, id: None, kept: kept.clone(), ended: false, _not_send: PhantomData });
@@ -191,12 +190,12 @@ impl<'a> Capture<'a> {
             }
             code
         });
-        let code = called?;
+        let answer = called?;
         let Some(mut capture) = begun else {
             if let Some(graph) = graph {
                 Self::take_back(stream, graph);
             }
-            return Err(Error::driver(function, code));
+            return Err(answer.error());
         };
         capture.id = stream.capture_info()?.id;
         if let Some(id) = capture.id {
@@ -236,12 +235,11 @@ impl<'a> Capture<'a> {
     }
 
     fn end_now(&mut self) -> Result<Graph> {
-        const FUNCTION: Function = Function::cuStreamEndCapture;
-        let end = self.stream.driver().symbols().cuStreamEndCapture;
         let Self { stream, kept, ended, .. } = self;
+        let end = entry!(*stream, cuStreamEndCapture);
         let mut raw = null_mut();
         let mut graph = None;
-        let called = stream.call(FUNCTION, || {
+        let called = end.ask(*stream, |end| {
             // Once it is called, and not when the stream's context could not even be made current.
             *ended = true;
             // SAFETY: the stream is alive as long as its reference is; a place for the handle. Whoever began the capture
@@ -254,8 +252,8 @@ impl<'a> Capture<'a> {
             }
             code
         });
-        let code = called?;
-        graph.ok_or_else(|| Error::driver(FUNCTION, code))
+        let answer = called?;
+        graph.ok_or_else(|| answer.error())
     }
 
     /// The stream that the capture began in.

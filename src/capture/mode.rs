@@ -4,8 +4,9 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::driver::Driver;
-use crate::error::{Error, Result};
-use crate::sys::{CUstreamCaptureMode, Function};
+use crate::driver::call::call;
+use crate::error::Result;
+use crate::sys::CUstreamCaptureMode;
 
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
 /// queries and synchronization of other streams and events. Shown at [`Capture`] and [`ThreadCaptureMode`].
@@ -85,10 +86,8 @@ impl ThreadCaptureMode {
 /// Sets the thread's mode to `mode`, which becomes the one that was set before.
 #[allow(unsafe_code)]
 fn exchange(driver: Driver, mode: &mut CUstreamCaptureMode) -> Result<()> {
-    const FUNCTION: Function = Function::cuThreadExchangeStreamCaptureMode;
-    driver.check_fork(FUNCTION)?;
     // SAFETY: the one argument is a place with a valid mode, of this module or from an earlier exchange.
-    Error::check(FUNCTION, unsafe { (driver.symbols().cuThreadExchangeStreamCaptureMode)(mode) })
+    unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(mode)) }
 }
 
 impl Drop for ThreadCaptureMode {

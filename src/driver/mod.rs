@@ -1,7 +1,9 @@
 //! The loaded driver.
 
+pub(crate) mod call;
 pub(crate) mod flag;
 pub(crate) mod fork;
+mod init;
 mod libraries;
 pub mod observer;
 pub(crate) mod panics;
@@ -16,10 +18,10 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
+use crate::sys::Symbols;
 use crate::sys::Version;
-use crate::sys::{CUresult, Function, Symbols};
 
 /// A loaded CUDA driver.
 ///
@@ -224,67 +226,9 @@ impl Driver {
         &self.0.loaded.symbols
     }
 
-    /// Initialises the driver, once.
-    #[allow(unsafe_code)]
-    pub(crate) fn init(self) -> Result<()> {
-        const FUNCTION: Function = Function::cuInit;
-        self.check_fork(FUNCTION)?;
-        if self.0.initialised.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        // SAFETY: the only flags there are is 0; repeating the call does no harm, so two threads may race here.
-        let code = unsafe { (self.symbols().cuInit)(0) };
-        if code != CUresult::CUDA_SUCCESS {
-            return Err(self.init_error(code));
-        }
-        fork::note_initialised();
-        self.0.initialised.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    #[cold]
-    fn init_error(self, code: CUresult) -> Error {
-        // A driver gives this code for one cause: somebody initialised it in this process before it was forked. That it
-        // was forked is known only where the driver was loaded before.
-        if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && self.0.process != std::process::id() {
-            return Error::ForkedChild { function: Function::cuInit };
-        }
-        Error::Init { code, library: self.file() }
-    }
-
-    /// An error if an object of `other` is to be used with one of this driver, and the two are different libraries; or in a
-    /// process that was forked after the driver was initialised.
-    #[inline(always)]
-    pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
-        if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn check_closely(self, other: Self, function: Function) -> Result<()> {
-        self.check_fork(function)?;
-        if self.is_same_library(other) { Ok(()) } else { Err(Error::OtherDriver { function }) }
-    }
-
     /// Whether the two are tables of one library, so that objects of one can be used with the other.
     pub(crate) fn is_same_library(self, other: Self) -> bool {
         self.0.loaded.library == other.0.loaded.library
-    }
-
-    /// An error in a process that was forked after the driver was initialised.
-    #[inline(always)]
-    pub(crate) fn check_fork(self, function: Function) -> Result<()> {
-        if fork::forked() { Err(Error::ForkedChild { function }) } else { Ok(()) }
-    }
-
-    /// The entry point, or the error that says since when there is one.
-    #[inline]
-    pub(crate) fn require<F>(self, function: Function, entry: Option<F>) -> Result<F> {
-        entry.ok_or_else(|| Error::Unsupported {
-            function,
-            since: function.entry_point().version,
-            driver: self.version(),
-        })
     }
 }
 

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::for_each_entry_point;
+use crate::sys::for_each_entry_point;
 use crate::sys::*;
 
 /// How many tables can be observed in one process.

@@ -11,11 +11,11 @@ use super::Graph;
 use super::kept::{Events, settle};
 use super::node::GraphNode;
 use crate::context::Context;
-use crate::driver::fork;
+use crate::driver::call::{Entry, ask, call, entry};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
-use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function, Symbols};
+use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 
 /// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is under way runs to its
 /// end.
@@ -77,31 +77,36 @@ impl Graph {
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
-        let symbols = self.driver().symbols();
-        let function = match symbols.cuGraphInstantiateWithFlags {
-            Some(_) => Function::cuGraphInstantiateWithFlags,
-            None => Function::cuGraphInstantiate_v2,
-        };
-        // Before the lock of what is kept, which a thread of the parent may hold for ever.
-        self.driver().check_fork(function)?;
-        let kept = self.kept.all();
-        for event in kept.iter() {
-            event.check_wait(function, &self.context)?;
-        }
-        self.context.with_current(|| {
-            let mut raw = null_mut();
-            if let Some(instantiate) = symbols.cuGraphInstantiateWithFlags {
-                // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
-                // that it refers to; the context is current.
-                let code = unsafe { instantiate(&mut raw, self.raw, 0) };
-                Error::check(function, code)?;
-            } else {
-                let instantiate = self.driver().require(function, symbols.cuGraphInstantiate_v2)?;
+        match entry!(self.driver(), cuGraphInstantiateWithFlags?) {
+            // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
+            // that it refers to; the context is current.
+            Ok(newest) => self.instantiate_by(newest, |instantiate, exec| unsafe { instantiate(exec, self.raw, 0) }),
+            Err(_) => {
+                let older = entry!(self.driver(), cuGraphInstantiate_v2?)?;
                 let mut failed = null_mut();
                 // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
-                let code = unsafe { instantiate(&mut raw, self.raw, &mut failed, null_mut(), 0) };
-                Error::check(function, code)?;
+                self.instantiate_by(older, |instantiate, exec| unsafe {
+                    instantiate(exec, self.raw, &mut failed, null_mut(), 0)
+                })
             }
+        }
+    }
+
+    /// Makes it by a call that is given a place for the handle.
+    fn instantiate_by<F: Copy>(
+        &self,
+        entry: Entry<F>,
+        instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
+    ) -> Result<GraphExec> {
+        // Before the lock of what is kept, which a thread of the parent may hold for ever.
+        self.driver().check_fork(entry.function)?;
+        let kept = self.kept.all();
+        for event in kept.iter() {
+            event.check_wait(entry.function, &self.context)?;
+        }
+        self.context.with_current(|ready| {
+            let mut raw = null_mut();
+            entry.ask(ready, |pointer| instantiate(pointer, &mut raw))?.check()?;
             // In the closure, so that it is dropped when the caller's context cannot be restored.
             Ok(GraphExec::new(self, raw, kept))
         })
@@ -128,18 +133,16 @@ impl GraphExec {
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
-        const FUNCTION: Function = Function::cuGraphLaunch;
         // Of the stream's table, which says what NULL means.
-        let launch = stream.driver().symbols().cuGraphLaunch;
+        let launch = entry!(stream, cuGraphLaunch);
         if self.interprocess {
             for event in self.kept.iter() {
-                event.check_wait(FUNCTION, stream.context())?;
+                event.check_wait(launch.function, stream.context())?;
             }
         }
+        let driver = self.context.driver();
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
-        let code =
-            stream.call_with(&self.context.driver(), FUNCTION, || unsafe { launch(self.raw, stream.as_raw()) })?;
-        Error::check(FUNCTION, code)
+        launch.ask(stream.with(&driver), |launch| unsafe { launch(self.raw, stream.as_raw()) })?.check()
     }
 
     /// Lets a record node of the graph that this was made of record another event, from the next launch on. CUDA 11.1.
@@ -155,8 +158,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_record_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        let function = Function::cuGraphExecEventRecordNodeSetEvent;
-        self.set(function, |symbols| symbols.cuGraphExecEventRecordNodeSetEvent, graph, node, event)
+        self.set(entry!(self.context.driver(), cuGraphExecEventRecordNodeSetEvent?)?, graph, node, event)
     }
 
     /// Lets a wait node of the graph that this was made of wait for another event, from the next launch on. CUDA 11.1.
@@ -169,21 +171,12 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_wait_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        let function = Function::cuGraphExecEventWaitNodeSetEvent;
-        self.set(function, |symbols| symbols.cuGraphExecEventWaitNodeSetEvent, graph, node, event)
+        self.set(entry!(self.context.driver(), cuGraphExecEventWaitNodeSetEvent?)?, graph, node, event)
     }
 
-    fn set(
-        &mut self,
-        function: Function,
-        entry: fn(&Symbols) -> Option<SetExecEvent>,
-        graph: &Graph,
-        node: GraphNode,
-        event: &Arc<Event>,
-    ) -> Result<()> {
+    fn set(&mut self, set: Entry<SetExecEvent>, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
         let driver = self.context.driver();
-        driver.check_fork(function)?;
-        let set = driver.require(function, entry(driver.symbols()))?;
+        let function = set.function;
         driver.check_same(graph.driver(), function)?;
         driver.check_same(event.driver(), function)?;
         if graph.kept.graph() != self.graph {
@@ -196,7 +189,7 @@ impl GraphExec {
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
         // node, all of one library; the event is of it too, is alive, and is kept from the next statements on, whatever is
         // answered.
-        let answer = Error::check(function, unsafe { set(self.raw, node, event.as_raw()) });
+        let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
         drop(settle(&mut self.kept, node, event, &answer));
         answer
@@ -213,12 +206,9 @@ impl GraphExec {
     /// destruction.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<()> {
-        const FUNCTION: Function = Function::cuGraphExecDestroy;
-        let driver = self.context.driver();
-        driver.check_fork(FUNCTION)?;
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: the executable graph is owned, and as it is given up above this is the one destruction.
-        Error::check(FUNCTION, unsafe { (driver.symbols().cuGraphExecDestroy)(raw) })
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }
     }
 
     /// The context that it was made in.
@@ -237,9 +227,9 @@ type SetExecEvent = unsafe extern "C" fn(CUgraphExec, CUgraphNode, CUevent) -> C
 impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !fork::forked() {
+        if !self.raw.is_null() {
             // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot be acted on here.
-            unsafe { (self.context.driver().symbols().cuGraphExecDestroy)(self.raw) };
+            let _ = unsafe { ask!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
         }
     }
 }

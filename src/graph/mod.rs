@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::fork;
-use crate::error::{Error, Result};
+use crate::driver::call::{Entry, ask, call, entry};
+use crate::error::Result;
 use crate::event::Event;
-use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult, Function, Symbols};
+use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult};
 
 mod exec;
 pub(crate) mod kept;
@@ -82,11 +82,9 @@ impl Graph {
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "GraphDefinition")]
     pub fn new(context: &Context) -> Result<Self> {
-        const FUNCTION: Function = Function::cuGraphCreate;
-        context.driver().check_fork(FUNCTION)?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle; 0 are the flags there are.
-        Error::check(FUNCTION, unsafe { (context.driver().symbols().cuGraphCreate)(&mut raw, 0) })?;
+        unsafe { call!(context.driver(), cuGraphCreate(&mut raw, 0)) }?;
         Ok(Self::with(context, raw, Kept::new()))
     }
 
@@ -117,11 +115,9 @@ impl Graph {
     /// destruction.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(mut self) -> Result<()> {
-        const FUNCTION: Function = Function::cuGraphDestroy;
-        self.driver().check_fork(FUNCTION)?;
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: the graph is owned, and as it is given up above this is the one destruction.
-        Error::check(FUNCTION, unsafe { (self.driver().symbols().cuGraphDestroy)(raw) })
+        unsafe { call!(self.driver(), cuGraphDestroy(raw)) }
     }
 
     /// Gives the graph up to the driver, which has destroyed it or is about to.
@@ -139,7 +135,7 @@ impl Graph {
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "EventRecordNode")]
     pub fn add_event_record_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
-        self.add(Function::cuGraphAddEventRecordNode, |symbols| symbols.cuGraphAddEventRecordNode, after, event)
+        self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
     /// Adds a node that at each launch waits for what the event stands for then, once the work of the nodes in `after` is
@@ -153,24 +149,19 @@ impl Graph {
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "EventWaitNode")]
     pub fn add_event_wait_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
-        self.add(Function::cuGraphAddEventWaitNode, |symbols| symbols.cuGraphAddEventWaitNode, after, event)
+        self.add(entry!(self.driver(), cuGraphAddEventWaitNode?)?, after, event)
     }
 
-    fn add(
-        &mut self,
-        function: Function,
-        entry: fn(&Symbols) -> Option<AddNode>,
-        after: &[GraphNode],
-        event: &Arc<Event>,
-    ) -> Result<GraphNode> {
-        let add = self.entry(function, entry)?;
-        self.driver().check_same(event.driver(), function)?;
-        let after = self.kept.handles(function, after.iter().copied())?;
+    fn add(&mut self, add: Entry<AddNode>, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+        let driver = self.driver();
+        driver.check_same(event.driver(), add.function)?;
+        let after = self.kept.handles(add.function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the dependencies are nodes of
         // it; the event is alive, and kept for as long as the graph from the next statement on, whatever is answered.
-        let code = unsafe { add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw()) };
-        self.kept.settle(node, event, Error::check(function, code))?;
+        let answer =
+            add.ask(driver, |add| unsafe { add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw()) })?;
+        self.kept.settle(node, event, answer.check())?;
         Ok(self.kept.node(node))
     }
 
@@ -184,8 +175,7 @@ impl Graph {
     /// [`add_event_record_node`](Self::add_event_record_node).
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
     pub fn record_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
-        let function = Function::cuGraphEventRecordNodeGetEvent;
-        self.get(function, |symbols| symbols.cuGraphEventRecordNodeGetEvent, node)
+        self.get(entry!(self.driver(), cuGraphEventRecordNodeGetEvent?)?, node)
     }
 
     /// The event that a wait node waits for, if it was given to this graph as an `Arc`. CUDA 11.1.
@@ -197,19 +187,16 @@ impl Graph {
     /// As [`record_node_event`](Self::record_node_event).
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
     pub fn wait_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
-        self.get(Function::cuGraphEventWaitNodeGetEvent, |symbols| symbols.cuGraphEventWaitNodeGetEvent, node)
+        self.get(entry!(self.driver(), cuGraphEventWaitNodeGetEvent?)?, node)
     }
 
-    fn get(
-        &self,
-        function: Function,
-        entry: fn(&Symbols) -> Option<GetEvent>,
-        node: GraphNode,
-    ) -> Result<Option<Arc<Event>>> {
-        let get = self.entry(function, entry)?;
+    fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
+        let driver = self.driver();
+        driver.check_fork(get.function)?;
+        let raw = self.kept.handle(get.function, node)?;
         let mut event = null_mut();
         // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for the handle.
-        Error::check(function, unsafe { get(self.kept.handle(function, node)?, &mut event) })?;
+        get.ask(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
         Ok(self.kept.by_handle(event))
     }
 
@@ -223,8 +210,7 @@ impl Graph {
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_record_node_event(&mut self, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        let function = Function::cuGraphEventRecordNodeSetEvent;
-        self.set(function, |symbols| symbols.cuGraphEventRecordNodeSetEvent, node, event)
+        self.set(entry!(self.driver(), cuGraphEventRecordNodeSetEvent?)?, node, event)
     }
 
     /// Lets a wait node wait for another event. Executable graphs that were made before are not changed. CUDA 11.1.
@@ -237,23 +223,17 @@ impl Graph {
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_wait_node_event(&mut self, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        self.set(Function::cuGraphEventWaitNodeSetEvent, |symbols| symbols.cuGraphEventWaitNodeSetEvent, node, event)
+        self.set(entry!(self.driver(), cuGraphEventWaitNodeSetEvent?)?, node, event)
     }
 
-    fn set(
-        &mut self,
-        function: Function,
-        entry: fn(&Symbols) -> Option<SetEvent>,
-        node: GraphNode,
-        event: &Arc<Event>,
-    ) -> Result<()> {
-        let set = self.entry(function, entry)?;
-        self.driver().check_same(event.driver(), function)?;
-        let raw = self.kept.handle(function, node)?;
+    fn set(&mut self, set: Entry<SetEvent>, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        let driver = self.driver();
+        driver.check_same(event.driver(), set.function)?;
+        let raw = self.kept.handle(set.function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is alive, and kept for as
         // long as the graph from the next statement on, whatever is answered.
-        let code = unsafe { set(raw, event.as_raw()) };
-        self.kept.settle(raw, event, Error::check(function, code))
+        let answer = set.ask(driver, |set| unsafe { set(raw, event.as_raw()) })?;
+        self.kept.settle(raw, event, answer.check())
     }
 
     /// The context that executable graphs are made in.
@@ -272,11 +252,6 @@ impl Graph {
 
     fn driver(&self) -> Driver {
         self.context.driver()
-    }
-
-    fn entry<F>(&self, function: Function, entry: fn(&Symbols) -> Option<F>) -> Result<F> {
-        self.driver().check_fork(function)?;
-        self.driver().require(function, entry(self.driver().symbols()))
     }
 }
 
@@ -300,9 +275,9 @@ impl GraphNode {
 impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !self.raw.is_null() && !fork::forked() {
+        if !self.raw.is_null() {
             // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted on here.
-            unsafe { (self.driver().symbols().cuGraphDestroy)(self.raw) };
+            let _ = unsafe { ask!(self.driver(), cuGraphDestroy(self.raw)) };
         }
     }
 }

@@ -8,10 +8,11 @@ use core::str::FromStr;
 
 use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
+use crate::driver::call::{Answer, ask, call};
 use crate::driver::process::{Identity, Numbering};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
-use crate::sys::{CUipcEventHandle, CUresult, Function};
+use crate::sys::{CUipcEventHandle, CUresult};
 
 pub use crate::error::DescriptorError;
 pub use exporter::{ExporterProcess, ExporterState};
@@ -336,10 +337,9 @@ impl EventRef {
             return Err(Error::NotInterprocess);
         }
         let mut handle = CUipcEventHandle { reserved: [0; 64] };
-        self.context().with_current(|| {
+        self.context().with_current(|ready| {
             // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
-            let code = unsafe { (self.driver().symbols().cuIpcGetEventHandle)(&mut handle, self.as_raw()) };
-            Error::check(Function::cuIpcGetEventHandle, code)
+            unsafe { call!(ready, cuIpcGetEventHandle(&mut handle, self.as_raw())) }
         })?;
         let origin = self.context().origin()?;
         Ok(IpcEventDescriptor {
@@ -394,13 +394,15 @@ impl Event {
         let mut flags = EventFlags::INTERPROCESS;
         flags.set(EventFlags::BLOCKING_SYNC, descriptor.blocking_sync);
         let handle = CUipcEventHandle { reserved: descriptor.handle };
-        context.with_current(|| {
+        context.with_current(|ready| {
             let mut raw = null_mut();
             // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches for; the context is
             // current.
-            match unsafe { (context.driver().symbols().cuIpcOpenEventHandle)(&mut raw, handle) } {
-                CUresult::CUDA_SUCCESS => Ok(Self::imported(context, raw, flags)),
-                code => Err(open_error(descriptor, code)),
+            let answer = unsafe { ask!(ready, cuIpcOpenEventHandle(&mut raw, handle)) }?;
+            if answer.is_success() {
+                Ok(Self::imported(context, raw, flags))
+            } else {
+                Err(open_error(descriptor, answer))
             }
         })
     }
@@ -415,11 +417,10 @@ fn other_device(context: &Context, exported: Uuid) -> DescriptorError {
 }
 
 #[cold]
-fn open_error(descriptor: &IpcEventDescriptor, code: CUresult) -> Error {
+fn open_error(descriptor: &IpcEventDescriptor, answer: Answer) -> Error {
+    let refused = answer.code == CUresult::CUDA_ERROR_INVALID_CONTEXT;
     match descriptor.origin {
-        Some(Origin { pid, .. }) if code == CUresult::CUDA_ERROR_INVALID_CONTEXT && pid == std::process::id() => {
-            DescriptorError::SameProcess { pid }.into()
-        }
-        _ => Error::Driver { function: Function::cuIpcOpenEventHandle, code },
+        Some(Origin { pid, .. }) if refused && pid == std::process::id() => DescriptorError::SameProcess { pid }.into(),
+        _ => answer.error(),
     }
 }

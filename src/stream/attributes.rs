@@ -2,11 +2,11 @@
 
 use core::fmt;
 
+use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
 use crate::stream::{PriorityRange, StreamRef};
 use crate::sys::{
     CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
-    Function,
 };
 
 /// How a thread waits in [`StreamRef::synchronize`].
@@ -252,12 +252,9 @@ impl StreamRef {
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetAttribute")]
     pub fn attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
-        const FUNCTION: Function = Function::cuStreamGetAttribute;
-        let get = self.driver().require(FUNCTION, self.driver().symbols().cuStreamGetAttribute)?;
         let mut value = EMPTY;
         // SAFETY: the stream is alive as long as `self` is; a place for the value, which has one size for all attributes.
-        let code = self.call(FUNCTION, || unsafe { get(self.as_raw(), attribute, &mut value) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuStreamGetAttribute?(self.as_raw(), attribute, &mut value)) }?;
         Ok(value)
     }
 
@@ -275,11 +272,8 @@ impl StreamRef {
     /// attribute.
     #[doc(alias = "cuStreamSetAttribute")]
     pub unsafe fn set_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamSetAttribute;
-        let set = self.driver().require(FUNCTION, self.driver().symbols().cuStreamSetAttribute)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the value.
-        let code = self.call(FUNCTION, || unsafe { set(self.as_raw(), attribute, value) })?;
-        Error::check(FUNCTION, code)
+        unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }
     }
 
     /// Gives this stream all attributes of `source`, which must belong to the same context.
@@ -305,19 +299,17 @@ impl StreamRef {
     /// [`Error::OtherContext`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamCopyAttributes;
-        let copy = self.driver().require(FUNCTION, self.driver().symbols().cuStreamCopyAttributes)?;
-        self.driver().check_same(source.driver(), FUNCTION)?;
+        let copy = entry!(self, cuStreamCopyAttributes?)?;
+        self.driver().check_same(source.driver(), copy.function)?;
         if self.context() != source.context() {
             let [device, other_device] = [self, source].map(|stream| stream.context().device().ordinal());
-            return Err(Error::OtherContext { function: FUNCTION, device, other_device });
+            return Err(Error::OtherContext { function: copy.function, device, other_device });
         }
         let default = if self.is_default() { self } else { source };
         // The call goes through this stream's table, where a NULL of another table may mean another stream.
         let theirs = if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
         // SAFETY: both streams are alive as long as their references are.
-        let code = default.call(FUNCTION, || unsafe { copy(self.as_raw(), theirs) })?;
-        Error::check(FUNCTION, code)
+        copy.ask(default, |copy| unsafe { copy(self.as_raw(), theirs) })?.check()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use core::ptr::null_mut;
 
-use crate::error::{Error, Result};
+use crate::driver::call::call;
+use crate::error::Result;
 use crate::stream::StreamRef;
-use crate::sys::{CUgraph, CUstreamCaptureStatus, Function};
+use crate::sys::{CUgraph, CUstreamCaptureStatus};
 
 /// Whether a stream captures; see [`StreamRef::capture_status`].
 ///
@@ -94,12 +95,9 @@ impl StreamRef {
     #[doc(alias = "cuStreamIsCapturing")]
     #[doc(alias = "is_capturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus> {
-        const FUNCTION: Function = Function::cuStreamIsCapturing;
-        let is_capturing = self.driver().symbols().cuStreamIsCapturing;
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive as long as `self` is; a place for the status.
-        let code = self.call(FUNCTION, || unsafe { is_capturing(self.as_raw(), &mut status) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuStreamIsCapturing(self.as_raw(), &mut status)) }?;
         Ok(CaptureStatus::from_driver(status))
     }
 
@@ -112,30 +110,17 @@ impl StreamRef {
     /// As [`capture_status`](Self::capture_status).
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo> {
-        let symbols = self.driver().symbols();
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph) = (0, null_mut());
-        let stream = self.as_raw();
-        let (function, code) = if let Some(info) = symbols.cuStreamGetCaptureInfo_v3 {
-            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v3;
-            // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for what is not.
-            let code = self.call(FUNCTION, || unsafe {
-                info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut(), null_mut())
-            })?;
-            (FUNCTION, code)
-        } else if let Some(info) = symbols.cuStreamGetCaptureInfo_v2 {
-            const FUNCTION: Function = Function::cuStreamGetCaptureInfo_v2;
-            // SAFETY: as above.
-            let code = self
-                .call(FUNCTION, || unsafe { info(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut()) })?;
-            (FUNCTION, code)
-        } else {
-            const FUNCTION: Function = Function::cuStreamGetCaptureInfo;
-            let info = self.driver().require(FUNCTION, symbols.cuStreamGetCaptureInfo)?;
-            // SAFETY: as above.
-            (FUNCTION, self.call(FUNCTION, || unsafe { info(stream, &mut status, &mut id) })?)
-        };
-        Error::check(function, code)?;
+        let (stream, none) = (self.as_raw(), null_mut());
+        // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for what is not.
+        unsafe {
+            call!(self,
+                cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut(), none)
+                or cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, null_mut(), none)
+                or cuStreamGetCaptureInfo?(stream, &mut status, &mut id)
+            )
+        }?;
         let status = CaptureStatus::from_driver(status);
         // Of a stream that does not capture the driver says nothing else.
         Ok(match status {

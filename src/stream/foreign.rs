@@ -6,9 +6,10 @@ use core::ptr::null_mut;
 use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::call::{Entry, entry};
 use crate::error::{Error, Result};
 use crate::forms::form_of;
-use crate::sys::{CUcontext, CUstream, Function};
+use crate::sys::{CUcontext, CUresult, CUstream};
 
 #[allow(unsafe_code)]
 impl StreamRef {
@@ -47,13 +48,20 @@ impl StreamRef {
     #[doc(alias = "ExternalStream")]
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
-        driver.check_fork(Function::cuStreamGetCtx)?;
+        let get = get_context(driver);
+        driver.check_fork(get.function)?;
         // SAFETY: a stream that the caller vouches for.
-        let context = unsafe { context_of(driver, raw) }?;
+        let context = unsafe { context_of(driver, get, raw) }?;
         // SAFETY: the driver has just named it; the caller vouches for the rest.
         let context = unsafe { Context::from_raw(driver, context) }?;
         Ok(Self::new(&context, raw))
     }
+}
+
+type GetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> CUresult;
+
+fn get_context(driver: Driver) -> Entry<GetContext> {
+    entry!(driver, cuStreamGetCtx)
 }
 
 /// The context that the driver names for the stream.
@@ -62,11 +70,10 @@ impl StreamRef {
 ///
 /// `raw` must be a live stream of the driver, or a default stream's handle.
 #[allow(unsafe_code)]
-unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
+unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> Result<CUcontext> {
     let mut context = null_mut();
     // SAFETY: a place for the handle, and a stream that the caller vouches for.
-    let code = unsafe { (driver.symbols().cuStreamGetCtx)(raw, &mut context) };
-    Error::check(Function::cuStreamGetCtx, code)?;
+    get.ask(driver, |get| unsafe { get(raw, &mut context) })?.check()?;
     Ok(context)
 }
 
@@ -151,18 +158,18 @@ impl<O> ForeignStream<O> {
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
-        const FUNCTION: Function = Function::cuStreamGetCtx;
         let stream = StreamRef::new(context, raw);
-        stream.driver().check_fork(FUNCTION)?;
+        let get = get_context(stream.driver());
+        stream.driver().check_fork(get.function)?;
         if !stream.is_default() {
             // SAFETY: a stream that the caller vouches for.
-            let theirs = unsafe { context_of(stream.driver(), raw) }?;
+            let theirs = unsafe { context_of(stream.driver(), get, raw) }?;
             if theirs != context.as_raw() {
                 let device = context.device().ordinal();
                 // SAFETY: the driver has just named it, and its stream is alive.
                 let theirs = unsafe { Context::from_raw(stream.driver(), theirs) }?;
                 let other_device = theirs.device().ordinal();
-                return Err(Error::OtherContext { function: FUNCTION, device, other_device });
+                return Err(Error::OtherContext { function: get.function, device, other_device });
             }
         }
         Ok(Self { stream, owner })

@@ -5,6 +5,7 @@ use core::ptr::without_provenance_mut;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::driver::call::{Answer, Entry, call, entry};
 use crate::driver::{fork, panics};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
@@ -124,10 +125,10 @@ impl StreamRef {
     /// ```
     #[doc(alias = "cuLaunchHostFunc")]
     pub fn launch_host_function(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
-        const FUNCTION: Function = Function::cuLaunchHostFunc;
-        self.launch(FUNCTION, Box::new(move |_| function()), |number| {
+        let launch = entry!(self, cuLaunchHostFunc);
+        self.launch(launch, Box::new(move |_| function()), |launch, number| {
             // SAFETY: the stream is alive as long as `self` is; the function takes any number.
-            unsafe { (self.driver().symbols().cuLaunchHostFunc)(self.as_raw(), Some(run_host_function), number) }
+            unsafe { launch(self.as_raw(), Some(run_host_function), number) }
         })
     }
 
@@ -158,11 +159,11 @@ impl StreamRef {
     /// ```
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamAddCallback;
-        let closure = Box::new(move |status| callback(Error::check(FUNCTION, status)));
-        self.launch(FUNCTION, closure, |number| {
+        let add = entry!(self, cuStreamAddCallback);
+        let closure = Box::new(move |status| callback(add.answer(status).check()));
+        self.launch(add, closure, |add, number| {
             // SAFETY: the stream is alive as long as `self` is; the function takes any number; 0 are the flags there are.
-            unsafe { (self.driver().symbols().cuStreamAddCallback)(self.as_raw(), Some(run_callback), number, 0) }
+            unsafe { add(self.as_raw(), Some(run_callback), number, 0) }
         })
     }
 
@@ -185,20 +186,20 @@ impl StreamRef {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Result<()> {
-        const FUNCTION: Function = Function::cuLaunchHostFunc;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the function.
-        let code = self.call(FUNCTION, || unsafe {
-            (self.driver().symbols().cuLaunchHostFunc)(self.as_raw(), Some(function), data)
-        })?;
-        Error::check(FUNCTION, code)
+        unsafe { call!(self, cuLaunchHostFunc(self.as_raw(), Some(function), data)) }
     }
 
-    fn launch(&self, function: Function, closure: Closure, launch: impl Fn(*mut c_void) -> CUresult) -> Result<()> {
-        self.refuse_capture(function)?;
+    fn launch<F: Copy>(
+        &self,
+        entry: Entry<F>,
+        closure: Closure,
+        launch: impl FnOnce(F, *mut c_void) -> CUresult,
+    ) -> Result<()> {
+        self.refuse_capture(entry.function)?;
         let number = keep(closure);
-        let launched = self
-            .call(function, || launch(without_provenance_mut(number)))
-            .and_then(|code| Error::check(function, code));
+        let answer = entry.ask(self, |pointer| launch(pointer, without_provenance_mut(number)));
+        let launched = answer.and_then(Answer::check);
         if launched.is_err() {
             drop(take(number));
         }

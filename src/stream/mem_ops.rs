@@ -5,14 +5,15 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::error::{Error, Result};
+use crate::driver::call::entry;
+use crate::error::Result;
 use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_MEMORY_BARRIER_TYPE_GPU, CU_STREAM_MEMORY_BARRIER_TYPE_SYS, CU_STREAM_WAIT_VALUE_AND,
     CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ, CU_STREAM_WAIT_VALUE_NOR,
     CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, CUdeviceptr, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
     CUstreamMemOpFlushRemoteWritesParams, CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
-    CUstreamMemOpWaitValueParams_u, CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u, Function,
+    CUstreamMemOpWaitValueParams_u, CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
 };
 
 /// When a wait for a value is over. Shown at [`StreamRef::wait_value32`] and [`MemOp`].
@@ -247,15 +248,10 @@ impl StreamRef {
         condition: WaitCondition,
         flags: WaitValueFlags,
     ) -> Result<()> {
-        let symbols = self.driver().symbols();
-        let (function, wait) = self.newest(
-            (Function::cuStreamWaitValue32_v2, symbols.cuStreamWaitValue32_v2),
-            (Function::cuStreamWaitValue32, symbols.cuStreamWaitValue32),
-        )?;
+        let wait = entry!(self, cuStreamWaitValue32_v2 or cuStreamWaitValue32?)?;
         let flags = condition as c_uint | flags.bits();
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        let code = self.call(function, || unsafe { wait(self.as_raw(), address, value, flags) })?;
-        Error::check(function, code)
+        wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
     /// As [`wait_value32`](Self::wait_value32) for 64 bits. Only for devices with
@@ -278,15 +274,10 @@ impl StreamRef {
         condition: WaitCondition,
         flags: WaitValueFlags,
     ) -> Result<()> {
-        let symbols = self.driver().symbols();
-        let (function, wait) = self.newest(
-            (Function::cuStreamWaitValue64_v2, symbols.cuStreamWaitValue64_v2),
-            (Function::cuStreamWaitValue64, symbols.cuStreamWaitValue64),
-        )?;
+        let wait = entry!(self, cuStreamWaitValue64_v2 or cuStreamWaitValue64?)?;
         let flags = condition as c_uint | flags.bits();
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        let code = self.call(function, || unsafe { wait(self.as_raw(), address, value, flags) })?;
-        Error::check(function, code)
+        wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
     /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all writes of that work.
@@ -304,14 +295,9 @@ impl StreamRef {
     /// with atomic or volatile reads, and no reference to them as anything else may exist.
     #[doc(alias = "cuStreamWriteValue32")]
     pub unsafe fn write_value32(&self, address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Result<()> {
-        let symbols = self.driver().symbols();
-        let (function, write) = self.newest(
-            (Function::cuStreamWriteValue32_v2, symbols.cuStreamWriteValue32_v2),
-            (Function::cuStreamWriteValue32, symbols.cuStreamWriteValue32),
-        )?;
+        let write = entry!(self, cuStreamWriteValue32_v2 or cuStreamWriteValue32?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        let code = self.call(function, || unsafe { write(self.as_raw(), address, value, flags.bits()) })?;
-        Error::check(function, code)
+        write.ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?.check()
     }
 
     /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
@@ -328,14 +314,9 @@ impl StreamRef {
     /// As for [`write_value32`](Self::write_value32), with 8 for 4.
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value64(&self, address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Result<()> {
-        let symbols = self.driver().symbols();
-        let (function, write) = self.newest(
-            (Function::cuStreamWriteValue64_v2, symbols.cuStreamWriteValue64_v2),
-            (Function::cuStreamWriteValue64, symbols.cuStreamWriteValue64),
-        )?;
+        let write = entry!(self, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        let code = self.call(function, || unsafe { write(self.as_raw(), address, value, flags.bits()) })?;
-        Error::check(function, code)
+        write.ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?.check()
     }
 
     /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The driver may write into
@@ -350,25 +331,12 @@ impl StreamRef {
     /// As for each operation by itself.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
-        let symbols = self.driver().symbols();
-        let (function, batch) = self.newest(
-            (Function::cuStreamBatchMemOp_v2, symbols.cuStreamBatchMemOp_v2),
-            (Function::cuStreamBatchMemOp, symbols.cuStreamBatchMemOp),
-        )?;
+        let batch = entry!(self, cuStreamBatchMemOp_v2 or cuStreamBatchMemOp?)?;
         let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);
         let first = operations.as_mut_ptr().cast::<CUstreamBatchMemOpParams>();
         // SAFETY: the stream is alive as long as `self` is; `MemOp` is the driver's type, and there are `count` of them
         // (more than that many do not fit into memory); the caller vouches for the addresses in them.
-        let code = self.call(function, || unsafe { batch(self.as_raw(), count, first, 0) })?;
-        Error::check(function, code)
-    }
-
-    /// The newer of two versions of an entry point that the driver has.
-    fn newest<F>(&self, new: (Function, Option<F>), old: (Function, Option<F>)) -> Result<(Function, F)> {
-        match (new, old) {
-            ((function, Some(entry)), _) | ((_, None), (function, Some(entry))) => Ok((function, entry)),
-            ((function, None), (_, None)) => Ok((function, self.driver().require(function, None)?)),
-        }
+        batch.ask(self, |batch| unsafe { batch(self.as_raw(), count, first, 0) })?.check()
     }
 }
 

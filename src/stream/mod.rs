@@ -11,13 +11,15 @@ use std::sync::OnceLock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::{flag, fork};
+use crate::driver::call::{Through, ask, call};
+use crate::driver::flag;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::forms::form_of;
 use crate::progress::Progress;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
+    Symbols,
 };
 
 pub mod attributes;
@@ -113,9 +115,8 @@ impl Stream {
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
-        let symbols = context.driver().symbols();
         let flags = if options.blocking { CU_STREAM_DEFAULT } else { CU_STREAM_NON_BLOCKING };
-        context.with_current(|| {
+        context.with_current(|ready| {
             let mut raw = null_mut();
             let priority = match options.priority {
                 Priority::Least => None,
@@ -130,16 +131,10 @@ impl Stream {
                 Priority::Nearest(priority) => Some(priority),
             };
             match priority {
-                None => {
-                    // SAFETY: a place for the handle; the context is current.
-                    let code = unsafe { (symbols.cuStreamCreate)(&mut raw, flags) };
-                    Error::check(Function::cuStreamCreate, code)?;
-                }
-                Some(priority) => {
-                    // SAFETY: a place for the handle; the context is current.
-                    let code = unsafe { (symbols.cuStreamCreateWithPriority)(&mut raw, flags, priority) };
-                    Error::check(Function::cuStreamCreateWithPriority, code)?;
-                }
+                // SAFETY: a place for the handle; the context is current.
+                None => unsafe { call!(ready, cuStreamCreate(&mut raw, flags)) }?,
+                // SAFETY: as above.
+                Some(priority) => unsafe { call!(ready, cuStreamCreateWithPriority(&mut raw, flags, priority)) }?,
             }
             Ok(Self(StreamRef::new(context, raw)))
         })
@@ -180,11 +175,9 @@ impl Stream {
     /// context's error and keeps the stream until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamDestroy_v2;
         let stream = self.disarm();
-        stream.driver.check_fork(FUNCTION)?;
         // SAFETY: the stream is owned, and as `self` is consumed this is the one destruction.
-        Error::check(FUNCTION, unsafe { (stream.driver.symbols().cuStreamDestroy_v2)(stream.raw) })
+        unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }
     }
 
     /// What is in here, without the destructor.
@@ -198,11 +191,9 @@ impl Stream {
 impl Drop for Stream {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if !fork::forked() {
-            // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
-            // may be shutting down with the process, or the context broken by failed work.
-            unsafe { (self.0.driver.symbols().cuStreamDestroy_v2)(self.0.raw) };
-        }
+        // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
+        // may be shutting down with the process, or the context broken by failed work.
+        let _ = unsafe { ask!(self.0.driver, cuStreamDestroy_v2(self.0.raw)) };
     }
 }
 
@@ -298,36 +289,33 @@ impl StreamRef {
         self.meaning().addr() == CU_STREAM_PER_THREAD
     }
 
-    /// Makes one driver call on this stream, with the stream's context current if the handle depends on it.
+    /// Whether a call is not simply made: the process is unusual, or the handle depends on the current context.
     #[inline(always)]
-    pub(crate) fn call(&self, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
-        self.call_with(&self.driver, function, call)
+    pub(crate) fn needs_a_look(&self) -> bool {
+        flag::unusual() || self.is_default()
     }
 
-    /// As `call`, for a call that takes an object of `other` too.
-    ///
-    /// A `call` that captures no more than two words costs a real stream nothing: the cold path takes it in registers,
-    /// where a reference to it would put the captures on the stack first.
+    /// For a call on this stream that takes an object of `other` too.
     #[inline(always)]
-    pub(crate) fn call_with(
-        &self,
-        other: &Driver,
-        function: Function,
-        call: impl FnOnce() -> CUresult,
-    ) -> Result<CUresult> {
-        if flag::unusual() || self.is_default() { self.call_closely(other, function, call) } else { Ok(call()) }
+    pub(crate) fn with<'a>(&'a self, other: &'a Driver) -> WithOther<'a> {
+        WithOther { stream: self, other }
     }
 
     #[cold]
     #[inline(never)]
-    fn call_closely(&self, other: &Driver, function: Function, call: impl FnOnce() -> CUresult) -> Result<CUresult> {
+    fn make_closely(
+        &self,
+        other: &Driver,
+        function: Function,
+        call: impl FnOnce(&'static Symbols) -> CUresult,
+    ) -> Result<CUresult> {
         self.driver.check_closely(*other, function)?;
         if !self.is_default() {
-            return Ok(call());
+            return Ok(call(self.driver.symbols()));
         }
         let mut answer = CUresult::CUDA_SUCCESS;
-        let restored = self.context.with_current(|| {
-            answer = call();
+        let restored = self.context.with_current(|ready| {
+            answer = call(ready.driver().symbols());
             Ok(())
         });
         // What the call itself refused comes first, as everywhere.
@@ -345,13 +333,8 @@ impl StreamRef {
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn query(&self) -> Result<Progress> {
-        const FUNCTION: Function = Function::cuStreamQuery;
         // SAFETY: the stream is alive as long as `self` is.
-        match self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamQuery)(self.raw) })? {
-            CUresult::CUDA_SUCCESS => Ok(Progress::Done),
-            CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
-            code => Err(Error::driver(FUNCTION, code)),
-        }
+        unsafe { ask!(self, cuStreamQuery(self.raw)) }?.progress()
     }
 
     /// Blocks the calling thread until all work in the stream is done.
@@ -365,10 +348,8 @@ impl StreamRef {
     #[doc(alias = "sync")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        const FUNCTION: Function = Function::cuStreamSynchronize;
         // SAFETY: the stream is alive as long as `self` is.
-        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamSynchronize)(self.raw) })?;
-        Error::check(FUNCTION, code)
+        unsafe { call!(self, cuStreamSynchronize(self.raw)) }
     }
 
     /// The stream's priority, as the driver has it: it says 0 for a default stream.
@@ -380,12 +361,9 @@ impl StreamRef {
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32> {
-        const FUNCTION: Function = Function::cuStreamGetPriority;
         let mut priority: c_int = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        let code =
-            self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamGetPriority)(self.raw, &mut priority) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuStreamGetPriority(self.raw, &mut priority)) }?;
         Ok(priority)
     }
 
@@ -400,11 +378,9 @@ impl StreamRef {
     #[doc(alias = "cuStreamGetFlags")]
     #[doc(alias = "is_nonblocking")]
     pub fn is_blocking(&self) -> Result<bool> {
-        const FUNCTION: Function = Function::cuStreamGetFlags;
         let mut flags = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        let code = self.call(FUNCTION, || unsafe { (self.driver.symbols().cuStreamGetFlags)(self.raw, &mut flags) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuStreamGetFlags(self.raw, &mut flags)) }?;
         Ok(flags & CU_STREAM_NON_BLOCKING == 0)
     }
 
@@ -418,12 +394,9 @@ impl StreamRef {
     #[doc(alias = "cuStreamGetId")]
     #[doc(alias = "stream_id")]
     pub fn id(&self) -> Result<u64> {
-        const FUNCTION: Function = Function::cuStreamGetId;
-        let get_id = self.driver.require(FUNCTION, self.driver.symbols().cuStreamGetId)?;
         let mut id = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        let code = self.call(FUNCTION, || unsafe { get_id(self.raw, &mut id) })?;
-        Error::check(FUNCTION, code)?;
+        unsafe { call!(self, cuStreamGetId?(self.raw, &mut id)) }?;
         Ok(id)
     }
 
@@ -465,6 +438,54 @@ impl StreamRef {
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
+    }
+}
+
+/// A call on a stream is made with the stream's context current if its handle depends on it.
+impl Through for &StreamRef {
+    #[inline(always)]
+    fn driver(&self) -> Driver {
+        self.driver
+    }
+
+    fn check(&self, function: Function) -> Result<()> {
+        self.driver.check_fork(function)
+    }
+
+    #[inline(always)]
+    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+        self.with(&self.driver).make(function, call)
+    }
+}
+
+/// A stream, and the driver of another object that a call on it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct WithOther<'a> {
+    stream: &'a StreamRef,
+    // Read on the cold path alone.
+    other: &'a Driver,
+}
+
+impl Through for WithOther<'_> {
+    #[inline(always)]
+    fn driver(&self) -> Driver {
+        self.stream.driver
+    }
+
+    fn check(&self, function: Function) -> Result<()> {
+        self.stream.driver.check_same(*self.other, function)
+    }
+
+    /// A `call` that captures no more than two words costs a real stream nothing: the cold path takes it in registers,
+    /// where a reference to it would put the captures on the stack first.
+    #[inline(always)]
+    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+        let Self { stream, other } = self;
+        if stream.needs_a_look() {
+            stream.make_closely(other, function, call)
+        } else {
+            Ok(call(stream.driver.symbols()))
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::sys::Function;
+use crate::driver::call::call;
+use crate::error::Result;
 
 /// How a stream is created.
 ///
@@ -112,11 +112,10 @@ impl Context {
     /// What the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priority_range(&self) -> Result<PriorityRange> {
-        self.with_current(|| {
+        self.with_current(|ready| {
             let (mut least, mut greatest): (c_int, c_int) = (0, 0);
             // SAFETY: places for the two integers; the context is current.
-            let code = unsafe { (self.driver().symbols().cuCtxGetStreamPriorityRange)(&mut least, &mut greatest) };
-            Error::check(Function::cuCtxGetStreamPriorityRange, code)?;
+            unsafe { call!(ready, cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
             Ok(PriorityRange { least, greatest })
         })
     }

@@ -43,4 +43,5 @@ mod version;
 
 pub use bindings::*;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
+pub(crate) use symbols::for_each_entry_point;
 pub use version::Version;

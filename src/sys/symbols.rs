@@ -365,6 +365,8 @@ macro_rules! for_each_entry_point {
         }
     };
 }
+pub(crate) use for_each_entry_point;
+
 for_each_entry_point!(symbols);
 
 impl fmt::Debug for Function {

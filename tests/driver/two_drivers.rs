@@ -78,7 +78,10 @@ fn objects_of_two_libraries_are_kept_apart() {
         Some(_) => Function::cuStreamUpdateCaptureDependencies_v2,
         None => Function::cuStreamUpdateCaptureDependencies,
     };
-    let asks = Function::cuStreamGetCaptureInfo_v2;
+    let asks = match gpu.driver.symbols().cuStreamGetCaptureInfo_v3 {
+        Some(_) => Function::cuStreamGetCaptureInfo_v3,
+        None => Function::cuStreamGetCaptureInfo_v2,
+    };
     let capture = common::begin_capture(&captured, CaptureMode::Relaxed).expect("a capture");
     let (graph, their_graph) = (RefCell::new(graph), RefCell::new(their_graph));
     let (exec, their_exec) = (RefCell::new(exec), RefCell::new(their_exec));

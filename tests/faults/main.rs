@@ -11,4 +11,5 @@ mod methods;
 mod poller;
 mod restoring;
 mod scenarios;
+mod sources;
 mod versions;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use cuda_events::sys::{ENTRY_POINTS, Function};
+use cuda_events::sys::Function;
+
+use super::sources;
 
 use crate::common::public_api::Items;
 
@@ -13,9 +15,9 @@ macro_rules! sources {
 }
 
 /// The sources of the safe layer, for the entry points that they call.
-const SOURCES: &[(&str, &str)] = sources! {
+pub const SOURCES: &[(&str, &str)] = sources! {
     "capture/dependencies" "capture/external" "capture/guard" "capture/mod" "capture/mode"
-    "capture/registry" "context" "device" "driver/flag" "driver/fork" "driver/libraries"
+    "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init" "driver/libraries"
     "driver/mod" "driver/observer" "driver/panics" "driver/process" "error/advice"
     "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/mod"
     "ext/completion/poller" "ext/current_stream" "ext/event_pool" "ext/ipc_lease" "ext/lazy_event"
@@ -202,21 +204,9 @@ fn every_source_is_looked_at() {
     }
 }
 
-/// The entry points that the safe layer's sources name as fields of the table.
+/// The entry points that the safe layer's sources call.
 fn used() -> BTreeSet<Function> {
-    let mut used = BTreeSet::new();
-    for (_, text) in SOURCES {
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-        let text = code.as_str();
-        for (at, _) in text.match_indices("symbols") {
-            let rest = text[at..].trim_start_matches("symbols").trim_start_matches("()");
-            let Some(name) = rest.strip_prefix(".cu") else { continue };
-            let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-            let name = format!("cu{}", &name[..length]);
-            used.extend(ENTRY_POINTS.iter().map(|entry| entry.function).filter(|function| function.name() == name));
-        }
-    }
-    used
+    SOURCES.iter().flat_map(|(_, text)| sources::calls(text)).map(|call| call.function).collect()
 }
 
 /// Each entry point that the safe layer can call was called by some scenario.
