@@ -258,9 +258,9 @@ impl Context {
         // parts of one split, of the device that the context is made of.
         describe.ask(ready, |describe| unsafe { describe(&mut description, raws.as_mut_ptr(), count) })?.check()?;
         let mut green = null_mut();
-        // SAFETY: a place for the handle, and the description from above, which is good for the rest of the process. The
-        // default stream is asked for because drivers before CUDA 13.3 refuse to do without.
+        // Drivers before CUDA 13.3 refuse to do without a default stream.
         let flags = CU_GREEN_CTX_DEFAULT_STREAM;
+        // SAFETY: a place for the handle, and the description from above, which is good for the rest of the process.
         create.ask(ready, |create| unsafe { create(&mut green, description, device.as_raw(), flags) })?.check()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle, and the green context from above.

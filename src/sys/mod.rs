@@ -42,6 +42,6 @@ mod symbols;
 mod version;
 
 pub use bindings::*;
-pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
 pub(crate) use symbols::for_each_entry_point;
+pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
 pub use version::Version;

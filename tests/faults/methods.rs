@@ -19,7 +19,7 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "capture/dependencies" "capture/external" "capture/guard" "capture/mod" "capture/mode"
     "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init" "driver/libraries"
     "driver/mod" "driver/observer" "driver/panics" "driver/process" "error/advice"
-    "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/mod"
+    "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry" "ext/completion/mod"
     "ext/completion/poller" "ext/current_stream" "ext/event_pool" "ext/ipc_lease" "ext/lazy_event"
     "ext/mod" "ext/timer" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
     "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order" "progress" "stream/attributes"

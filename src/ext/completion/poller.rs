@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::{Entry, lock};
+use super::entry::{Entry, lock};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::driver::Driver;
 use crate::error::Result;
