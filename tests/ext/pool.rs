@@ -31,6 +31,7 @@ fn what_is_given_back_is_taken_again_without_a_driver_call() {
     assert_eq!(event.flags(), EventFlags::TIMING);
     assert_eq!(event.context(), &context);
     assert_eq!(pool.flags(), EventFlags::TIMING);
+    assert!(format!("{pool:?}").ends_with("flags: EventFlags(TIMING), .. }"), "{pool:?}");
     let raw = event.as_raw();
     let ((), made) = calls(|| {
         drop(event);

@@ -785,6 +785,7 @@ fn closing_tells_what_the_driver_answered() {
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let graph = Graph::new(&context).expect("a graph");
     let exec = graph.instantiate().expect("an executable graph");
+    assert!(format!("{exec:?}").starts_with("GraphExec { raw: "), "{exec:?}");
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
     soft.inject(Fault::on("cuGraph*Destroy").answer(code));
     assert_eq!(exec.close(), Err(Error::Driver { function: Function::cuGraphExecDestroy, code }));
