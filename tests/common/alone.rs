@@ -8,15 +8,13 @@ use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use cuda_events::sys::{CUevent, CUresult, CUstream, ENTRY_POINTS, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, LoadOptions, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
-use super::child::{Child, role, say};
-use super::{Door, Gpu};
+use super::Gpu;
+use super::child::{Child, role, say, turn};
 
 /// How many driver libraries a process has loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,20 +55,13 @@ macro_rules! in_processes {
 pub fn run(test: &str, libraries: Libraries, case: fn(&Gpu)) {
     const DONE: &str = "done";
     if role().is_none() {
-        // Each child has a context on the device, and a device room for so many.
-        static TURN: Mutex<()> = Mutex::new(());
-        let _turn = (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let _turn = turn();
         let mut child = Child::start(test, DONE);
         // A child that ran no test, as none has that name, ends in peace and says nothing.
         assert_eq!(child.receive(), DONE);
         child.finish();
         return;
     }
-    std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_secs(60));
-        eprintln!("the case hangs");
-        std::process::abort();
-    });
     let gpu = Gpu::with_virtual_time();
     let second = (libraries == Libraries::Two).then(SoftDriver::new);
     let _ = second.as_ref().map(SoftDriver::driver);

@@ -1,12 +1,14 @@
 //! Child processes: a test starts itself again, and the two speak in lines.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::panic::Location;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Door;
+use crate::{Door, watch};
 
 const ROLE: &str = "CUDA_EVENTS_TEST_CHILD";
 /// What a line of the child's begins with, among those of the test harness.
@@ -28,10 +30,44 @@ pub fn full_name(name: &str) -> String {
     modules.chain([name]).collect::<Vec<_>>().join("::")
 }
 
+/// What starts the test of this full name in a role: the one of this binary, or that of a copy of it.
+pub fn command(program: &Path, test: &str, role: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]).env(ROLE, role);
+    command
+}
+
+pub fn own_binary() -> std::path::PathBuf {
+    std::env::current_exe().expect("the test binary has a path")
+}
+
+/// What a child says beside its answers: shown when it fails, and only then.
+///
+/// A file and no pipe, which would have to be read all the while, and to the end of all that the child leaves behind.
+struct Errors(File);
+
+impl Errors {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("cuda-events-test-{}-{number}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file for the errors");
+        std::fs::remove_file(path).expect("the file is ours");
+        Self(file)
+    }
+
+    fn text(&mut self) -> String {
+        let mut text = Vec::new();
+        self.0.rewind().and_then(|()| self.0.read_to_end(&mut text)).expect("the file can be read");
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
 /// A child that runs the test `name` of this same binary in a role. It may be one that is ignored otherwise.
 pub struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
+    errors: Errors,
     /// Whether the harness said that it has the test: a name that it does not know is no failure to it.
     runs_the_test: bool,
 }
@@ -49,13 +85,15 @@ impl Child {
     }
 
     fn start_named(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("the test binary has a path"));
-        command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]).env(ROLE, role);
+        watch::alive();
+        let errors = Errors::new();
+        let mut command = command(&own_binary(), test, role);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(errors.0.try_clone().expect("a second handle of the file"));
         configure(&mut command);
         let mut process = command.spawn().expect("the test binary starts again");
         let output = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
-        Self { process, output, runs_the_test: false }
+        Self { process, output, errors, runs_the_test: false }
     }
 
     pub fn send(&mut self, line: &str) {
@@ -67,7 +105,10 @@ impl Child {
     #[track_caller]
     pub fn receive(&mut self) -> String {
         loop {
-            let line = self.line().expect("the child ended without an answer");
+            watch::alive();
+            let Some(line) = self.line() else {
+                panic!("the child ended without an answer\n{}", self.errors.text());
+            };
             // The harness may have begun the line.
             if let Some((_, said)) = line.split_once(MARK) {
                 return said.trim_end().to_owned();
@@ -105,8 +146,13 @@ impl Child {
             rest.push_str(&line);
         }
         let status = self.process.wait().expect("the child has ended");
-        assert!(status.success(), "the child failed: {status}\n{rest}");
+        let errors = self.errors.text();
+        assert!(status.success(), "the child failed: {status}\n{rest}{errors}");
         assert!(self.runs_the_test, "the child has no such test\n{rest}");
+        // Past the harness, as the child itself said it.
+        for line in errors.lines().filter(|line| line.starts_with(crate::NOT_RUN)) {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
     }
 }
 
@@ -139,11 +185,15 @@ pub fn passed_alone(place: &str) -> bool {
     }
     let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
     let (test, _) = path.expect("a test is in a crate, and the item in the test");
-    // Each process has a context on the device, and a device room for so many.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+    let _turn = turn();
     Child::start_named(test, ALONE, |_| {}).finish();
     true
+}
+
+/// The turn of a child that is alone with a device: each process has a context on it, and it has room for so many.
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the parent.

@@ -13,6 +13,7 @@ pub mod hooked;
 pub mod public_api;
 pub mod raw;
 pub mod table;
+pub mod watch;
 
 use std::ffi::c_void;
 use std::io::Write;
@@ -28,6 +29,9 @@ use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version};
 use cuda_soft_driver::{Builder, SoftDriver, Time};
+
+/// How a line begins that says that something did not run.
+pub const NOT_RUN: &str = "NOT RUN";
 
 /// Which driver the tests run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,6 +158,7 @@ pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
 }
 
 fn load_with(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> (Driver, Option<SoftDriver>) {
+    watch::alive();
     match Door::chosen() {
         Door::Soft => {
             let soft = set_up(soft_driver()).build();
@@ -194,10 +199,7 @@ pub fn needs(driver: Driver, function: Function) -> bool {
 pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
     let there = since <= driver.version();
     if !there {
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        // Not through what the harness keeps to itself when a test passes.
-        let said = format!("not run: {test} needs {what} of CUDA {since}, and the driver is of {}", driver.version());
-        let _ = writeln!(std::io::stderr(), "{said}");
+        say_not_run(&format!("it needs {what} of CUDA {since}, and the driver is of {}", driver.version()));
     }
     there
 }
@@ -267,13 +269,19 @@ impl SlowWork {
     }
 }
 
-/// Says that a test, or a part of one, cannot run here, where the harness does not keep it to itself. The software driver
+/// Says that a test, or a part of one, cannot run here. The software driver
 /// in the process can do everything, so there it is a failure.
 #[track_caller]
 pub fn not_run(why: &str) {
     assert_ne!(Door::chosen(), Door::Soft, "{why}");
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let _ = writeln!(std::io::stderr(), "NOT RUN: {test}: {why}");
+    say_not_run(why);
+}
+
+/// As [`not_run`], where it is not for the driver that a test cannot run.
+pub fn say_not_run(why: &str) {
+    let test = watch::test().unwrap_or_else(|| "a test".to_owned());
+    // Past the harness, which keeps to itself what a test prints that passes.
+    let _ = writeln!(std::io::stderr(), "{NOT_RUN}: {test}: {why}");
 }
 
 /// For calls on the raw table.

@@ -14,6 +14,8 @@ use std::time::Duration;
 use cuda_events::sys::*;
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
+use crate::watch;
+
 pub const OK: u32 = 0;
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
@@ -91,6 +93,7 @@ impl Raw {
     }
 
     fn of(soft: SoftDriver) -> Self {
+        watch::alive();
         Self { symbols: *soft.driver().symbols(), soft }
     }
 

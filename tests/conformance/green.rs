@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 
+use crate::common::Door;
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING, must,
     said,
@@ -59,8 +60,10 @@ pub fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevR
 
 /// Says what is done next, in case that it ends the process.
 fn step(what: &str) {
-    // Past the harness, which would show nothing of a process that ends.
-    writeln!(std::io::stderr(), "describing {what}").expect("stderr is open");
+    if Door::chosen() == Door::Native {
+        // Past the harness, which would show nothing of a process that ends.
+        writeln!(std::io::stderr(), "describing {what}").expect("stderr is open");
+    }
 }
 
 /// A description, which is said before it is made.

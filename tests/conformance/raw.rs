@@ -13,7 +13,7 @@ use cuda_events::sys::*;
 use cuda_events::{Driver, LoadOptions};
 use cuda_soft_driver::{Builder, SoftDriver};
 
-use crate::common::{Door, shared_library};
+use crate::common::{Door, shared_library, watch};
 
 pub const BLOCKING: u32 = CU_STREAM_DEFAULT;
 pub const NON_BLOCKING: u32 = CU_STREAM_NON_BLOCKING;
@@ -190,6 +190,7 @@ impl Rig {
         static TURN: Mutex<()> = Mutex::new(());
         let door = Door::chosen();
         let turn = (door != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        watch::alive();
         let options = LoadOptions::new();
         let (driver, soft) = match door {
             Door::Soft => {

@@ -2,17 +2,16 @@
 
 use std::cell::RefCell;
 use std::fmt::{Display, Write as _};
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
 
 use cuda_events::Version;
 use cuda_events::sys::CUresult;
 
-use crate::common::Door;
-use crate::common::child::{self, say};
+use crate::common::child::{self, end_after, own_binary, say};
+use crate::common::{Door, say_not_run};
 use crate::raw::{Rig, said, soft_settings};
 
 /// The role of a child that does one rule.
@@ -241,9 +240,8 @@ pub struct Ended {
 
 /// Runs a test of this binary in a process of its own.
 pub fn in_child(test: &str, role: &str, environment: &[(&str, &str)]) -> Ended {
-    let mut command = Command::new(std::env::current_exe().expect("the test binary has a path"));
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command.env("CUDA_EVENTS_TEST_CHILD", role).envs(environment.iter().copied());
+    let mut command = child::command(&own_binary(), test, role);
+    command.envs(environment.iter().copied());
     let output = command.stdin(Stdio::null()).output().expect("the test binary starts again");
     let text = String::from_utf8_lossy(&output.stdout);
     let said = text.lines().filter_map(|line| line.split_once("@ ")).map(|(_, said)| said.to_owned()).collect();
@@ -258,14 +256,9 @@ pub fn in_child(test: &str, role: &str, environment: &[(&str, &str)]) -> Ended {
     Ended { said, badly, errors: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
-unsafe extern "C" {
-    fn alarm(seconds: u32) -> u32;
-}
-
 /// In a child: ends it when a call never returns, so that a wrong answer does not stop everything.
 pub fn do_not_hang() {
-    // SAFETY: only sets this process's timer.
-    unsafe { alarm(30) };
+    end_after(30);
 }
 
 fn rig(how: &How) -> Rig {
@@ -334,9 +327,7 @@ pub fn report(rule: &Rule, observed: &str) {
     writeln!(lines, "about {} | {} | {}", rule.id(), rule.test(), rule.statement()).expect("a String grows");
     print!("{lines}");
     if observed.starts_with("not run: ") {
-        // Past the harness, which shows no output of a test that passes.
-        writeln!(std::io::stderr(), "NOT RUN: rule {} | {observed}", rule.id()).expect("stderr is open");
-        return;
+        return say_not_run(observed);
     }
     assert_eq!(observed, rule.expected, "rule {}: {}", rule.id(), rule.statement());
 }

@@ -13,9 +13,9 @@ use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::{Barrier, OnceLock};
 
-use common::child::{Child, end_after, full_name, role, say};
+use common::child::{self, Child, end_after, full_name, role, say};
 use common::counting::{calls, counting, fail_next};
-use common::{Door, Gpu, fake_library, load, shared_library};
+use common::{Door, Gpu, fake_library, load, say_not_run, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
 use cuda_events::sys::*;
 use cuda_events::{
@@ -778,21 +778,19 @@ fn a_privileged_process_ignores_the_variable() {
     let own = status("Gid")[0];
     let root = status("Uid")[1] == 0;
     let another = if root { Some(65534) } else { status("Groups").into_iter().find(|group| *group != own) };
-    let Some(another) = another else { return not_run(TEST, "it needs root, or a user with a second group") };
+    let Some(another) = another else { return say_not_run("it needs root, or a user with a second group") };
     if status("NoNewPrivs")[0] != 0 {
-        return not_run(TEST, "this process may not start privileged ones (no_new_privs)");
+        return say_not_run("this process may not start privileged ones (no_new_privs)");
     }
     let folder = Folder::new("privileged");
     let copy = folder.path("test");
     // By another process: a child that this one starts meanwhile for another test would have the copy open for writing
     // until it execs, and a file that is open for writing cannot be started.
-    let own_binary = std::env::current_exe().expect("the test binary has a path");
-    assert!(Command::new("cp").args([&own_binary, &copy]).status().expect("cp is there").success());
+    assert!(Command::new("cp").args([&child::own_binary(), &copy]).status().expect("cp is there").success());
     let run = |expected: &str| {
         let answer = |program: &Path| {
-            let mut command = Command::new(program);
-            command.args(["--exact", &full_name(TEST), "--nocapture", "--test-threads=1"]);
-            command.env("CUDA_EVENTS_TEST_CHILD", "loads").env(DRIVER_VARIABLE, shared_library());
+            let mut command = child::command(program, &full_name(TEST), "loads");
+            command.env(DRIVER_VARIABLE, shared_library());
             let output = command.output().expect("the copy starts");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             String::from_utf8_lossy(&output.stdout).into_owned()
@@ -805,15 +803,9 @@ fn a_privileged_process_ignores_the_variable() {
     std::fs::set_permissions(&copy, Permissions::from_mode(0o2710)).expect("the copy is ours");
     if run("honoured") {
         assert!(!root, "{}: set-group-ID programs do not work there; set TMPDIR", folder.0.display());
-        return not_run(TEST, "set-group-ID programs do not work in the folder for temporary files");
+        return say_not_run("set-group-ID programs do not work in the folder for temporary files");
     }
     assert!(run("ignored"));
-}
-
-/// Says so past the harness, which shows no output of a test that passes.
-fn not_run(test: &str, why: &str) {
-    use std::io::Write;
-    writeln!(std::io::stderr(), "NOT RUN: {test}: {why}").expect("stderr is open");
 }
 
 // What is remembered.

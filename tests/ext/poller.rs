@@ -348,8 +348,9 @@ fn what_arrives_and_what_ends_makes_the_poller_quick_again() {
         drop(other);
         is_quick(old.1)
     };
-    assert!((0..8).any(|_| arrives()), "what arrives is asked for as seldom as what is there");
-    assert!((0..8).any(|_| ends()), "when one has ended the others are asked for as seldom as before");
+    // A busy machine has few quick ones.
+    assert!((0..60).any(|_| arrives()), "what arrives is asked for as seldom as what is there");
+    assert!((0..60).any(|_| ends()), "when one has ended the others are asked for as seldom as before");
     latch.release();
 }
 

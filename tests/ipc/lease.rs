@@ -282,8 +282,7 @@ fn an_exporter_that_becomes_another_program_has_ended() {
             let _pending = export(&gpu);
             child::hear();
             // The very same program, with the same arguments and as much of an environment.
-            let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
-            command.args(std::env::args().skip(1)).env("CUDA_EVENTS_TEST_CHILD", "replaced");
+            let mut command = child::command(&child::own_binary(), &child::full_name(NAME), "replaced");
             panic!("{}", command.exec());
         }
         Some(_) => {

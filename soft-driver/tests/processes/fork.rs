@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
 use cuda_events_test_support::child::full_name;
+use cuda_events_test_support::own_process;
 use cuda_soft_driver::SoftDriver;
 
 /// Runs `f` in a forked child; what it returns, or the signal that ended it.
@@ -30,6 +31,7 @@ fn in_child(f: impl FnOnce() -> i32) -> Result<i32, i32> {
 
 #[test]
 fn the_answers_in_a_forked_child() {
+    own_process!();
     // The child's misuse ends it, as by default.
     let raw = Raw::with_default_misuse();
     let (event, stream) = (raw.event(0), raw.stream(0));

@@ -13,3 +13,5 @@ mod late;
 mod many;
 mod shared;
 mod speed;
+#[cfg(unix)]
+mod watch;

@@ -1,0 +1,51 @@
+//! The limit that each test has: see `cuda_events_test_support::watch`.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Output;
+use std::time::Duration;
+
+use cuda_events_test_support::child::{command, full_name, own_binary, role};
+use cuda_events_test_support::raw::Raw;
+use cuda_events_test_support::watch::{LIMIT_VARIABLE, alive};
+
+/// Starts the test in a role, with a limit of a second.
+#[track_caller]
+fn run(test: &str, role: &str) -> (Output, String) {
+    // A child has half of it.
+    let output = command(&own_binary(), &full_name(test), role).env(LIMIT_VARIABLE, "2").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+#[test]
+fn a_test_that_hangs_is_named_and_ended() {
+    let Some(role) = role() else {
+        for role in ["at once", "later"] {
+            let (output, said) = run("a_test_that_hangs_is_named_and_ended", role);
+            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+            assert!(said.contains("HUNG: test watch::a_test_that_hangs_is_named_and_ended has"), "{said}");
+        }
+        return;
+    };
+    let raw = Raw::new();
+    if role == "later" {
+        // Others that ended are none of its business.
+        std::thread::Builder::new().name("other".to_owned()).spawn(alive).unwrap().join().unwrap();
+    }
+    let held = raw.stream(1);
+    let _latch = raw.latch(held);
+    raw.sync(held);
+}
+
+#[test]
+fn a_test_may_take_long_that_goes_on() {
+    if role().is_none() {
+        let (output, said) = run("a_test_may_take_long_that_goes_on", "lives");
+        assert!(output.status.success(), "{said}");
+        return;
+    }
+    for _ in 0..25 {
+        alive();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
