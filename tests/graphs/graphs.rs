@@ -1,17 +1,21 @@
 //! Graphs: event nodes, launches, what keeps events alive, external records and waits.
 
-use crate::common;
+use crate::common::{self, table};
 
-use std::ptr::null_mut;
+use std::ffi::c_void;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use common::child::Child;
 use common::{Gpu, Latch, Other, check, current};
 use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
-use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
+use cuda_events::sys::{CUevent, CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
 use cuda_soft_driver::{Fault, SoftDriver};
+use table::replaced;
 
 fn event(gpu: &Gpu) -> Arc<Event> {
     Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
@@ -364,6 +368,73 @@ fn setting_an_event_again_and_again_keeps_only_the_last() {
         before = Some(Arc::downgrade(&next));
         drop(next);
         assert!(before.as_ref().is_some_and(alive));
+    }
+}
+
+/// The processor's time that this thread has had.
+#[cfg(unix)]
+fn worked() -> Duration {
+    use std::ffi::{c_int, c_long};
+
+    #[repr(C)]
+    struct Time {
+        seconds: c_long,
+        nanoseconds: c_long,
+    }
+    unsafe extern "C" {
+        fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    }
+    const OF_THIS_THREAD: c_int = if cfg!(target_os = "macos") { 16 } else { 3 };
+    let mut time = Time { seconds: 0, nanoseconds: 0 };
+    // SAFETY: a place for the time.
+    assert_eq!(unsafe { clock_gettime(OF_THIS_THREAD, &mut time) }, 0);
+    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+}
+
+/// All the work that a node is for this crate, whatever it is: in the processor's time, of a driver whose calls take none.
+/// Work for each of the nodes that are there already would make the last ones a hundred times as long.
+#[cfg(unix)]
+#[test]
+fn a_node_of_a_long_graph_takes_as_long_as_one_of_a_short_one() {
+    /// Gives nodes at addresses in no order, as those of a driver are.
+    unsafe extern "C" fn add(
+        node: *mut CUgraphNode,
+        _graph: CUgraph,
+        _after: *const CUgraphNode,
+        _count: usize,
+        _event: CUevent,
+    ) -> CUresult {
+        static NODES: AtomicUsize = AtomicUsize::new(1);
+        let number = NODES.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: a place for the handle, which nothing follows.
+        unsafe { *node = without_provenance_mut(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) & !15) };
+        CUresult::CUDA_SUCCESS
+    }
+    const NODES: usize = 50;
+    const BLOCKS: usize = 640;
+    let gpu = Gpu::new();
+    let driver = replaced(gpu.driver, |function| {
+        (function == Function::cuGraphAddEventRecordNode).then_some(add as *mut c_void)
+    });
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+    let mut graph = Graph::new(&context).expect("a graph");
+    let mut last = None;
+    let mut block = || {
+        let new = || Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
+        let events: Vec<_> = (0..NODES).map(|_| new()).collect();
+        let before = worked();
+        for event in &events {
+            last = Some(graph.add_event_record_node(last.as_slice(), event).expect("a node"));
+        }
+        worked() - before
+    };
+    // The least of some blocks: the others had to share a cache with who knows whom.
+    let mut some_blocks = || (0..8).map(|_| block()).min().expect("there are some");
+    some_blocks();
+    let first = some_blocks();
+    for at in 2..BLOCKS / 8 {
+        let later = some_blocks();
+        assert!(later < first * 6, "{NODES} nodes after {}: {later:?}, and of a short graph {first:?}", 8 * at * NODES);
     }
 }
 
