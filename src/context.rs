@@ -153,8 +153,18 @@ impl Context {
     /// ```
     #[must_use = "what is dropped cannot be used; keep it, or any clone"]
     pub fn leak(self) -> Self {
-        // Whoever gets a share that is not counted gets it from a thread that has seen the flag, and so sees it too. Who has
-        // not seen it yet only counts on.
+        // Why the count never falls to zero again, and every copy stays valid, with relaxed loads of a flag that is
+        // never cleared:
+        //
+        // 1. The share in `self` is counted, unless another `leak` has set the flag before: then that one's share is
+        //    meant in these steps. It is set here by the thread that has this share. Whoever drops the share has it
+        //    from this thread, by itself or by something that synchronizes. So the store happens before that load in
+        //    `drop`, which sees it and gives nothing back: the count stays at one at least, for good.
+        // 2. A clone that was made by a load of `false` is counted. Its drop gives one back, or, having seen the flag,
+        //    none: the count is right, or too high.
+        // 3. A clone that was made by a load of `true` is not counted. Whoever drops it has it from the thread of that
+        //    load, so that the load happens before the one in `drop`; of two loads in that order the later one reads
+        //    nothing older. It sees the flag, too, and gives nothing back.
         self.0.leaked.store(true, Ordering::Relaxed);
         self
     }

@@ -68,8 +68,16 @@ pub struct Capture<'a> {
 /// How many captures that began here have not ended.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether an event that this thread has at hand may have been recorded in a capture that has not ended. Whoever has it from
-/// the thread that captures, sees that.
+/// Whether an event that this thread has at hand may have been recorded in a capture that has not ended.
+///
+/// Why a relaxed load is enough:
+///
+/// 1. `start` counts the capture when the driver has begun it, before anything can be recorded in it.
+/// 2. A record in the capture happens after that: whoever makes it knows of the capture from the
+///    thread of step 1. [`Capture::begin`] demands that no two threads use such things at once, so
+///    that something synchronizes between them.
+/// 3. Whoever asks here has the event from the thread that recorded it. So step 1 happens before
+///    this load, which sees that count or a later one: 0 only if the capture has ended since.
 #[inline(always)]
 pub(crate) fn under_way() -> bool {
     UNDER_WAY.load(Ordering::Relaxed) != 0

@@ -9,6 +9,14 @@ use crate::sys::CUresult;
 
 impl Driver {
     /// Initialises the driver, once.
+    ///
+    /// Why no thread uses the driver before the fork handler is there:
+    ///
+    /// 1. A thread that has called `cuInit` registers the handler, and then stores `initialised`,
+    ///    with release.
+    /// 2. A thread that loads `true`, with acquire, reads that store: the handler is registered
+    ///    before its next call.
+    /// 3. A thread that loads `false` goes the way of step 1 itself. Both calls are repeatable.
     #[allow(unsafe_code)]
     pub(crate) fn init(self) -> Result<Ready> {
         if self.0.initialised.load(Ordering::Acquire) && !fork::forked() {

@@ -9,7 +9,7 @@ pub(super) fn note(library: usize) {
     static FIRST: AtomicUsize = AtomicUsize::new(0);
     let first = FIRST.compare_exchange(0, library, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != library) {
-        // Whoever gets this driver gets it from this thread, and so sees the flag.
+        // Why whoever gets this driver sees it: see `flag`, step 3.
         flag::set(flag::SEVERAL_LIBRARIES);
     }
 }

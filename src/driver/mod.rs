@@ -62,6 +62,21 @@ struct Known {
 }
 
 /// The front of that list. It is no lock, as a lock may be held by another thread when a process forks.
+///
+/// Why a reader sees whole elements, and no driver is in it twice:
+///
+/// 1. `keep` writes an element as a whole, its `earlier` among it, while nobody else knows it.
+/// 2. It exchanges the front, as it has read it, for this element, with release: the writes of step
+///    1 happen before it. If the exchange fails, nobody has seen the element, and it is freed.
+/// 3. `newest` loads the front with acquire. The load reads a pointer that an exchange of step 2
+///    wrote, so that the exchange, and step 1, happen before it: the element is whole.
+/// 4. Its `earlier` is the front that its `keep` loaded by step 3. So that element was whole before
+///    this one was published, and so on to the end of the list.
+/// 5. No element is changed after step 2, and none is ever freed. So a `&'static` to it is sound,
+///    and a front that compares equal in step 2 is the very element that was searched from: no
+///    other can have its address. Nothing was added since the search, which found no such driver.
+/// 6. A failed exchange uses nothing of what it read, and so needs no acquire: the loop begins with
+///    step 3 again.
 static NEWEST: AtomicPtr<Known> = AtomicPtr::new(null_mut());
 
 #[allow(unsafe_code)]

@@ -69,7 +69,8 @@ macro_rules! observable {
                 ) -> CUresult {
                     let target = TARGETS.get(slot).and_then(OnceLock::get);
                     let (Some(target), Some(entry)) = (target, ENTRY_POINTS.get(index)) else {
-                        // Nobody has a trampoline's address before its slot is filled.
+                        // It is filled: `observe` fills a slot before it makes a table with its trampolines,
+                        // whoever calls one has the address from that table, and `get` acquires.
                         return CUresult::CUDA_ERROR_UNKNOWN;
                     };
                     let function = entry.function;

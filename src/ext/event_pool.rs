@@ -64,6 +64,35 @@ struct Handle(Arc<Store>);
 
 /// The free events: first in slots, which are taken and filled by one atomic exchange each and touch no reference count;
 /// what does not fit there is in a list.
+///
+/// A slot holds NULL, the address of a box that it owns, or [`closed`]. Why each entry has one owner
+/// at each time, and the owner sees all of it:
+///
+/// 1. `put` owns the entry alone. What was done with it happens before the next step, in program
+///    order.
+/// 2. It exchanges NULL for the entry's address, with release. If that fails, `put` owns the entry
+///    still. If it succeeds, the slot owns it, and `put` touches neither the entry nor the store
+///    again: the next owner may free both.
+/// 3. `take` exchanges whatever is in the slot for NULL, with acquire. Exchanges of one slot have
+///    one order, so one thread gets the address. It reads what step 2 wrote: all of step 1 happens
+///    before, and the entry is whole.
+/// 4. Step 2 compares with NULL alone. So nothing is lost by being overwritten, and it does not
+///    matter what was in the slot in between: no address is compared that may have been freed and
+///    used again.
+/// 5. The relaxed loads before both exchanges only say where to try. A wrong answer costs a try.
+///
+/// Why nothing stays in a pool that is closed:
+///
+/// 6. [`Handle`] is dropped with the last clone of the pool, and only a clone takes. So no `take`
+///    runs at that time or later, and none ever meets `closed`.
+/// 7. The drop exchanges the content of each slot for `closed`, as in step 3, and drops the entry
+///    that it gets. A `put` in a slot comes before this exchange, and its entry is dropped here; or
+///    after it, and fails, as the slot is not NULL.
+/// 8. Then, under the list's lock, it sets `Rest::closed` and takes what is in the list. A `put` in
+///    the list has the lock before, and its entry is taken here; or after, and sees `closed`. Then
+///    it drops the entry itself.
+/// 9. Entries own a share of the store, and the store owns entries. Steps 7 and 8 cut that circle;
+///    the last owner of an entry outside, or this drop itself, frees the store.
 struct Store {
     context: Context,
     flags: EventFlags,
@@ -201,9 +230,8 @@ impl Store {
             if !slot.load(Ordering::Relaxed).is_null() {
                 let entry = slot.swap(null_mut(), Ordering::Acquire);
                 if !entry.is_null() {
-                    // SAFETY: a slot holds NULL or a box that `put` leaked into it, and the exchange gave it to this
-                    // thread alone. `closed()` is never seen here: it is stored when no clone of the pool is left, and
-                    // only a clone takes.
+                    // SAFETY: a box that `put` leaked into the slot, and that the exchange gave to this thread alone
+                    // (steps 3 and 6 of `Store`).
                     return Some(unsafe { Box::from_raw(entry) });
                 }
             }
@@ -216,7 +244,7 @@ impl Store {
         for slot in self.shelves.iter().flat_map(|shelf| &shelf.0) {
             let entry = slot.swap(leave, Ordering::AcqRel);
             if !entry.is_null() {
-                // SAFETY: as in `take`.
+                // SAFETY: as in `take` (steps 3 and 7).
                 drop(unsafe { Box::from_raw(entry) });
             }
         }
@@ -246,7 +274,7 @@ fn put(entry: Box<Entry>) {
     // SAFETY: this thread owns the entry, which keeps its store alive, until a slot takes it.
     let store: *const Store = unsafe { Arc::as_ptr(&(*entry).store) };
     for slot in 0..SLOTS {
-        // SAFETY: as above; the store is not touched after the exchange that gives the entry away.
+        // SAFETY: as above; the store is not touched after the exchange that gives the entry away (step 2).
         let slot = unsafe { (*store).shelves.get(own % SHELVES).and_then(|shelf| shelf.0.get(slot)) };
         let Some(slot) = slot else { continue };
         if slot.load(Ordering::Relaxed).is_null()
