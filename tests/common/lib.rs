@@ -4,6 +4,9 @@
 //! `shared`, the same as a shared library through dlopen; `native`, the machine's own. With `soft`,
 //! `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of CUDA.
 
+#![allow(clippy::new_without_default, reason = "what tests set up is not a default of anything")]
+#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "tests hand handles on, and know that they are good")]
+
 pub mod alone;
 pub mod child;
 pub mod counting;

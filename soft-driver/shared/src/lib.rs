@@ -94,6 +94,7 @@ macro_rules! export_unlisted {
             )?
         } })*
 
+        #[allow(clippy::vec_init_then_push, reason = "what is pushed depends on the list")]
         fn unlisted_addresses() -> Vec<usize> {
             let mut all = Vec::new();
             $(unless_supported! { $function unless_foreign! { $function
