@@ -98,7 +98,7 @@ fn a_line_is_of_one_function() {
         let (base, version, is_twin) = parse(typedef);
         assert!(!is_twin, "{at}: the first typedef is that of the legacy default stream");
         assert_eq!((entry.base, entry.version), (base, Version::from_raw(version)), "{at}");
-        let parsed = twin.map(|twin| parse(twin));
+        let parsed = twin.map(parse);
         assert!(parsed.is_none_or(|(of, _, twin)| of == base && twin), "{at}: {twin:?} is no twin of {base}");
         assert_eq!(entry.per_thread_version, parsed.map(|(_, version, _)| Version::from_raw(version)), "{at}");
     }
