@@ -35,5 +35,5 @@ fn the_coverage_page_is_that_of_the_list() {
         return;
     }
     let committed = include_str!("../../docs/coverage.md");
-    assert!(committed == page(), "run CUDA_EVENTS_WRITE=1 cargo test --test pages, and commit the page");
+    assert!(committed == page(), "docs/coverage.md is old: run CUDA_EVENTS_WRITE=1 cargo test --test pages");
 }

@@ -94,14 +94,11 @@ macro_rules! export_unlisted {
             )?
         } })*
 
-        #[allow(clippy::vec_init_then_push, reason = "what is pushed depends on the list")]
-        fn unlisted_addresses() -> Vec<usize> {
-            let mut all = Vec::new();
+        fn add_unlisted_addresses(all: &mut Vec<usize>) {
             $(unless_supported! { $function unless_foreign! { $function
                 all.push($function as *const () as usize);
                 $(all.push($twin as *const () as usize);)?
             } })*
-            all
         }
     };
 }
@@ -122,7 +119,7 @@ pub unsafe extern "C" fn cuda_soft_driver_control(command: *const c_char, answer
 fn addresses() -> Vec<usize> {
     let mut all = own_addresses();
     all.extend(foreign_addresses());
-    all.extend(unlisted_addresses());
+    add_unlisted_addresses(&mut all);
     all
 }
 
