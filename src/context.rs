@@ -15,6 +15,8 @@ use crate::driver::Driver;
 use crate::driver::call::{Ready, Through, ask, call, entry};
 use crate::driver::fork;
 use crate::driver::process::Identity;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 

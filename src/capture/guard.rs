@@ -9,6 +9,8 @@ use std::sync::Arc;
 use super::mode::CaptureMode;
 use super::registry;
 use crate::driver::call::{Entry, entry};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::graph::kept::Kept;
 use crate::graph::{Graph, GraphNode};

@@ -5,11 +5,13 @@ use core::marker::PhantomData;
 
 use crate::driver::Driver;
 use crate::driver::call::call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::sys::CUstreamCaptureMode;
 
 /// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
-/// queries and synchronization of other streams and events. Shown at [`Capture`] and [`ThreadCaptureMode`].
+/// queries and synchronization of other streams and events. Shown at [`Capture`](super::Capture) and [`ThreadCaptureMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Such calls fail in all threads, and invalidate the capture, but in threads that [are exempt](ThreadCaptureMode).

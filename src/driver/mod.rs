@@ -18,6 +18,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::path::{Path, PathBuf};
 
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
 use crate::sys::Symbols;

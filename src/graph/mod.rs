@@ -10,6 +10,8 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::{Entry, ask, call, entry};
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::event::Event;
 use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult};

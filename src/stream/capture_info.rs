@@ -3,6 +3,8 @@
 use core::ptr::null_mut;
 
 use crate::driver::call::call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::stream::StreamRef;
 use crate::sys::{CUgraph, CUstreamCaptureStatus};

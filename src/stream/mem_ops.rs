@@ -6,6 +6,8 @@ use core::fmt;
 use bitflags::bitflags;
 
 use crate::driver::call::entry;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::stream::StreamRef;
 use crate::sys::{

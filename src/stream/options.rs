@@ -4,6 +4,8 @@ use core::ffi::c_int;
 
 use crate::context::Context;
 use crate::driver::call::call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 
 /// How a stream is created.
