@@ -9,15 +9,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::capture;
-use crate::context::Context;
-use crate::driver::fork;
-use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags, EventRef};
-use crate::forms::form_of;
-use crate::progress::Progress;
-use crate::stream::StreamRef;
+use crate::ext::needs::{capture_under_way, forked, form_of};
 use crate::sys::Function;
+use crate::{Context, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
 const SHELVES: usize = 16;
@@ -157,7 +151,9 @@ impl EventPool {
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
         // A free one would be taken without a driver call, and so without this.
-        store.context.driver().check_fork(Function::cuEventCreate)?;
+        if forked() {
+            return Err(Error::ForkedChild { function: Function::cuEventCreate });
+        }
         match store.take(own_shelf()) {
             Some(entry) => Ok(PooledEvent::new(entry)),
             None => self.create().map(PooledEvent::new),
@@ -258,7 +254,7 @@ impl Store {
 
     /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for ever.
     fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
-        if fork::forked() {
+        if forked() {
             return self.rest.try_lock().ok();
         }
         // Nothing that can panic runs under the lock.
@@ -423,7 +419,7 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if entry.failed.load(Ordering::Relaxed) || capture::under_way() {
+        if entry.failed.load(Ordering::Relaxed) || capture_under_way() {
             destroy(entry);
         } else {
             put(entry);

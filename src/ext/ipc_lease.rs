@@ -3,9 +3,7 @@
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::event::Event;
-use crate::ipc::IpcEventDescriptor;
+use crate::{Event, IpcEventDescriptor, Result};
 
 /// An interprocess event that is lent to an importer: as long as the lease lives, the event does.
 ///

@@ -6,14 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::capture::CaptureStatus;
-use crate::context::Context;
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags};
-use crate::ipc::IpcEventDescriptor;
-use crate::progress::Progress;
-use crate::stream::StreamRef;
 use crate::sys::{CUresult, Function};
+use crate::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef};
 
 /// An event that needs no context and no driver until it is first recorded or exported.
 ///

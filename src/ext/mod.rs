@@ -1,21 +1,23 @@
 //! Conveniences that CUDA does not have, made of the rest of this crate.
 //!
-//! The root of the crate has no thread and tracks nothing behind your back. An item here may: each says what it keeps.
+//! The rest of the crate has no thread and tracks nothing behind your back: its page lists
+//! [what it keeps](crate#what-is-kept-for-the-process). The items here keep more, and one starts a thread:
 //!
-//! | item | what it keeps | thread |
-//! | --- | --- | --- |
-//! | [`Completion`] | the pending completions of the process | one for the process, started by the first completion that is polled while its work is pending; it sleeps while nothing is pending |
-//! | [`EventPool`], [`PooledEvent`] | the pool's free events | none |
-//! | [`LazyEvent`] | its event, once it is created | none |
-//! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | a list of each thread's scopes | none |
-//! | [`Timer`], [`Timing`] | two events | none |
-//! | [`IpcLease`] | a share of the event | none |
+//! | item | what it keeps | locks | thread |
+//! | --- | --- | --- | --- |
+//! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | for the process, a list of the futures that are pending; a future has its event | one for the list, one for each future | one for the process. The first future that is polled while its work is not done starts it. It sleeps while nothing is pending, and never ends |
+//! | [`EventPool`], [`PooledEvent`] | the pool's free events; a number for each thread that uses a pool | one for each pool, for the events that its slots have no place for | none |
+//! | [`LazyEvent`] | its event, once it is created | none | none |
+//! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | for each thread, a list of the scopes it is in, with a share of each stream | none | none |
+//! | [`Timer`], [`Timing`] | two events | none | none |
+//! | [`IpcLease`] | a share of the event | none | none |
 
 mod completion;
 mod current_stream;
 mod event_pool;
 mod ipc_lease;
 mod lazy_event;
+mod needs;
 mod timer;
 
 pub use completion::Completion;

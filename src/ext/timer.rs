@@ -4,10 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::event::{Event, EventFlags, EventRef};
-use crate::progress::Progress;
-use crate::stream::StreamRef;
+use crate::{Event, EventFlags, EventRef, Progress, Result, StreamRef};
 
 /// A running timer: a record in a stream, to be followed by another one behind the work that is to be timed.
 ///

@@ -1,6 +1,6 @@
 //! What the sources themselves must keep to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuda_events::sys::{ENTRY_POINTS, Function};
 
@@ -25,7 +25,7 @@ enum How {
 
 /// The text without comments and tests, line by line.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let end = text.find("\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.map(|(number, line)| (number, line.split_once("//").map_or(line, |(code, _)| code)))
 }
@@ -102,4 +102,142 @@ fn a_call_is_named_once() {
         let there = named(text).iter().any(|named| named.function == *function && named.how == How::Name);
         assert!(there, "{file} no longer names {function} ({why})");
     }
+}
+
+/// Sources without methods of the safe layer.
+const REST: &[(&str, &str)] = &[
+    ("driver/trampolines", include_str!("../../src/driver/trampolines.rs")),
+    ("loader/platform", include_str!("../../src/loader/platform.rs")),
+    ("loader/resolve", include_str!("../../src/loader/resolve.rs")),
+];
+
+const ROOT: &str = include_str!("../../src/lib.rs");
+const EXT: &str = include_str!("../../src/ext/mod.rs");
+
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES.iter().chain(REST).copied()
+}
+
+/// What is there once for the process or for a thread, and where the page says so: the root's, or for `ext` its own.
+const KEPT: &[(&str, &str, &str)] = &[
+    ("driver/flag", "UNUSUAL", "| a flag: the process was forked"),
+    ("driver/fork", "HANDLER", "| a flag: the process was forked"),
+    ("driver/libraries", "FIRST", "it has loaded several driver libraries |"),
+    ("driver/mod", "NEWEST", "| the drivers that were loaded |"),
+    ("capture/registry", "CAPTURES", "| a list of the captures that"),
+    ("capture/guard", "UNDER_WAY", "| how many of these captures are under way"),
+    ("stream/host_functions", "WAITING", "| the closures of"),
+    ("driver/observer", "PLACES", "| the sixteen places for [observers]"),
+    ("driver/observer", "OBSERVING", "| the sixteen places for [observers]"),
+    ("driver/trampolines", "TARGETS", "| the sixteen places for [observers]"),
+    ("graph/kept", "LAST", "A graph has a number, of a counter"),
+    ("ext/completion/poller", "INBOX", "for the process, a list of the futures that are pending"),
+    ("ext/completion/poller", "ARRIVAL", "one for the list, one for each future"),
+    ("ext/current_stream", "ENTERED", "for each thread, a list of the scopes"),
+    ("ext/event_pool", "NEXT", "a number for each thread that uses a pool"),
+    ("ext/event_pool", "OWN", "a number for each thread that uses a pool"),
+    // Never written: its address is a mark.
+    ("ext/event_pool", "CLOSED", "the pool's free events"),
+];
+
+/// Files with a lock, all of which the pages name.
+const LOCKS: &[&str] = &[
+    "capture/registry",
+    "driver/observer",
+    "ext/completion/entry",
+    "ext/completion/mod",
+    "ext/completion/poller",
+    "ext/event_pool",
+    "graph/kept",
+    "stream/host_functions",
+];
+
+#[test]
+fn whatever_is_kept_for_the_process_is_on_a_page() {
+    let mut found = BTreeSet::new();
+    for (file, text) in all() {
+        for (line, code) in code(text) {
+            let words = code.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+            if let Some(name) = words.strip_prefix("static ").and_then(|rest| rest.split(':').next()) {
+                let known = KEPT.iter().any(|(place, known, _)| (*place, *known) == (file, name));
+                assert!(known, "src/{file}, line {line}: {name} is kept for the process, and on no page");
+                found.insert((file, name));
+            }
+            let locks = ["Mutex", "RwLock", "Condvar"].iter().any(|lock| code.contains(lock));
+            assert!(!locks || LOCKS.contains(&file), "src/{file}, line {line}: a lock that no page tells of");
+            let starts = code.contains("spawn(") || code.contains("thread::Builder");
+            assert!(
+                !starts || file == "ext/completion/poller",
+                "src/{file}, line {line}: a thread that no page tells of"
+            );
+        }
+    }
+    for (file, name, words) in KEPT {
+        assert!(found.contains(&(*file, *name)), "{name} is no longer in src/{file}");
+        let page = if file.starts_with("ext/") { EXT } else { ROOT };
+        assert!(page.contains(words), "the page does not say {words:?}, for {name} in src/{file}");
+    }
+}
+
+/// The names that the root exports: modules and items.
+fn root() -> BTreeSet<&'static str> {
+    let end = ROOT.find("#[cfg(doctest)]").expect("the README is tested");
+    let mut names = BTreeSet::new();
+    for statement in ROOT[..end].split(';') {
+        let statement = statement.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>();
+        let Some(first) = statement.iter().position(|line| line.starts_with("pub ")) else { continue };
+        if let Some(module) = statement[first].strip_prefix("pub mod ") {
+            names.insert(module);
+        }
+        for line in &statement[first..] {
+            let list = line.split_once('{').map_or_else(|| line.rsplit("::").next(), |(_, list)| Some(list));
+            if statement[first].starts_with("pub use ") {
+                names.extend(list.unwrap_or_default().split([',', '}', ' ']).filter(|name| !name.is_empty()));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn the_root_exports_at_most_32_names() {
+    let names = root();
+    assert!(["Stream", "Event", "Version", "capture", "sys"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(names.len() <= 32, "{} names: {names:?}", names.len());
+}
+
+/// `ext` uses what any other crate could use; what more it needs is in one file, with the reasons.
+#[test]
+fn ext_uses_the_public_api_and_what_it_says_it_needs() {
+    let public = root();
+    // Methods that only this crate can call, by names that nothing public has and nothing in `ext`.
+    let functions = |start: &str, ext: bool| -> BTreeSet<&'static str> {
+        let sources = all().filter(|(file, _)| file.starts_with("ext/") == ext);
+        let lines = sources.flat_map(|(_, text)| code(text)).map(|(_, line)| line.trim_start());
+        let rest = lines.filter_map(|line| line.strip_prefix(start).map(|rest| rest.trim_start_matches("const ")));
+        let rest = rest.map(|rest| rest.trim_start_matches("unsafe ")).filter_map(|rest| rest.strip_prefix("fn "));
+        rest.filter_map(|rest| rest.split(['(', '<']).next()).collect()
+    };
+    let private: BTreeSet<_> = &(&functions("pub(crate) ", false) - &functions("pub ", false)) - &functions("", true);
+    // So is one of a `LocalKey`.
+    let private: BTreeSet<_> = private.into_iter().filter(|name| *name != "with").collect();
+    assert!(private.contains("check_fork") && !private.contains("query"), "{private:?}");
+    let mut wrong = Vec::new();
+    for (file, text) in all().filter(|(file, _)| file.starts_with("ext/") && *file != "ext/needs") {
+        for (line, code) in code(text) {
+            for (at, _) in code.match_indices("crate::") {
+                let rest = &code[at + "crate::".len()..];
+                let segments: Vec<&str> = match rest.strip_prefix('{') {
+                    Some(list) => list.split([',', '}', ';']).map(str::trim).filter(|name| !name.is_empty()).collect(),
+                    None => rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').take(1).collect(),
+                };
+                for segment in segments.into_iter().filter(|segment| !public.contains(segment)) {
+                    wrong.push(format!("src/{file}, line {line}: crate::{segment} is not public"));
+                }
+            }
+            let called = private.iter().filter(|name| code.contains(&format!(".{name}(")));
+            wrong.extend(called.map(|name| format!("src/{file}, line {line}: {name} is not public")));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

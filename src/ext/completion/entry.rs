@@ -5,11 +5,9 @@ use core::task::Waker;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::driver::{Driver, panics};
-use crate::error::{Error, Result};
-use crate::event;
-use crate::progress::Progress;
+use crate::ext::needs::{contain, query_handle};
 use crate::sys::CUevent;
+use crate::{Driver, Error, Progress, Result};
 
 /// Nothing in it belongs to the caller but the waker, which
 /// the poller only ever takes out to give it to `wake`.
@@ -104,7 +102,7 @@ impl Entry {
         drop(watch);
         if let Some(waker) = waker {
             // It may panic, and must not take this thread with it, on which all the others wait.
-            panics::contain(|| waker.wake());
+            contain(|| waker.wake());
         }
         over
     }
@@ -121,7 +119,7 @@ impl Watch {
         // lends it mutably. The destructor takes the handle out under the lock that is held here,
         // before it drops the box. A future that is leaked leaks the box with it, and what is in
         // there borrows from nothing shorter, as it is `'static`.
-        let asked = allowed.and_then(|()| unsafe { event::query(driver, event) });
+        let asked = allowed.and_then(|()| unsafe { query_handle(driver, event) });
         self.result = match asked {
             Ok(Progress::Done) => Some(Ok(())),
             Ok(Progress::Pending) => return,

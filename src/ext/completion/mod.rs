@@ -14,12 +14,10 @@ use core::task::{Context as TaskContext, Poll};
 use std::sync::{Arc, Mutex};
 
 use self::entry::{Entry, Handle, Watch, lock};
-use crate::driver::fork;
-use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags, EventRef};
 use crate::ext::event_pool::PooledEvent;
-use crate::stream::StreamRef;
+use crate::ext::needs::forked;
 use crate::sys::Function;
+use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 
 /// A future that resolves when all work that an event's last record stands for is done.
 ///
@@ -172,7 +170,7 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
-        if fork::forked() {
+        if forked() {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
@@ -203,7 +201,7 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
 
 impl<E: AsRef<EventRef> + 'static> Drop for Completion<E> {
     fn drop(&mut self) {
-        let watch = if fork::forked() {
+        let watch = if forked() {
             // Nobody asks here, and a lock that the poller had at the fork is never released.
             self.entry.watch.try_lock().ok()
         } else {

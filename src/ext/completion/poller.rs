@@ -5,9 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::entry::{Entry, lock};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::driver::Driver;
-use crate::error::Result;
-use crate::timeout::{Moment, now};
+use crate::ext::needs::{Moment, now};
+use crate::{Driver, Result};
 
 /// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
 const PAUSE: Duration = Duration::from_micros(25);
