@@ -421,6 +421,11 @@ impl EventRef {
         Duration::try_from_secs_f64(seconds).map_err(|_| Error::EndBeforeStart)
     }
 
+    /// The call that elapsed time makes.
+    pub(crate) fn elapsed_function(&self) -> Function {
+        self.elapsed_entry().function
+    }
+
     #[cold]
     #[inline(never)]
     fn elapsed_otherwise(&self, end: &Self, code: CUresult) -> Result<f32> {
@@ -440,11 +445,11 @@ impl EventRef {
         Err(match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {
-                    Error::TimingDisabled { function, code }
+                    Error::TimingDisabled { function, code: Some(code) }
                 } else if !self.context.shares_events(&end.context) {
                     self.mismatch(&end.context, answer)
                 } else {
-                    Error::NotRecorded { function, code }
+                    Error::NotRecorded { function, code: Some(code) }
                 }
             }
             CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
@@ -498,23 +503,16 @@ impl EventRef {
     /// The error for such a wait.
     pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
         if self.cannot_be_waited_for(waiting) {
-            return Err(Error::WaitAcrossContexts {
-                function,
-                event_device: self.context.device().ordinal(),
-                other_device: waiting.device().ordinal(),
-            });
+            let devices = [&self.context, waiting].map(|context| context.device().ordinal());
+            return Err(Error::context_mismatch(function, None, devices));
         }
         Ok(())
     }
 
     /// The error for an event whose context is not `other`.
     pub(crate) fn mismatch(&self, other: &Context, answer: Answer) -> Error {
-        Error::ContextMismatch {
-            function: answer.function,
-            code: answer.code,
-            event_device: self.context.device().ordinal(),
-            other_device: other.device().ordinal(),
-        }
+        let devices = [&self.context, other].map(|context| context.device().ordinal());
+        Error::context_mismatch(answer.function, Some(answer.code), devices)
     }
 
     /// The context that the event was created or opened in.
@@ -600,7 +598,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; [`Error::WaitAcrossContexts`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the
+    /// [`Error::Unsupported`]; [`Error::ContextMismatch`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the
     /// driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {

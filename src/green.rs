@@ -222,7 +222,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherDriver`] for a resource of another driver library. [`Error::ResourceMismatch`] for no resource, for one
+    /// [`Error::DriverMismatch`] for a resource of another driver library. [`Error::ResourceMismatch`] for no resource, for one
     /// of another device, and for several that are not different parts of one split: the driver is not asked, because it may
     /// end the process. Otherwise the driver's error; [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///

@@ -48,7 +48,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::WaitAcrossContexts`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing
+    /// [`Error::ContextMismatch`]; what the driver answers, such as `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing
     /// stream for an event that was recorded outside of its capture, and `CUDA_ERROR_INVALID_VALUE` for an event that was
     /// last [recorded](EventRef::record) in a capture which has ended; such a wait invalidates the capture that it is
     /// made in. Events that are used outside of the graph are for [`record_external`](Self::record_external) and
@@ -208,7 +208,7 @@ impl EventRef {
     /// let (stream, other) = (Stream::new(&first, StreamOptions::new())?, Stream::new(&second, StreamOptions::new())?);
     /// event.record(&stream)?;
     /// let refused = event.record(&other);
-    /// assert!(matches!(refused, Err(Error::ContextMismatch { event_device: 0, other_device: 1, .. })));
+    /// assert!(matches!(refused, Err(Error::ContextMismatch { device: 0, other_device: 1, .. })));
     /// other.wait_event(&event)?; // a wait may be on any device
     /// # Ok::<(), cuda_events::Error>(())
     /// ```

@@ -71,7 +71,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherCapture`] for a stream that is not of this capture; [`Error::Unsupported`]; what the driver answers;
+    /// [`Error::CaptureMismatch`] for a stream that is not of this capture; [`Error::Unsupported`]; what the driver answers;
     /// [`Error::ForkedChild`].
     ///
     /// # Safety
@@ -109,7 +109,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NodeOfOtherGraph`]; [`Error::OtherCapture`] for a stream that is not of this capture;
+    /// [`Error::GraphMismatch`]; [`Error::CaptureMismatch`] for a stream that is not of this capture;
     /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(
@@ -165,7 +165,7 @@ impl Capture<'_> {
             // Such a capture does not tell its id. It is what the driver answers whatever is done with it.
             CaptureStatus::Invalidated => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)),
             CaptureStatus::Active if info.id.is_some_and(own) => Ok(()),
-            _ => Err(Error::OtherCapture { function }),
+            _ => Err(Error::CaptureMismatch { function }),
         }
     }
 }

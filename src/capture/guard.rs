@@ -155,7 +155,7 @@ impl<'a> Capture<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; else as [`begin`](Self::begin).
+    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; else as [`begin`](Self::begin).
     ///
     /// # Safety
     ///

@@ -116,7 +116,7 @@ impl Driver {
     #[inline(never)]
     pub(crate) fn check_closely(self, other: Self, function: Function) -> Result<()> {
         self.check_fork(function)?;
-        if self.is_same_library(other) { Ok(()) } else { Err(Error::OtherDriver { function }) }
+        if self.is_same_library(other) { Ok(()) } else { Err(Error::DriverMismatch { function }) }
     }
 
     /// An error in a process that was forked after the driver was initialised.

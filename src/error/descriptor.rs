@@ -46,7 +46,7 @@ pub enum DescriptorError {
         pid: u32,
     },
     /// It belongs to another device than the context that it was to be opened in.
-    OtherDevice {
+    DeviceMismatch {
         /// The ordinal that the event's device has in this process; none if it is not visible here.
         exported: Option<u16>,
         /// The device of the context.

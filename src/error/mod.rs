@@ -75,19 +75,28 @@ pub enum Error {
     },
     /// Two objects belong to different driver libraries. The driver was not asked: to each of them, the other's handle is
     /// an arbitrary address.
-    OtherDriver {
+    DriverMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// Two streams that must belong to one context do not, or a stream does not belong to the context that it was named
-    /// with. The driver was not asked: to it, default streams of two contexts have one handle.
-    OtherContext {
-        /// The call that was not made.
+    /// Two objects that must belong to one context do not. The primary context and its [green](crate::Context::green) ones
+    /// count as one where an event is recorded or timed.
+    ///
+    /// Where the driver does not find out by itself, it is not asked:
+    ///
+    /// * A stream or a context can wait only for those [interprocess](crate::EventFlags::INTERPROCESS) events that belong
+    ///   to its own context: the driver crashes over another wait. Ordinary events may belong to any context.
+    /// * Two streams must belong to one context, or a stream to the context that it was named with: to the driver, the
+    ///   default streams of two contexts have one handle.
+    ContextMismatch {
+        /// The call.
         function: Function,
-        /// The device of the first stream's context.
-        device: u32,
-        /// The device of the other stream's context.
-        other_device: u32,
+        /// The driver's code; none if no call failed.
+        code: Option<CUresult>,
+        /// The device of the first object's context: of the event's, if one of the two is an event.
+        device: u16,
+        /// The device of the other object's context.
+        other_device: u16,
     },
     /// A closure was given to a capturing stream. The driver was not asked: it would keep a function that runs once in a
     /// graph that may be launched many times, and a callback would invalidate the capture.
@@ -102,41 +111,20 @@ pub enum Error {
         /// How many devices there are; they are numbered from 0.
         count: u32,
     },
-    /// Two objects that must belong to one context do not. The primary context and its [green](crate::Context::green) ones
-    /// count as one there.
-    ContextMismatch {
-        /// The call.
-        function: Function,
-        /// What it answered.
-        code: CUresult,
-        /// The device of the first event's context.
-        event_device: u32,
-        /// The device of the stream's, or the second event's, context.
-        other_device: u32,
-    },
-    /// A stream can wait only for those [interprocess](crate::EventFlags::INTERPROCESS) events that belong to its own
-    /// context. The driver was not asked: it crashes over such a wait. Ordinary events may belong to any context.
-    WaitAcrossContexts {
-        /// The call that was not made.
-        function: Function,
-        /// The device of the event's context.
-        event_device: u32,
-        /// The device of the context that was to wait.
-        other_device: u32,
-    },
     /// Elapsed time needs both events created with [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
         function: Function,
-        /// What it answered.
-        code: CUresult,
+        /// The driver's code; none if the driver was not asked, as an event is not created yet.
+        code: Option<CUresult>,
     },
-    /// Elapsed time needs both events recorded.
+    /// An event was never recorded: elapsed time needs both recorded, and
+    /// [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded) the one.
     NotRecorded {
         /// The call.
         function: Function,
-        /// What it answered.
-        code: CUresult,
+        /// The driver's code; none if the driver was not asked. A wait for such an event is over at once for it.
+        code: Option<CUresult>,
     },
     /// Elapsed time needs both events completed.
     NotReady {
@@ -147,16 +135,13 @@ pub enum Error {
     },
     /// The time from one event to another is negative, which a `Duration` cannot be. The driver gave the time.
     EndBeforeStart,
-    /// There is nothing to wait for, as the [lazy event](crate::ext::LazyEvent) was not recorded. The driver was not asked: for
-    /// it such a wait is over at once.
-    NeverRecorded,
     /// A graph node was used with another graph than its own. The driver was not asked.
-    NodeOfOtherGraph {
+    GraphMismatch {
         /// The call that was not made.
         function: Function,
     },
     /// The stream takes no part in the capture. The driver was not asked.
-    OtherCapture {
+    CaptureMismatch {
         /// The call that was not made.
         function: Function,
     },
@@ -198,14 +183,12 @@ impl Error {
             Self::Driver { function, .. }
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
-            | Self::OtherDriver { function }
-            | Self::OtherContext { function, .. }
-            | Self::ClosureInCapture { function }
-            | Self::NodeOfOtherGraph { function }
-            | Self::OtherCapture { function }
-            | Self::ResourceMismatch { function }
+            | Self::DriverMismatch { function }
             | Self::ContextMismatch { function, .. }
-            | Self::WaitAcrossContexts { function, .. }
+            | Self::ClosureInCapture { function }
+            | Self::GraphMismatch { function }
+            | Self::CaptureMismatch { function }
+            | Self::ResourceMismatch { function }
             | Self::TimingDisabled { function, .. }
             | Self::NotRecorded { function, .. }
             | Self::NotReady { function, .. } => Some(function),
@@ -219,12 +202,10 @@ impl Error {
     /// The driver's own code, where the driver was asked.
     pub fn code(&self) -> Option<CUresult> {
         match *self {
-            Self::Driver { code, .. }
-            | Self::Init { code, .. }
-            | Self::ContextMismatch { code, .. }
-            | Self::TimingDisabled { code, .. }
-            | Self::NotRecorded { code, .. }
-            | Self::NotReady { code, .. } => Some(code),
+            Self::Driver { code, .. } | Self::Init { code, .. } | Self::NotReady { code, .. } => Some(code),
+            Self::ContextMismatch { code, .. } | Self::TimingDisabled { code, .. } | Self::NotRecorded { code, .. } => {
+                code
+            }
             Self::NoSuchDevice { .. } => Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
             Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(CUresult::CUDA_ERROR_INVALID_CONTEXT),
             _ => None,
@@ -263,6 +244,14 @@ impl Error {
     #[inline(never)]
     pub(crate) fn driver(function: Function, code: CUresult) -> Self {
         Self::Driver { function, code }
+    }
+
+    /// Two objects belong to contexts that do not go together there, of devices of these ordinals.
+    #[cold]
+    pub(crate) fn context_mismatch(function: Function, code: Option<CUresult>, devices: [u32; 2]) -> Self {
+        // No machine has so many devices.
+        let [device, other_device] = devices.map(|ordinal| u16::try_from(ordinal).unwrap_or(u16::MAX));
+        Self::ContextMismatch { function, code, device, other_device }
     }
 }
 

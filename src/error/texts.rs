@@ -34,32 +34,11 @@ impl fmt::Display for Error {
                 "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
                  survive a fork; fork before the first use of a device, or start the child with exec"
             ),
-            Self::OtherDriver { function } => write!(
+            Self::DriverMismatch { function } => write!(
                 f,
                 "{function} was not called: its objects belong to two different driver libraries of this process; use \
                  objects of one"
             ),
-            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } if device == other_device => {
-                write!(
-                    f,
-                    "the stream belongs to another context of device {device} than the one that it was named with; name \
-                     that one with Context::from_raw_with_owner"
-                )
-            }
-            Self::OtherContext { function: Function::cuStreamGetCtx, device, other_device } => write!(
-                f,
-                "the stream belongs to a context of device {other_device}, and was named with one of device {device}; \
-                 name it with one of its own device"
-            ),
-            Self::OtherContext { function, device, other_device } => {
-                write!(f, "{function} was not called: the streams belong to ")?;
-                if device == other_device {
-                    write!(f, "two contexts of device {device}")?;
-                } else {
-                    write!(f, "contexts of device {device} and of device {other_device}")?;
-                }
-                f.write_str("; both must belong to one context")
-            }
             Self::ClosureInCapture { function } => write!(
                 f,
                 "{function} was not called: the stream captures, and a closure runs once, where a graph can be launched \
@@ -75,39 +54,50 @@ impl fmt::Display for Error {
             Self::NoSuchDevice { ordinal, count } => {
                 write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
             }
-            Self::ContextMismatch { function, code, event_device, other_device } => {
-                let other = match function {
-                    Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
-                    Function::cuCtxRecordEvent => "work",
-                    _ => "other event",
-                };
-                write!(f, "{function} failed with {code}: the event belongs to ")?;
-                if event_device == other_device {
-                    write!(f, "another context of device {event_device} than the {other}")?;
+            Self::ContextMismatch { function, code: Some(code), device, other_device } => {
+                write!(f, "{function} failed with {code}: ")?;
+                event_of_other_context(f, *function, *device, *other_device)
+            }
+            Self::ContextMismatch { function: Function::cuStreamGetCtx, device, other_device, .. } => {
+                stream_of_other_context(f, *device, *other_device)
+            }
+            Self::ContextMismatch { function: Function::cuStreamCopyAttributes, device, other_device, .. } => {
+                write!(f, "{} was not called: the streams belong to ", Function::cuStreamCopyAttributes)?;
+                if device == other_device {
+                    write!(f, "two contexts of device {device}")?;
                 } else {
-                    write!(f, "a context of device {event_device}, the {other} to one of device {other_device}")?;
+                    write!(f, "contexts of device {device} and of device {other_device}")?;
                 }
                 f.write_str("; both must belong to one context")
             }
-            Self::WaitAcrossContexts { function, event_device, other_device } => {
+            Self::ContextMismatch { function, device, other_device, .. } => {
                 write!(f, "{function} was not called: the interprocess event belongs to ")?;
-                if event_device == other_device {
-                    write!(f, "another context of device {event_device}")?;
+                if device == other_device {
+                    write!(f, "another context of device {device}")?;
                 } else {
-                    write!(f, "a context of device {event_device}, not {other_device}")?;
+                    write!(f, "a context of device {device}, not {other_device}")?;
                 }
                 f.write_str(
                     ", and the driver crashes over such a wait; wait in a stream of the event's context, and let the other \
                      stream wait for that one with wait_stream",
                 )
             }
-            Self::TimingDisabled { function, code } => write!(
-                f,
-                "{function} failed with {code}: one of the two events takes no time stamps; create both with \
-                 EventFlags::TIMING, which interprocess events cannot have"
-            ),
+            Self::TimingDisabled { function, code } => {
+                function_and_code(f, *function, *code)?;
+                f.write_str(
+                    "one of the two events takes no time stamps; create both with EventFlags::TIMING, which interprocess \
+                     events cannot have",
+                )
+            }
+            Self::NotRecorded { function: Function::cuStreamWaitEvent, code } => {
+                function_and_code(f, Function::cuStreamWaitEvent, *code)?;
+                f.write_str(
+                    "the event was never recorded, and a wait does not wait for a record that comes later; record it first",
+                )
+            }
             Self::NotRecorded { function, code } => {
-                write!(f, "{function} failed with {code}: one of the two events was never recorded; record both first")
+                function_and_code(f, *function, *code)?;
+                f.write_str("one of the two events was never recorded; record both first")
             }
             Self::NotReady { function, code } => write!(
                 f,
@@ -117,13 +107,10 @@ impl fmt::Display for Error {
             Self::EndBeforeStart => f.write_str(
                 "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
             ),
-            Self::NeverRecorded => f.write_str(
-                "the event was not recorded, and a wait does not wait for a record that comes later: record it before",
-            ),
-            Self::NodeOfOtherGraph { function } => {
+            Self::GraphMismatch { function } => {
                 write!(f, "{function} was not called: the node belongs to another graph")
             }
-            Self::OtherCapture { function } => write!(
+            Self::CaptureMismatch { function } => write!(
                 f,
                 "{function} was not called: the stream is not of this capture; let it wait for an event that was \
                  recorded in the capture"
@@ -157,6 +144,44 @@ impl fmt::Display for Error {
             ),
             Self::Descriptor(error) => error.fmt(f),
         }
+    }
+}
+
+/// The begin of a text: the call, and what came of it.
+fn function_and_code(f: &mut fmt::Formatter<'_>, function: Function, code: Option<CUresult>) -> fmt::Result {
+    match code {
+        Some(code) => write!(f, "{function} failed with {code}: "),
+        None => write!(f, "{function} was not called: "),
+    }
+}
+
+fn event_of_other_context(f: &mut fmt::Formatter<'_>, function: Function, device: u16, other: u16) -> fmt::Result {
+    let what = match function {
+        Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
+        Function::cuCtxRecordEvent => "work",
+        _ => "other event",
+    };
+    if device == other {
+        write!(f, "the event belongs to another context of device {device} than the {what}")?;
+    } else {
+        write!(f, "the event belongs to a context of device {device}, the {what} to one of device {other}")?;
+    }
+    f.write_str("; both must belong to one context")
+}
+
+fn stream_of_other_context(f: &mut fmt::Formatter<'_>, device: u16, other: u16) -> fmt::Result {
+    if device == other {
+        write!(
+            f,
+            "the stream belongs to another context of device {device} than the one that it was named with; name that \
+             one with Context::from_raw_with_owner"
+        )
+    } else {
+        write!(
+            f,
+            "the stream belongs to a context of device {other}, and was named with one of device {device}; name it with \
+             one of its own device"
+        )
     }
 }
 
@@ -202,12 +227,12 @@ impl fmt::Display for DescriptorError {
                 "it was exported by this process (id {pid}), and an interprocess event can be opened only in another \
                  one; if it comes from a process in another pid namespace, the two must not have the same id"
             ),
-            Self::OtherDevice { exported: Some(exported), context } => write!(
+            Self::DeviceMismatch { exported: Some(exported), context } => write!(
                 f,
                 "its event belongs to device {exported}, and the context to device {context}; open it in a context of \
                  device {exported}"
             ),
-            Self::OtherDevice { exported: None, context } => write!(
+            Self::DeviceMismatch { exported: None, context } => write!(
                 f,
                 "its event belongs to a device that this process does not see, and the context to device {context}; \
                  look at CUDA_VISIBLE_DEVICES in both processes"

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::capture::CaptureStatus;
-use crate::sys::{CUresult, Function};
+use crate::ext::needs::elapsed_function;
+use crate::sys::Function;
 use crate::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef};
 
 /// An event that needs no context and no driver until it is first recorded or exported.
@@ -244,9 +245,13 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// [`Error::NeverRecorded`]; else as [`wait`](Self::wait).
+    /// [`Error::NotRecorded`]; else as [`wait`](Self::wait).
     pub fn wait_recorded(&self, stream: &StreamRef) -> Result<()> {
-        if self.state() == LazyState::Recorded { self.wait(stream) } else { Err(Error::NeverRecorded) }
+        if self.state() == LazyState::Recorded {
+            self.wait(stream)
+        } else {
+            Err(Error::NotRecorded { function: Function::cuStreamWaitEvent, code: None })
+        }
     }
 
     /// Waits for what the event stands for outside of the graph, as [`StreamRef::wait_external`] does. If there is no
@@ -309,8 +314,8 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded, ready. Without
-    /// a driver object on either side it is what the driver answers for an event that was never recorded.
+    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded, ready. Where one of the
+    /// two has no driver object, [`Error::TimingDisabled`] or [`Error::NotRecorded`] without a code.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
@@ -332,11 +337,13 @@ impl LazyEvent {
         if let (Some(start), Some(end)) = (self.event(), end.event()) {
             return Ok((start, end));
         }
-        let (function, code) = (Function::cuEventElapsedTime, CUresult::CUDA_ERROR_INVALID_HANDLE);
+        // Without any driver object there is no driver to be asked which call it has.
+        let known = self.event().or(end.event()).map(|event| elapsed_function(event));
+        let function = known.unwrap_or(Function::cuEventElapsedTime_v2);
         Err(if (self.flags & end.flags).contains(EventFlags::TIMING) {
-            Error::NotRecorded { function, code }
+            Error::NotRecorded { function, code: None }
         } else {
-            Error::TimingDisabled { function, code }
+            Error::TimingDisabled { function, code: None }
         })
     }
 

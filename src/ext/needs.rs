@@ -21,3 +21,8 @@ pub(super) use crate::forms::form_of;
 
 /// The poller's pauses are tested in virtual time, by the clock that waiting with a limit has.
 pub(super) use crate::timeout::{Moment, now};
+
+/// An error of a lazy event without a driver object names the call that an event would have made.
+pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function {
+    event.elapsed_function()
+}

@@ -72,7 +72,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; what the driver answers;
+    /// [`Error::ContextMismatch`] for an interprocess event of another context; what the driver answers;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
@@ -128,7 +128,7 @@ impl GraphExec {
     /// # Errors
     ///
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that invalidates;
-    /// [`Error::WaitAcrossContexts`] for an interprocess event in the graph and a stream of another context; what the
+    /// [`Error::ContextMismatch`] for an interprocess event in the graph and a stream of another context; what the
     /// driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
@@ -151,9 +151,9 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// [`Error::NodeOfOtherGraph`] when the node is not of `graph`, or this was not made of `graph`;
+    /// [`Error::GraphMismatch`] when the node is not of `graph`, or this was not made of `graph`;
     /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind, or one that was added later;
-    /// [`Error::WaitAcrossContexts`] for an interprocess event of another context; [`Error::Unsupported`];
+    /// [`Error::ContextMismatch`] for an interprocess event of another context; [`Error::Unsupported`];
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
@@ -182,7 +182,7 @@ impl GraphExec {
         if graph.kept.graph() != self.graph {
             // Also where the driver would refuse it: it knows nodes by handles, and uses the handles of a graph that is
             // gone again. The events in `kept` are known by the same handles.
-            return Err(Error::NodeOfOtherGraph { function });
+            return Err(Error::GraphMismatch { function });
         }
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;

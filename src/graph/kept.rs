@@ -74,7 +74,7 @@ impl Kept {
     }
 
     pub(super) fn handle(&self, function: Function, node: GraphNode) -> Result<CUgraphNode> {
-        if node.graph == self.graph { Ok(node.raw) } else { Err(Error::NodeOfOtherGraph { function }) }
+        if node.graph == self.graph { Ok(node.raw) } else { Err(Error::GraphMismatch { function }) }
     }
 
     /// Names a node of this graph.

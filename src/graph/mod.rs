@@ -133,7 +133,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::NodeOfOtherGraph`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "EventRecordNode")]
     pub fn add_event_record_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {

@@ -369,7 +369,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with [`OtherDevice`](DescriptorError::OtherDevice) or
+    /// [`Error::Descriptor`] with [`DeviceMismatch`](DescriptorError::DeviceMismatch) or
     /// [`SameProcess`](DescriptorError::SameProcess); what the driver returns, such as `CUDA_ERROR_MAP_FAILED` if there is
     /// nothing to open, or it belongs to another user; [`Error::ForkedChild`].
     ///
@@ -413,7 +413,7 @@ fn other_device(context: &Context, exported: Uuid) -> DescriptorError {
     let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
     let visible = Device::all(context.driver()).ok();
     let exported = visible.and_then(|mut devices| devices.find(|device| device.uuid() == Ok(exported)));
-    DescriptorError::OtherDevice { exported: exported.map(ordinal), context: ordinal(context.device()) }
+    DescriptorError::DeviceMismatch { exported: exported.map(ordinal), context: ordinal(context.device()) }
 }
 
 #[cold]

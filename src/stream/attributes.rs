@@ -296,14 +296,14 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherContext`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;
         self.driver().check_same(source.driver(), copy.function)?;
         if self.context() != source.context() {
-            let [device, other_device] = [self, source].map(|stream| stream.context().device().ordinal());
-            return Err(Error::OtherContext { function: copy.function, device, other_device });
+            let devices = [self, source].map(|stream| stream.context().device().ordinal());
+            return Err(Error::context_mismatch(copy.function, None, devices));
         }
         let default = if self.is_default() { self } else { source };
         // The call goes through this stream's table, where a NULL of another table may mean another stream.

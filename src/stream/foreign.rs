@@ -142,7 +142,7 @@ impl<O> ForeignStream<O> {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherContext`] for a stream of another context, such as one of a green context; what the driver
+    /// [`Error::ContextMismatch`] for a stream of another context, such as one of a green context; what the driver
     /// answers; [`Error::ForkedChild`]. The owner is dropped then.
     ///
     /// # Safety
@@ -165,11 +165,10 @@ impl<O> ForeignStream<O> {
             // SAFETY: a stream that the caller vouches for.
             let theirs = unsafe { context_of(stream.driver(), get, raw) }?;
             if theirs != context.as_raw() {
-                let device = context.device().ordinal();
                 // SAFETY: the driver has just named it, and its stream is alive.
                 let theirs = unsafe { Context::from_raw(stream.driver(), theirs) }?;
-                let other_device = theirs.device().ordinal();
-                return Err(Error::OtherContext { function: get.function, device, other_device });
+                let devices = [context, &theirs].map(|context| context.device().ordinal());
+                return Err(Error::context_mismatch(get.function, None, devices));
             }
         }
         Ok(Self { stream, owner })

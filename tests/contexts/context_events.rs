@@ -95,8 +95,8 @@ fn the_event_must_be_of_the_context() {
     let error = event.record_context(&gpu.context).expect_err("another context");
     let expected = Error::ContextMismatch {
         function: Function::cuCtxRecordEvent,
-        code: CUresult::CUDA_ERROR_INVALID_HANDLE,
-        event_device: 0,
+        code: Some(CUresult::CUDA_ERROR_INVALID_HANDLE),
+        device: 0,
         other_device: 0,
     };
     assert_eq!(error, expected);

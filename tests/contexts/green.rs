@@ -152,8 +152,8 @@ fn parts_that_do_not_belong_together_make_no_context() {
 
     let soft = SoftDriver::new();
     let elsewhere = Device::new(soft.driver(), 0).expect("device 0").sm_resource().expect("what there is");
-    assert_eq!(green(device, &[&elsewhere]).map(drop), Err(Error::OtherDriver { function }));
-    assert_eq!(green(device, &[&first.groups[0], &elsewhere]).map(drop), Err(Error::OtherDriver { function }));
+    assert_eq!(green(device, &[&elsewhere]).map(drop), Err(Error::DriverMismatch { function }));
+    assert_eq!(green(device, &[&first.groups[0], &elsewhere]).map(drop), Err(Error::DriverMismatch { function }));
     assert_eq!(calls(), []);
     drop(green(device, &[&first.groups[0], &first.groups[1]]).expect("parts of one split belong together"));
 }

@@ -226,7 +226,7 @@ fn each_error_of_the_driver_is_told_and_nothing_is_tried_again(gpu: &Gpu) {
                 (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => Ok("Pending".to_owned()),
                 // Both are of one context and keep the time.
                 (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
-                    Err(Error::NotRecorded { function, code })
+                    Err(Error::NotRecorded { function, code: Some(code) })
                 }
                 (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_NOT_READY) => {
                     Err(Error::NotReady { function, code })
@@ -261,12 +261,12 @@ fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
         let (result, made) = calls(work);
         assert_eq!((result, made), (Err(expected), vec![function]));
     };
-    let mismatch = |function| Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
+    let mismatch = |function| Error::ContextMismatch { function, code: Some(code), device: 0, other_device: 0 };
     refused(cuEventRecord, &|| one.record(&far), mismatch(cuEventRecord));
     refused(function, &|| one.elapsed_ms(&elsewhere).map(drop), mismatch(function));
-    refused(function, &|| one.elapsed_ms(&untimed).map(drop), Error::TimingDisabled { function, code });
-    refused(function, &|| untimed.elapsed_ms(&one).map(drop), Error::TimingDisabled { function, code });
-    refused(function, &|| one.elapsed_ms(&two).map(drop), Error::NotRecorded { function, code });
+    refused(function, &|| one.elapsed_ms(&untimed).map(drop), Error::TimingDisabled { function, code: Some(code) });
+    refused(function, &|| untimed.elapsed_ms(&one).map(drop), Error::TimingDisabled { function, code: Some(code) });
+    refused(function, &|| one.elapsed_ms(&two).map(drop), Error::NotRecorded { function, code: Some(code) });
 }
 
 fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {

@@ -163,10 +163,10 @@ fn objects_of_two_libraries_are_kept_apart() {
         let refused = call();
         let function = || function;
         let expected = [
-            Error::OtherDriver { function: function() },
+            Error::DriverMismatch { function: function() },
             // What is of another library is also of another graph, and of no capture of this one.
-            Error::NodeOfOtherGraph { function: function() },
-            Error::OtherCapture { function: function() },
+            Error::GraphMismatch { function: function() },
+            Error::CaptureMismatch { function: function() },
         ];
         assert!(refused.as_ref().is_err_and(|error| expected.contains(error)), "{index}, {method}: {refused:?}");
     }

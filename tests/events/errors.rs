@@ -70,7 +70,7 @@ fn texts() -> Vec<(Error, &'static str)> {
              survive a fork; fork before the first use of a device, or start the child with exec",
         ),
         (
-            Error::OtherDriver { function: RECORD },
+            Error::DriverMismatch { function: RECORD },
             "cuEventRecord was not called: its objects belong to two different driver libraries of this process; use \
              objects of one",
         ),
@@ -81,44 +81,44 @@ fn texts() -> Vec<(Error, &'static str)> {
         (Error::NoSuchDevice { ordinal: 1, count: 1 }, "there is no device 1: the only device is device 0"),
         (Error::NoSuchDevice { ordinal: 9, count: 8 }, "there is no device 9: the devices are 0 to 7"),
         (
-            Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 0 },
+            Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 0 },
             "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context of device \
              0 than the stream; both must belong to one context",
         ),
         (
-            Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 1 },
+            Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 1 },
             "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of device 0, \
              the stream to one of device 1; both must belong to one context",
         ),
         (
-            Error::ContextMismatch { function: ELAPSED, code: HANDLE, event_device: 2, other_device: 2 },
+            Error::ContextMismatch { function: ELAPSED, code: Some(HANDLE), device: 2, other_device: 2 },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context \
              of device 2 than the other event; both must belong to one context",
         ),
         (
-            Error::ContextMismatch { function: ELAPSED, code: HANDLE, event_device: 2, other_device: 1 },
+            Error::ContextMismatch { function: ELAPSED, code: Some(HANDLE), device: 2, other_device: 1 },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of \
              device 2, the other event to one of device 1; both must belong to one context",
         ),
         (
-            Error::WaitAcrossContexts { function: Function::cuStreamWaitEvent, event_device: 0, other_device: 0 },
+            Error::ContextMismatch { function: Function::cuStreamWaitEvent, code: None, device: 0, other_device: 0 },
             "cuStreamWaitEvent was not called: the interprocess event belongs to another context of device 0, and the \
              driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
              that one with wait_stream",
         ),
         (
-            Error::WaitAcrossContexts { function: Function::cuCtxWaitEvent, event_device: 0, other_device: 1 },
+            Error::ContextMismatch { function: Function::cuCtxWaitEvent, code: None, device: 0, other_device: 1 },
             "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device 0, not 1, and the \
              driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
              that one with wait_stream",
         ),
         (
-            Error::TimingDisabled { function: ELAPSED, code: HANDLE },
+            Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events takes no time \
              stamps; create both with EventFlags::TIMING, which interprocess events cannot have",
         ),
         (
-            Error::NotRecorded { function: ELAPSED, code: HANDLE },
+            Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never \
              recorded; record both first",
         ),
@@ -132,15 +132,35 @@ fn texts() -> Vec<(Error, &'static str)> {
             "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
         ),
         (
-            Error::NeverRecorded,
-            "the event was not recorded, and a wait does not wait for a record that comes later: record it before",
+            Error::NotRecorded { function: ELAPSED, code: None },
+            "cuEventElapsedTime_v2 was not called: one of the two events was never recorded; record both first",
         ),
         (
-            Error::NodeOfOtherGraph { function: Function::cuGraphAddEventRecordNode },
+            Error::NotRecorded { function: Function::cuStreamWaitEvent, code: None },
+            "cuStreamWaitEvent was not called: the event was never recorded, and a wait does not wait for a record that \
+             comes later; record it first",
+        ),
+        (
+            Error::TimingDisabled { function: ELAPSED, code: None },
+            "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps; create both with \
+             EventFlags::TIMING, which interprocess events cannot have",
+        ),
+        (
+            Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 1, other_device: 1 },
+            "the stream belongs to another context of device 1 than the one that it was named with; name that one with \
+             Context::from_raw_with_owner",
+        ),
+        (
+            Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 1, other_device: 2 },
+            "the stream belongs to a context of device 2, and was named with one of device 1; name it with one of its \
+             own device",
+        ),
+        (
+            Error::GraphMismatch { function: Function::cuGraphAddEventRecordNode },
             "cuGraphAddEventRecordNode was not called: the node belongs to another graph",
         ),
         (
-            Error::OtherCapture { function: Function::cuStreamUpdateCaptureDependencies },
+            Error::CaptureMismatch { function: Function::cuStreamUpdateCaptureDependencies },
             "cuStreamUpdateCaptureDependencies was not called: the stream is not of this capture; let it wait for an \
              event that was recorded in the capture",
         ),
@@ -150,12 +170,22 @@ fn texts() -> Vec<(Error, &'static str)> {
              different parts of one split",
         ),
         (
-            Error::OtherContext { function: Function::cuStreamCopyAttributes, device: 0, other_device: 1 },
+            Error::ContextMismatch {
+                function: Function::cuStreamCopyAttributes,
+                code: None,
+                device: 0,
+                other_device: 1,
+            },
             "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and of device 1; both must \
              belong to one context",
         ),
         (
-            Error::OtherContext { function: Function::cuStreamCopyAttributes, device: 2, other_device: 2 },
+            Error::ContextMismatch {
+                function: Function::cuStreamCopyAttributes,
+                code: None,
+                device: 2,
+                other_device: 2,
+            },
             "cuStreamCopyAttributes was not called: the streams belong to two contexts of device 2; both must belong to \
              one context",
         ),
@@ -222,12 +252,12 @@ fn texts() -> Vec<(Error, &'static str)> {
              the same id",
         ),
         (
-            DescriptorError::OtherDevice { exported: Some(1), context: 0 }.into(),
+            DescriptorError::DeviceMismatch { exported: Some(1), context: 0 }.into(),
             "IPC event descriptor refused: its event belongs to device 1, and the context to device 0; open it in a \
              context of device 1",
         ),
         (
-            DescriptorError::OtherDevice { exported: None, context: 0 }.into(),
+            DescriptorError::DeviceMismatch { exported: None, context: 0 }.into(),
             "IPC event descriptor refused: its event belongs to a device that this process does not see, and the \
              context to device 0; look at CUDA_VISIBLE_DEVICES in both processes",
         ),
@@ -608,7 +638,7 @@ fn a_record_on_a_stream_of_another_context() {
     let other = Other::new(&gpu);
     let (own, foreign) = (stream(&gpu.context), stream(&other));
     let event = timing(&gpu.context);
-    let error = Error::ContextMismatch { function: RECORD, code: HANDLE, event_device: 0, other_device: 0 };
+    let error = Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 0 };
     assert_eq!(event.record(&foreign), Err(error.clone()));
     assert_eq!(timing(&other).record(&own), Err(error));
     // It was only refused.
@@ -624,7 +654,7 @@ fn the_time_between_events_of_two_contexts() {
     let (start, end) = (timing(&gpu.context), timing(&other));
     start.record(&own).and_then(|()| start.synchronize()).expect("idle work");
     end.record(&foreign).and_then(|()| end.synchronize()).expect("idle work");
-    let error = Error::ContextMismatch { function: elapsed(&gpu), code: HANDLE, event_device: 0, other_device: 0 };
+    let error = Error::ContextMismatch { function: elapsed(&gpu), code: Some(HANDLE), device: 0, other_device: 0 };
     assert_eq!(start.elapsed_ms(&end), Err(error.clone()));
     assert_eq!(end.elapsed_ms(&start), Err(error));
 }
@@ -633,7 +663,7 @@ fn the_time_between_events_of_two_contexts() {
 fn the_time_between_events_without_time_stamps() {
     let gpu = Gpu::new();
     let stream = stream(&gpu.context);
-    let error = Error::TimingDisabled { function: elapsed(&gpu), code: HANDLE };
+    let error = Error::TimingDisabled { function: elapsed(&gpu), code: Some(HANDLE) };
     let timing = timing(&gpu.context);
     timing.record(&stream).expect("a record");
     for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS] {
@@ -654,7 +684,7 @@ fn the_time_from_or_to_an_event_that_was_never_recorded() {
     let stream = stream(&gpu.context);
     let (recorded, never) = (timing(&gpu.context), timing(&gpu.context));
     recorded.record(&stream).and_then(|()| recorded.synchronize()).expect("idle work");
-    let error = Error::NotRecorded { function: elapsed(&gpu), code: HANDLE };
+    let error = Error::NotRecorded { function: elapsed(&gpu), code: Some(HANDLE) };
     assert_eq!(recorded.elapsed_ms(&never), Err(error.clone()));
     assert_eq!(never.elapsed_ms(&recorded), Err(error.clone()));
     assert_eq!(never.elapsed_ms(&never), Err(error));
@@ -687,9 +717,9 @@ fn of_several_causes_the_time_names_the_first() {
     let function = elapsed(&gpu);
     let device = 0;
     let plain = |context| Event::new(context, EventFlags::empty()).expect("an event");
-    let disabled = Error::TimingDisabled { function, code: HANDLE };
-    let mismatch = Error::ContextMismatch { function, code: HANDLE, event_device: device, other_device: device };
-    let never = Error::NotRecorded { function, code: HANDLE };
+    let disabled = Error::TimingDisabled { function, code: Some(HANDLE) };
+    let mismatch = Error::ContextMismatch { function, code: Some(HANDLE), device: device, other_device: device };
+    let never = Error::NotRecorded { function, code: Some(HANDLE) };
     for (start, end, error) in [
         // Without time stamps, of two contexts, never recorded.
         (plain(&context), timing(&other), &disabled),

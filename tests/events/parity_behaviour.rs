@@ -443,7 +443,7 @@ fn a_record_on_another_device_names_both() {
     with_two_devices(|_, [first, second]| {
         let event = Event::new(&first, EventFlags::empty()).expect("an event");
         let error = event.record(&stream(&second)).expect_err("it is of another device");
-        assert!(matches!(error, Error::ContextMismatch { event_device: 0, other_device: 1, .. }), "{error:?}");
+        assert!(matches!(error, Error::ContextMismatch { device: 0, other_device: 1, .. }), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
         // It was only refused.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{Door, Gpu, Latch, Other, not_run};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{Completion, LazyEvent, LazyState};
-use cuda_events::sys::Function;
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
@@ -94,20 +94,20 @@ fn the_three_states_are_kept_apart() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = lazy(EventFlags::empty());
+    let not_recorded = Error::NotRecorded { function: Function::cuStreamWaitEvent, code: None };
     assert_eq!(event.state(), LazyState::NotCreated);
-    assert_eq!(event.wait_recorded(&stream), Err(Error::NeverRecorded));
+    assert_eq!(event.wait_recorded(&stream), Err(not_recorded.clone()));
     let created = event.create(&gpu.context).expect("an event").clone();
     assert!(Arc::ptr_eq(&created, event.create(&gpu.context).expect("the same event")));
     assert_eq!(event.state(), LazyState::Created);
     assert_eq!(event.query(), Ok(Progress::Done));
     assert_eq!(event.wait(&stream), Ok(()));
-    assert_eq!(event.wait_recorded(&stream), Err(Error::NeverRecorded));
+    assert_eq!(event.wait_recorded(&stream), Err(not_recorded));
     assert_eq!(event.record_once(&stream), Ok(true));
     assert_eq!(event.state(), LazyState::Recorded);
     assert_eq!(event.record_once(&stream), Ok(false));
     assert_eq!(event.wait_recorded(&stream), Ok(()));
     assert!(LazyState::NotCreated < LazyState::Created && LazyState::Created < LazyState::Recorded);
-    assert!(Error::NeverRecorded.to_string().contains("record it before"));
 }
 
 #[test]
@@ -115,15 +115,26 @@ fn elapsed_time_says_what_is_missing_first() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (start, end, untimed) = (lazy(EventFlags::TIMING), lazy(EventFlags::TIMING), lazy(EventFlags::empty()));
-    assert!(matches!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { .. })));
-    assert!(matches!(untimed.elapsed(&start), Err(Error::TimingDisabled { .. })));
-    assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })));
+    // No driver is known yet, and no call is made: the newest one is named.
+    let function = Function::cuEventElapsedTime_v2;
+    assert_eq!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { function, code: None }));
+    assert_eq!(untimed.elapsed(&start), Err(Error::TimingDisabled { function, code: None }));
+    let not_recorded = start.elapsed_ms(&end).expect_err("neither is recorded");
+    assert_eq!(not_recorded, Error::NotRecorded { function, code: None });
+    assert_eq!((not_recorded.function(), not_recorded.code()), (Some(function), None));
+    assert!(not_recorded.to_string().starts_with("cuEventElapsedTime_v2 was not called: "), "{not_recorded}");
     start.record(&stream).expect("a record");
     untimed.record(&stream).expect("a record");
-    assert!(matches!(start.elapsed(&end), Err(Error::NotRecorded { .. })));
-    assert!(matches!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { .. })));
+    // The call that the one driver has; no call is made either.
+    let has_new = gpu.driver.symbols().cuEventElapsedTime_v2.is_some();
+    let function = if has_new { function } else { Function::cuEventElapsedTime };
+    for (one, other) in [(&start, &end), (&end, &start)] {
+        assert_eq!(one.elapsed(other), Err(Error::NotRecorded { function, code: None }));
+    }
+    let code = Some(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { function, code }));
     end.create(&gpu.context).expect("an event");
-    assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })), "created is not recorded");
+    assert_eq!(start.elapsed_ms(&end), Err(Error::NotRecorded { function, code }), "created is not recorded");
     let latch = Latch::hold(&stream);
     end.record(&stream).expect("a record");
     assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
@@ -280,7 +291,7 @@ fn the_device_is_that_of_the_first_stream() {
     assert_eq!(event.device(), Some(contexts[1].device()));
     event.wait(&first).expect("a wait may cross devices");
     let error = event.record(&first).expect_err("it is on the other device");
-    assert!(matches!(error, Error::ContextMismatch { event_device: 1, other_device: 0, .. }), "{error}");
+    assert!(matches!(error, Error::ContextMismatch { device: 1, other_device: 0, .. }), "{error}");
 }
 
 /// What takes an event takes what `create` and `event` give, in whatever form it wants it.

@@ -25,7 +25,7 @@ enum How {
 
 /// The text without comments and tests, line by line.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let end = text.find("\nmod tests {").unwrap_or(text.len());
+    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.map(|(number, line)| (number, line.split_once("//").map_or(line, |(code, _)| code)))
 }
@@ -66,7 +66,8 @@ const NAMED_ONLY: &[(&str, Function, &str)] = &[
     ("capture/external", Function::cuCtxPopCurrent_v2, "which call an error is of"),
     ("ext/completion/mod", Function::cuEventQuery, "the poller would make it, and is not in a forked child"),
     ("ext/event_pool", Function::cuEventCreate, "a free event saves it, and not the look for a fork"),
-    ("ext/lazy_event", Function::cuEventElapsedTime, "what the driver would say of events that are not there"),
+    ("ext/lazy_event", Function::cuStreamWaitEvent, "which call was not made, as there is no record"),
+    ("ext/lazy_event", Function::cuEventElapsedTime_v2, "which call was not made, as there is no event"),
     ("loader/mod", Function::cuDriverGetVersion, "its address tells libraries apart"),
 ];
 

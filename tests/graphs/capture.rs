@@ -418,16 +418,16 @@ fn dependencies_are_told_and_can_be_changed() {
     assert_eq!(nodes(), [first]);
 
     let function = Function::cuStreamUpdateCaptureDependencies_v2;
-    assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::OtherCapture { function }));
+    assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
     // SAFETY: as above.
-    assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::OtherCapture { .. })));
+    assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::CaptureMismatch { .. })));
     let third = gpu.stream();
     let elsewhere = common::begin_capture(&third, CaptureMode::ThreadLocal).expect("a capture");
-    assert_eq!(update(&third, &[], DependencyUpdate::Set), Err(Error::OtherCapture { function }));
+    assert_eq!(update(&third, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
     elsewhere.end().expect("it is unharmed");
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let foreign = graph.add_event_record_node(&[], &events[0]).expect("a node");
-    assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::NodeOfOtherGraph { function }));
+    assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::GraphMismatch { function }));
     assert_eq!(nodes(), [first], "nothing came of these");
 
     // The nodes are names of the graph's.
@@ -479,7 +479,7 @@ fn a_capture_can_add_to_a_graph() {
     let function = Function::cuStreamBeginCaptureToGraph;
     let error =
         common::begin_capture_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
-    assert_eq!(error, Error::NodeOfOtherGraph { function });
+    assert_eq!(error, Error::GraphMismatch { function });
     assert!(error.to_string().contains("another graph"), "{error}");
 
     // Which destroys the graph, in the driver; the wrapper must not do it again.

@@ -450,8 +450,7 @@ fn a_node_is_good_for_its_own_graph_only() {
     let mut exec = graph.instantiate().expect("an executable graph");
     let mut other = Graph::new(&gpu.context).expect("a graph");
     let foreign = other.add_event_record_node(&[], &event).expect("a node");
-    let not_called =
-        |result: Result<(), Error>, function| assert_eq!(result, Err(Error::NodeOfOtherGraph { function }));
+    let not_called = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::GraphMismatch { function }));
     not_called(other.record_node_event(node).map(drop), Function::cuGraphEventRecordNodeGetEvent);
     not_called(other.set_record_node_event(node, &event), Function::cuGraphEventRecordNodeSetEvent);
     not_called(other.add_event_wait_node(&[node], &event).map(drop), Function::cuGraphAddEventWaitNode);
@@ -646,7 +645,7 @@ fn an_interprocess_event_stays_in_its_context() {
     let interprocess = |context| Arc::new(Event::new(context, EventFlags::INTERPROCESS).expect("an event"));
     let (own, foreign) = (interprocess(&gpu.context), interprocess(&other));
     let refused = |result: Result<(), Error>, function| {
-        assert_eq!(result, Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 }));
+        assert_eq!(result, Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 }));
     };
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     graph.add_event_wait_node(&[], &foreign).expect("a node");
@@ -835,7 +834,7 @@ fn an_event_is_kept_although_the_driver_answered_an_error() {
     let function = Function::cuGraphExecEventWaitNodeSetEvent;
     fail(function);
     failed(exec.set_wait_node_event(&graph, node, &interprocess()), function);
-    assert!(matches!(exec.launch(&elsewhere), Err(Error::WaitAcrossContexts { .. })));
+    assert!(matches!(exec.launch(&elsewhere), Err(Error::ContextMismatch { .. })));
     drop((graph, exec));
 
     // What the driver was not asked for, it did not do.
@@ -844,7 +843,7 @@ fn an_event_is_kept_although_the_driver_answered_an_error() {
     let other = SoftDriver::new();
     let elsewhere = Device::new(other.driver(), 0).and_then(Context::primary).expect("the other context");
     let elsewhere = Arc::new(Event::new(&elsewhere, EventFlags::empty()).expect("an event"));
-    assert!(matches!(stream.record_external(&elsewhere), Err(Error::OtherDriver { .. })));
+    assert!(matches!(stream.record_external(&elsewhere), Err(Error::DriverMismatch { .. })));
     drop(capture);
     assert_eq!(Arc::strong_count(&elsewhere), 1);
 }

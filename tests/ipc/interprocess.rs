@@ -367,7 +367,7 @@ fn an_import_is_not_timed_and_not_exported_again() {
     } else {
         Function::cuEventElapsedTime
     };
-    let refused = Error::TimingDisabled { function, code: CUresult::CUDA_ERROR_INVALID_HANDLE };
+    let refused = Error::TimingDisabled { function, code: Some(CUresult::CUDA_ERROR_INVALID_HANDLE) };
     peer.begin("elapsed");
     for _ in 0..3 {
         assert_eq!(peer.0.receive(), format!("Err({refused:?})"));
@@ -446,7 +446,7 @@ fn an_event_of_another_device_is_refused() {
     // One that this process does not see.
     let elsewhere = of_device(&descriptor, [0xee; 16]);
     let refused = import(&gpu.context, &elsewhere).expect_err("no device here has that UUID");
-    assert_eq!(refused, DescriptorError::OtherDevice { exported: None, context: 0 }.into());
+    assert_eq!(refused, DescriptorError::DeviceMismatch { exported: None, context: 0 }.into());
     // Undoctored it opens.
     assert!(import(&gpu.context, &of_device(&descriptor, *gpu.device.uuid().expect("a UUID").as_bytes())).is_ok());
     peer.end();
@@ -471,16 +471,16 @@ fn an_event_of_another_device_that_is_visible_is_refused_with_its_ordinal() {
     assert_ne!(uuids[0], uuids[1]);
     for (own, other) in [(0, 1), (1, 0)] {
         let event = Event::new(&contexts[own], EventFlags::INTERPROCESS).expect("an event");
-        let refusal = |exported, context| Err(DescriptorError::OtherDevice { exported, context }.into());
+        let refusal = |exported, context| Err(DescriptorError::DeviceMismatch { exported, context }.into());
         let refused = import(&contexts[other], &descriptor(&event)).map(drop);
         assert_eq!(refused, refusal(Some(own as u16), other as u16));
         let refused = import(&contexts[own], &of_device(&descriptor(&event), uuids[other])).map(drop);
         assert_eq!(refused, refusal(Some(other as u16), own as u16));
         // A stream of the other device cannot wait for it either; for an ordinary event it can.
         let stream = Stream::new(&contexts[other], StreamOptions::new()).expect("a stream");
-        let (event_device, other_device) = (own as u32, other as u32);
+        let (device, other_device) = (own as u16, other as u16);
         let function = Function::cuStreamWaitEvent;
-        let refused = Err(Error::WaitAcrossContexts { function, event_device, other_device });
+        let refused = Err(Error::ContextMismatch { function, code: None, device, other_device });
         assert_eq!(stream.wait_event(&event), refused);
         let ordinary = Event::new(&contexts[own], EventFlags::empty()).expect("an event");
         assert_eq!(stream.wait_event(&ordinary), Ok(()));
@@ -580,11 +580,11 @@ fn an_import_belongs_to_the_named_context() {
         let foreign = Stream::new(&other, StreamOptions::new()).expect("a stream");
         let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let function = Function::cuEventRecord;
-        let refused = Error::ContextMismatch { function, code, event_device: 0, other_device: 0 };
+        let refused = Error::ContextMismatch { function, code: Some(code), device: 0, other_device: 0 };
         assert_eq!(event.record(&foreign), Err(refused));
         // Drivers crash over such a wait, so they are not asked.
         for event in [event, interprocess(&gpu)] {
-            let refused = |function| Err(Error::WaitAcrossContexts { function, event_device: 0, other_device: 0 });
+            let refused = |function| Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 });
             assert_eq!(foreign.wait_event(&event), refused(Function::cuStreamWaitEvent));
             let default = StreamRef::legacy_default(&other);
             assert_eq!(default.wait_event(&event), refused(Function::cuStreamWaitEvent));

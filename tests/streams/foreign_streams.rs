@@ -205,7 +205,7 @@ fn any_type_can_be_the_owner_and_decides_where_the_stream_may_go() {
     let other = Other::new(&gpu);
     // SAFETY: a live stream, of another context, so that it is refused.
     let refused = unsafe { ForeignStream::new(&other, stream.as_raw(), Theirs(&dropped)) };
-    assert!(matches!(refused, Err(Error::OtherContext { .. })));
+    assert!(matches!(refused, Err(Error::ContextMismatch { .. })));
     assert_eq!(dropped.load(Ordering::Relaxed), 2, "without a stream there is nothing to keep it for");
 }
 
@@ -278,7 +278,8 @@ fn a_stream_is_named_with_its_own_context_only() {
     let library = Library::new(gpu.device);
     // SAFETY: the library outlives it.
     let refused = unsafe { ForeignStream::new(&context, library.stream, ()) }.expect_err("it is of another context");
-    let expected = Error::OtherContext { function: Function::cuStreamGetCtx, device: 0, other_device: 0 };
+    let expected =
+        Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 0, other_device: 0 };
     assert_eq!(refused, expected);
     assert!(refused.to_string().contains("another context of device 0"), "{refused}");
     // SAFETY: the library outlives it.

@@ -52,6 +52,6 @@ pub fn adopt_another() -> Result<(), Box<dyn Error>> {
     let their_stream = theirs.new_stream()?;
     // SAFETY: as above.
     let refused = unsafe { ForeignStream::new(&primary, their_stream.cu_stream().cast(), their_stream.clone()) };
-    assert!(matches!(refused, Err(cuda_events::Error::OtherContext { device: 0, other_device: 0, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(cuda_events::Error::ContextMismatch { device: 0, other_device: 0, .. })), "{refused:?}");
     Ok(())
 }
