@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
+use std::sync::{Arc, Mutex};
 
 use cuda_events::sys::*;
-use cuda_events::{Driver, LoadOptions};
+use cuda_events::{Context, Device, Driver, LoadOptions};
 
 /// A call that was made: the entry point, and its arguments as numbers.
 pub type Made = (Function, Vec<u64>);
@@ -38,6 +39,32 @@ pub fn calls_with_arguments<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
 /// Lets the next call of `function` on this thread fail with `code`, without doing its work.
 pub fn fail_next(function: Function, code: CUresult) {
     FAIL.set(Some((function, code)));
+}
+
+/// A driver whose calls are written down, whatever their entry point: for what must make none.
+pub struct Watched {
+    pub driver: Driver,
+    made: Arc<Mutex<Vec<Function>>>,
+}
+
+impl Watched {
+    /// In front of `real`. It takes a place for observers, of which a process has a few.
+    pub fn new(real: Driver) -> Self {
+        let made: Arc<Mutex<Vec<Function>>> = Arc::default();
+        let note = made.clone();
+        let driver = real.observe(move |call| note.lock().expect("no panic").push(call.function));
+        Self { driver: driver.expect("there is room"), made }
+    }
+
+    /// The primary context of the first device, through this.
+    pub fn context(&self) -> Context {
+        Device::new(self.driver, 0).and_then(Context::primary).expect("the primary context")
+    }
+
+    /// The calls that were made since this was last asked.
+    pub fn made(&self) -> Vec<Function> {
+        std::mem::take(&mut *self.made.lock().expect("no panic"))
+    }
 }
 
 fn resolve(real: Driver, name: &CStr) -> *mut c_void {

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
 
-use cuda_events::Driver;
-use cuda_events::sys::Function::{self, cuDriverGetVersion};
+use cuda_events::sys::Function::cuDriverGetVersion;
+
+use crate::counting::Watched;
 
 unsafe extern "C" {
     fn fork() -> i32;
@@ -47,26 +47,7 @@ pub fn in_child(work: impl FnOnce() -> String) -> (String, i32) {
     (said, status)
 }
 
-/// A driver whose calls are written down, whatever their entry point: for what must make none.
-pub struct Watched {
-    pub driver: Driver,
-    made: Arc<Mutex<Vec<Function>>>,
-}
-
 impl Watched {
-    /// In front of `real`. It takes a place for observers, of which a process has a few.
-    pub fn new(real: Driver) -> Self {
-        let made: Arc<Mutex<Vec<Function>>> = Arc::default();
-        let note = made.clone();
-        let driver = real.observe(move |call| note.lock().expect("no panic").push(call.function));
-        Self { driver: driver.expect("there is room"), made }
-    }
-
-    /// The calls that were made since this was last asked.
-    pub fn made(&self) -> Vec<Function> {
-        std::mem::take(&mut *self.made.lock().expect("no panic"))
-    }
-
     /// Runs `work` in a forked child, which must make no call through this driver and must not crash; gives what it
     /// returned.
     #[track_caller]

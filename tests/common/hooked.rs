@@ -13,10 +13,8 @@ use cuda_events::{Context, Device, Driver, Event, EventFlags, EventRef, Stream};
 
 use crate::Gpu;
 
+use crate::futures::PATIENCE;
 use crate::table;
-
-/// Until when a test has failed that waits for something.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Before a call (None) or after it, with what it answered. What is returned before a call is
 /// answered in its place.

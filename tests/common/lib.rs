@@ -7,11 +7,13 @@
 #![allow(clippy::new_without_default, reason = "what tests set up is not a default of anything")]
 #![allow(clippy::not_unsafe_ptr_arg_deref, reason = "tests hand handles on, and know that they are good")]
 
+pub mod allocations;
 pub mod alone;
 pub mod child;
 pub mod counting;
 #[cfg(unix)]
 pub mod fork;
+pub mod futures;
 pub mod hooked;
 pub mod public_api;
 pub mod raw;
@@ -86,6 +88,13 @@ pub struct Gpu {
 impl Gpu {
     pub fn new() -> Self {
         Self::with_options(&LoadOptions::new())
+    }
+
+    /// Where the driver has what a test needs: see [`needs`].
+    #[track_caller]
+    pub fn with(function: Function) -> Option<Self> {
+        let gpu = Self::new();
+        needs(gpu.driver, function).then_some(gpu)
     }
 
     /// `options` without a path.

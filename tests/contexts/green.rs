@@ -2,9 +2,8 @@
 
 use crate::common;
 
-use std::sync::{Arc, Mutex};
-
-use common::{Gpu, Latch, current, needs};
+use common::counting::Watched;
+use common::{Gpu, Latch, current, own_process};
 use cuda_events::green::SmResource;
 use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResourceType, CUresult, Function};
 use cuda_events::{
@@ -24,6 +23,24 @@ fn green(device: Device, parts: &[&SmResource]) -> Result<Context> {
     unsafe { Context::green(device, parts) }
 }
 
+/// Two green contexts, each with a half.
+fn green_halves(gpu: &Gpu) -> [Context; 2] {
+    halves(gpu).each_ref().map(|part| green(gpu.device, &[part]).expect("a green context"))
+}
+
+/// A green context, and the half of the device that it has.
+fn green_half(gpu: &Gpu) -> (SmResource, Context) {
+    let [part, _] = halves(gpu);
+    let context = green(gpu.device, &[&part]).expect("a green context");
+    (part, context)
+}
+
+/// The one part of a split.
+fn a_part(device: Device) -> SmResource {
+    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
+    split.groups.into_iter().next().expect("as many as were asked for")
+}
+
 fn stream(context: &Context) -> Stream {
     Stream::new(context, StreamOptions::new()).expect("a stream")
 }
@@ -34,20 +51,13 @@ fn event(context: &Context, flags: EventFlags) -> Event {
 
 /// A driver that writes down the calls made through it, and the primary context of its first device.
 fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
-    let calls = Arc::new(Mutex::new(Vec::new()));
-    let seen = calls.clone();
-    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
-    let device = Device::new(driver.expect("a free slot"), 0).expect("device 0");
-    let context = Context::primary(device).expect("the context");
-    (context, move || std::mem::take(&mut *calls.lock().expect("no panic")))
+    let watched = Watched::new(gpu.driver);
+    (watched.context(), move || watched.made())
 }
 
 #[test]
 fn a_split_makes_parts_of_one_size_and_tells_what_remains() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuDevSmResourceSplitByCount) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuDevSmResourceSplitByCount) else { return };
     let all = gpu.device.sm_resource().expect("what there is");
     assert_eq!(all.device(), gpu.device);
     assert_eq!(all.as_raw().type_, CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -71,10 +81,7 @@ fn a_split_makes_parts_of_one_size_and_tells_what_remains() {
 
 #[test]
 fn what_cannot_be_split_is_refused() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuDevSmResourceSplitByCount) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuDevSmResourceSplitByCount) else { return };
     let refused = |result: Result<cuda_events::green::SmSplit>| match result {
         Err(Error::Driver { function: Function::cuDevSmResourceSplitByCount, code }) => assert!(
             [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION].contains(&code),
@@ -91,10 +98,7 @@ fn what_cannot_be_split_is_refused() {
 
 #[test]
 fn a_green_context_has_its_part() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let parts = halves(&gpu);
     let one = green(gpu.device, &[&parts[0]]).expect("a green context");
     let both = green(gpu.device, &[&parts[0], &parts[1]]).expect("parts may be in several contexts");
@@ -122,10 +126,7 @@ fn a_green_context_has_its_part() {
 /// The driver is not asked: over some of these a real one ended the process.
 #[test]
 fn parts_that_do_not_belong_together_make_no_context() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let device = primary.device();
     let split = |groups| device.sm_resource().and_then(|all| all.split_by_count(groups, 16)).expect("parts");
@@ -172,16 +173,9 @@ fn resources_of_one_device_make_no_context_of_another() {
 /// Events and waits go both ways between a green stream and one of the primary context.
 #[test]
 fn events_order_green_streams_and_others() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
-    let [part, other] = halves(&gpu);
-    let contexts = [
-        gpu.context.clone(),
-        green(gpu.device, &[&part]).expect("a green context"),
-        green(gpu.device, &[&other]).expect("a green context"),
-    ];
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let [one, other] = green_halves(&gpu);
+    let contexts = [gpu.context.clone(), one, other];
     for producer in &contexts {
         for consumer in &contexts {
             let (first, second) = (stream(producer), stream(consumer));
@@ -208,12 +202,8 @@ fn events_order_green_streams_and_others() {
 
 #[test]
 fn the_time_between_events_of_a_green_context() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
-    let [part, _] = halves(&gpu);
-    let context = green(gpu.device, &[&part]).expect("a green context");
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let (_, context) = green_half(&gpu);
     let stream = stream(&context);
     let (start, end) = (event(&context, EventFlags::TIMING), event(&context, EventFlags::TIMING));
     start.record(&stream).expect("a record");
@@ -226,16 +216,9 @@ fn the_time_between_events_of_a_green_context() {
 /// The primary context and all its green ones share their events.
 #[test]
 fn an_event_is_recorded_in_any_context_of_its_device() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
-    let [part, other] = halves(&gpu);
-    let contexts = [
-        gpu.context.clone(),
-        green(gpu.device, &[&part]).expect("a green context"),
-        green(gpu.device, &[&other]).expect("a green context"),
-    ];
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let [one, other] = green_halves(&gpu);
+    let contexts = [gpu.context.clone(), one, other];
     for of in &contexts {
         for recording in &contexts {
             let (start, end) = (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
@@ -264,12 +247,8 @@ fn an_event_is_recorded_in_any_context_of_its_device() {
 /// A green context has no per-thread default stream.
 #[test]
 fn it_has_no_per_thread_default_stream() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
-    let [part, _] = halves(&gpu);
-    let context = green(gpu.device, &[&part]).expect("a green context");
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let (_, context) = green_half(&gpu);
     let (function, code) = (Function::cuStreamQuery, CUresult::CUDA_ERROR_INVALID_HANDLE);
     assert_eq!(StreamRef::per_thread_default(&context).query(), Err(Error::Driver { function, code }));
     assert_eq!(StreamRef::legacy_default(&context).query(), Ok(Progress::Done));
@@ -277,12 +256,8 @@ fn it_has_no_per_thread_default_stream() {
 
 #[test]
 fn a_record_of_the_primary_context_is_of_its_green_ones_too() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuCtxRecordEvent) {
-        return;
-    }
-    let [part, _] = halves(&gpu);
-    let context = green(gpu.device, &[&part]).expect("a green context");
+    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
+    let (_, context) = green_half(&gpu);
     let (inside, outside) = (stream(&context), stream(&gpu.context));
     let (all, own) = (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
 
@@ -306,15 +281,12 @@ fn a_record_of_the_primary_context_is_of_its_green_ones_too() {
 
 #[test]
 fn the_last_user_destroys_it_once() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let device = primary.device();
-    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
+    let part = a_part(device);
     calls();
-    let context = green(device, &[&split.groups[0]]).expect("a green context");
+    let context = green(device, &[&part]).expect("a green context");
     let create = [Function::cuDevResourceGenerateDesc, Function::cuGreenCtxCreate, Function::cuCtxFromGreenCtx];
     assert_eq!(calls(), create);
     let (clone, stream) = (context.clone(), stream(&context));
@@ -340,13 +312,9 @@ fn the_last_user_destroys_it_once() {
 /// A green context whose handle came from elsewhere: named, current, or that of a foreign stream.
 #[test]
 fn those_of_others_are_known() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxStreamCreate) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxStreamCreate) else { return };
     let (primary, calls) = observed(&gpu);
-    let [part, _] = halves(&gpu);
-    let context = green(gpu.device, &[&part]).expect("a green context");
+    let (part, context) = green_half(&gpu);
     calls();
     // SAFETY: both contexts live as long as what names them.
     let (named, plain) = unsafe {
@@ -404,12 +372,8 @@ fn those_of_others_are_known() {
 
 #[test]
 fn its_default_stream_is_its_own() {
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        return;
-    }
-    let [part, _] = halves(&gpu);
-    let context = green(gpu.device, &[&part]).expect("a green context");
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let (_, context) = green_half(&gpu);
     let (own, theirs) = (StreamRef::legacy_default(&context), StreamRef::legacy_default(&gpu.context));
     assert_ne!(own, theirs);
     let latch = Latch::hold(&stream(&context));
@@ -440,23 +404,13 @@ fn a_driver_that_is_too_old_says_so() {
 #[test]
 #[cfg(unix)]
 fn a_forked_child_leaves_it_alone() {
-    use common::child::{Child, role, say};
-    if role().is_none() {
-        // A fork of a process with other running tests takes their locks along.
-        let mut child = Child::start("a_forked_child_leaves_it_alone", "forks");
-        let (said, after) = (child.receive(), child.receive());
-        assert_eq!((said.as_str(), after.as_str()), ("", "unharmed"));
-        return child.finish();
-    }
-    let gpu = Gpu::new();
-    if !needs(gpu.driver, Function::cuGreenCtxCreate) {
-        say("");
-        return say("unharmed");
-    }
+    // A fork of a process with other running tests takes their locks along.
+    own_process!();
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let device = primary.device();
-    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
-    let mut context = Some(green(device, &[&split.groups[0]]).expect("a green context"));
+    let part = a_part(device);
+    let mut context = Some(green(device, &[&part]).expect("a green context"));
     calls();
     let (said, status) = common::fork::in_child(|| {
         let mut wrong = String::new();
@@ -468,19 +422,18 @@ fn a_forked_child_leaves_it_alone() {
         let context = context.take().expect("the child has its copy");
         refused(device.sm_resource().map(drop), Function::cuDeviceGetDevResource);
         refused(context.sm_resource().map(drop), Function::cuCtxGetDevResource);
-        refused(split.groups[0].split_by_count(1, 1).map(drop), Function::cuDevSmResourceSplitByCount);
-        refused(green(device, &[&split.groups[0]]).map(drop), Function::cuInit);
+        refused(part.split_by_count(1, 1).map(drop), Function::cuDevSmResourceSplitByCount);
+        refused(green(device, &[&part]).map(drop), Function::cuInit);
         // SAFETY: nothing is done with what is named in a forked child.
         let named = unsafe { StreamRef::from_raw(&context, std::ptr::null_mut()) };
         refused(named.query().map(drop), Function::cuStreamQuery);
         drop((named, context));
         wrong + &calls().iter().map(|call| format!("called {call} ")).collect::<String>()
     });
-    assert_eq!(status, 0, "the child crashed or panicked: {said}");
-    say(&said);
+    assert_eq!(status, 0, "the child crashed or panicked");
+    assert_eq!(said, "");
     let context = context.take().expect("the parent has its own");
     stream(&context).synchronize().expect("the parent is unharmed");
     drop(context);
     assert!(calls().ends_with(&[Function::cuGreenCtxDestroy]));
-    say("unharmed");
 }

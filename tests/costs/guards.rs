@@ -4,14 +4,12 @@
 
 use crate::common;
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null_mut, without_provenance_mut};
-use std::alloc::System;
 use std::time::Duration;
 
 use common::Gpu;
+use common::allocations::{Counted, allocations as allocated};
 use common::counting::{calls, counting};
 use common::in_processes;
 use cuda_events::ext::{Completion, EventPool, PooledEvent};
@@ -23,47 +21,15 @@ use cuda_events::{
     StreamOptions, StreamRef,
 };
 
-/// The system's allocator, counted by thread.
-struct Counted;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-fn note() {
-    // A thread allocates before and after it has its thread-locals.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is the system allocator's.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note();
-        // SAFETY: the caller's duties, passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note();
-        // SAFETY: as above.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
 /// How often `work` allocates on this thread.
 fn allocations<T>(work: impl FnOnce() -> T) -> usize {
-    let before = ALLOCATIONS.get();
+    let before = allocated();
     // What comes back is dropped here too.
     drop(work());
-    ALLOCATIONS.get() - before
+    allocated() - before
 }
 
 /// A driver whose functions succeed and allocate nothing, so that what is counted is this crate's. It passes for the

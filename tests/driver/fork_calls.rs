@@ -6,7 +6,7 @@
 
 use crate::common;
 
-use common::fork::Watched;
+use common::counting::Watched;
 use common::own_process;
 use common::{Gpu, Latch};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};

@@ -718,7 +718,7 @@ fn of_several_causes_the_time_names_the_first() {
     let device = 0;
     let plain = |context| Event::new(context, EventFlags::empty()).expect("an event");
     let disabled = Error::TimingDisabled { function, code: Some(HANDLE) };
-    let mismatch = Error::ContextMismatch { function, code: Some(HANDLE), device: device, other_device: device };
+    let mismatch = Error::ContextMismatch { function, code: Some(HANDLE), device, other_device: device };
     let never = Error::NotRecorded { function, code: Some(HANDLE) };
     for (start, end, error) in [
         // Without time stamps, of two contexts, never recorded.

@@ -11,62 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use common::futures::{Unpark, block_on, pend, wait_until};
 use common::own_process;
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{Completion, EventPool};
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Device, Event, EventFlags, EventRef, Progress, Stream, StreamOptions};
-
-/// Until when a test has failed that waits for something.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-struct Unpark(std::thread::Thread, AtomicUsize);
-
-impl Unpark {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(std::thread::current(), AtomicUsize::new(0)))
-    }
-
-    fn woken(&self) -> usize {
-        self.1.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        self.0.unpark();
-    }
-}
-
-fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = Waker::from(Unpark::new());
-    let mut future = pin!(future);
-    let started = Instant::now();
-    loop {
-        // Before it polls, which would find the result even if nobody was woken.
-        assert!(started.elapsed() < PATIENCE, "nobody is woken");
-        match future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park_timeout(PATIENCE),
-        }
-    }
-}
-
-#[track_caller]
-fn pend<E: AsRef<EventRef> + 'static>(completion: &mut Completion<E>, waker: &Waker) {
-    assert_eq!(Pin::new(completion).poll(&mut TaskContext::from_waker(waker)), Poll::Pending);
-}
-
-#[track_caller]
-fn wait_until(what: &str, is: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is() {
-        assert!(started.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn a_completion_resolves_when_the_work_is_done_and_not_before() {

@@ -2,11 +2,10 @@
 
 use crate::common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use common::allocations::{Counted, bytes};
 use common::counting::{calls, counting};
 use common::{Gpu, Other, current};
 use cuda_events::ext::{StreamScope, current_stream};
@@ -227,30 +226,8 @@ fn a_forgotten_scope_is_left_alone_when_its_thread_ends() {
     unsafe { Arc::decrement_strong_count(Arc::as_ptr(&stream)) };
 }
 
-/// The system's allocator, with the bytes that each thread has of it.
-struct Counted;
-
-thread_local! {
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.set(BYTES.get() + layout.size() as isize);
-        // SAFETY: as the caller says.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as isize);
-        // SAFETY: as the caller says.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTED: Counted = Counted;
+static ALLOCATOR: Counted = Counted;
 
 #[test]
 fn a_thread_that_has_left_its_scopes_keeps_no_memory_for_them() {
@@ -258,12 +235,12 @@ fn a_thread_that_has_left_its_scopes_keeps_no_memory_for_them() {
     let stream = shared(&gpu);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let before = BYTES.get();
+            let before = bytes();
             let scopes = [(); 20].map(|()| StreamScope::enter(stream.clone()));
-            assert!(BYTES.get() > before, "it is counted");
+            assert!(bytes() > before, "it is counted");
             is(&stream);
             drop(scopes);
-            assert_eq!(BYTES.get(), before);
+            assert_eq!(bytes(), before);
         });
     });
     assert_eq!(Arc::strong_count(&stream), 1);

@@ -11,16 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, RawWaker, RawWakerVTable, Wake, Waker};
-use std::thread::{self, Thread, ThreadId};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use common::Latch;
+use common::futures::{PATIENCE, block_on, pend, wait_until};
 use common::own_process;
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{Completion, EventPool};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Event, EventFlags, EventRef, Result};
-use hooked::{Calls, Hooked, Made, PATIENCE, handle, hook_in, on_the_poller, unhook};
+use cuda_events::{Context, Event, EventFlags};
+use hooked::{Calls, Hooked, Made, handle, hook_in, on_the_poller, unhook};
 
 /// A waker's inside, which says by which thread it was dropped.
 struct Task {
@@ -49,41 +50,6 @@ impl Wake for Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.dropped_by.lock().expect("no panic").push(thread::current().id());
-    }
-}
-
-/// Polls until it is resolved, when it is woken.
-#[track_caller]
-fn resolve<E: AsRef<EventRef> + 'static>(completion: &mut Completion<E>) -> Result<()> {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let started = Instant::now();
-    loop {
-        // Before it polls, which would find the result even if nobody was woken.
-        assert!(started.elapsed() < PATIENCE, "nobody is woken");
-        if let Poll::Ready(result) = Pin::new(&mut *completion).poll(&mut TaskContext::from_waker(&waker)) {
-            return result;
-        }
-        thread::park_timeout(PATIENCE);
-    }
-}
-
-#[track_caller]
-fn pend<E: AsRef<EventRef> + 'static>(completion: &mut Completion<E>, waker: &Waker) {
-    assert_eq!(Pin::new(completion).poll(&mut TaskContext::from_waker(waker)), Poll::Pending);
-}
-
-#[track_caller]
-fn wait_until(what: &str, is: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is() {
-        assert!(started.elapsed() < PATIENCE, "{what}");
-        thread::yield_now();
     }
 }
 
@@ -145,7 +111,7 @@ fn a_dropped_event_is_not_asked_for_and_its_drop_waits_for_no_other_query() {
     wait_until("the poller goes on", || calls.asked(others) > others_asked + 50);
     assert_eq!(calls.asked(its), asked);
     latch.release();
-    assert_eq!(resolve(&mut kept), Ok(()));
+    assert_eq!(block_on(&mut kept), Ok(()));
 }
 
 /// However often a task polls, its thread asks once, and the poller has the future once.
@@ -166,7 +132,7 @@ fn only_the_first_poll_asks_the_driver() {
     let exchange = Function::cuThreadExchangeStreamCaptureMode;
     assert_eq!(own, [exchange, Function::cuEventQuery, exchange]);
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 /// Neither an event, nor the last share of a context, nor a waker is ever dropped by the poller.
@@ -231,7 +197,7 @@ fn whoever_drops_a_future_drops_what_it_holds() {
     wait_until("the poller goes on", || calls.asked(its) > 10);
     assert!(calls.gone().iter().all(|made| !made.by_the_poller));
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 /// On every driver, as no context needs to fail for it.
@@ -247,22 +213,22 @@ fn an_error_that_the_poller_gets_resolves_the_future_and_costs_a_pooled_event() 
     });
     let mut completion = Completion::new(gpu.record(&held));
     pend(&mut completion, Waker::noop());
-    let error = resolve(&mut completion).expect_err("the poller got an error");
+    let error = block_on(&mut completion).expect_err("the poller got an error");
     assert_eq!((error.function(), error.code()), (Some(Function::cuEventQuery), Some(CODE)));
-    assert_eq!(resolve(&mut completion), Err(error), "polling again gives the same");
+    assert_eq!(block_on(&mut completion), Err(error), "polling again gives the same");
 
     let pool = EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool");
     let take = || pool.record_event(&held).expect("an event");
     let mut pooled = Completion::new(take());
     pend(&mut pooled, Waker::noop());
-    resolve(&mut pooled).expect_err("the poller got an error");
+    block_on(&mut pooled).expect_err("the poller got an error");
     drop(pooled);
     assert_eq!(pool.available(), 0, "an event that answered an error is not given back");
 
     let event = Arc::new(take());
     let mut shared = Completion::new(Arc::clone(&event));
     pend(&mut shared, Waker::noop());
-    resolve(&mut shared).expect_err("the poller got an error");
+    block_on(&mut shared).expect_err("the poller got an error");
     drop(shared);
     drop(event);
     assert_eq!(pool.available(), 0, "the last one to have it gives it to nobody");
@@ -281,7 +247,7 @@ fn an_error_that_the_poller_gets_resolves_the_future_and_costs_a_pooled_event() 
     let mut good = Completion::new(Arc::new(take()));
     pend(&mut good, Waker::noop());
     latch.release();
-    assert_eq!(resolve(&mut good), Ok(()));
+    assert_eq!(block_on(&mut good), Ok(()));
     drop(good);
     assert_eq!(pool.available(), 1, "one without an error is given back");
 }
@@ -308,7 +274,7 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
     let most = windows.take_while(|asked| *asked < SLEEPS / 2).collect::<Vec<_>>();
     assert!(most.len() < 50, "it asked so often, in windows of {SLEEPS} ms: {most:?}");
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 /// After so long a quiet the poller asks every 200 us at the most, and every 25 us once there are news. A machine that holds
@@ -379,7 +345,7 @@ fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
     wait_until("the poller asks", || SLACK.load(Ordering::SeqCst) != 0);
     assert_eq!(SLACK.load(Ordering::SeqCst), 1000);
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 /// The pauses are at least as long as they are promised, however slow the machine is: it can only make them longer.
@@ -407,7 +373,7 @@ fn the_poller_rests_between_two_questions() {
     assert!(asked > 1, "nobody asks");
     assert!((asked as f64) < most * 1.05 + 2.0, "{asked} questions in {quiet} s, and not {most}");
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 /// They do not make the event a part of the capture, so that the poller may go on asking for it.
@@ -436,7 +402,7 @@ fn external_records_and_waits_take_an_event_with_a_pending_completion() {
         capture.end().expect("the capture is whole");
     }
     latch.release();
-    assert_eq!(resolve(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
 }
 
 #[cfg(unix)]
@@ -478,8 +444,8 @@ fn a_forked_child_is_told_and_does_not_hang() {
     latch.release();
     assert_eq!((said.as_str(), status), ("", 0), "what was wrong in the child, and its wait status");
     let (mut completion, mut fresh) = completions.expect("the parent has its own");
-    assert_eq!(resolve(&mut completion), Ok(()));
-    assert_eq!(resolve(&mut fresh), Ok(()));
+    assert_eq!(block_on(&mut completion), Ok(()));
+    assert_eq!(block_on(&mut fresh), Ok(()));
 }
 
 /// The poller wakes whoever waits for another event, whatever goes on in this thread. The event is

@@ -9,9 +9,10 @@ use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions};
 use cuda_soft_driver::Fault;
 
+use crate::common::futures::block_on;
 use crate::exhaustive::{CODES, soft_driver};
 use crate::harness::{Failure, Mode, attempt};
-use crate::scenarios::{Run, Scenario, wait};
+use crate::scenarios::{Run, Scenario};
 
 /// The name of the thread that asks for completions.
 const POLLER: &str = "cuda-events";
@@ -57,7 +58,7 @@ fn every_call_of_the_poller_fails() {
                         std::thread::yield_now();
                     }
                     soft.hold_host_functions(false);
-                    let result = wait(completion);
+                    let result = block_on(completion);
                     if failed == Function::cuEventQuery && code == CUresult::CUDA_ERROR_NOT_READY {
                         assert_eq!(result, Ok(()), "{function} {code}");
                     } else {

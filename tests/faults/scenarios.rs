@@ -27,6 +27,8 @@ use cuda_events::{
     StreamOptions, StreamRef, Uuid, Version,
 };
 
+use crate::common::futures::block_on;
+
 /// What a scenario has to work with.
 pub struct Run {
     pub driver: Driver,
@@ -614,30 +616,14 @@ fn pools(run: &Run) -> Result<()> {
 }
 
 /// Polls the future until it is ready.
-pub fn wait<E: AsRef<EventRef> + Send + Sync + 'static>(mut completion: Completion<E>) -> Result<()> {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    loop {
-        match std::pin::Pin::new(&mut completion).poll(&mut std::task::Context::from_waker(&waker)) {
-            Poll::Ready(result) => return result,
-            Poll::Pending => std::thread::park(),
-        }
-    }
-}
-
 fn completions(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
-    wait(stream.completion()?)?;
-    wait(stream.record_event(EventFlags::empty())?.into_future())?;
+    block_on(stream.completion()?)?;
+    block_on(stream.record_event(EventFlags::empty())?.into_future())?;
     let pool = EventPool::new(&context, EventFlags::empty())?;
     let event = pool.take()?;
     event.record(&stream)?;
-    wait(event.into_future())?;
+    block_on(event.into_future())?;
     let held = run.hold(&stream)?;
     let event = Arc::new(stream.record_event(EventFlags::empty())?);
     let mut dropped = Completion::new(event.clone());
@@ -648,7 +634,7 @@ fn completions(run: &Run) -> Result<()> {
     }
     let pending = Completion::new(event.clone());
     drop(held);
-    wait(pending)?;
+    block_on(pending)?;
     let _ = event.query()?;
     Ok(())
 }

@@ -25,7 +25,8 @@ enum How {
 
 /// The text without comments and tests, line by line.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let ends = ["#[cfg(test)]\nmod ", "\nmod tests {"];
+    let end = ends.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.map(|(number, line)| (number, line.split_once("//").map_or(line, |(code, _)| code)))
 }

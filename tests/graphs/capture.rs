@@ -5,9 +5,10 @@ use crate::common::{self, table};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
+use common::counting::Watched;
 use common::{Gpu, current};
 use cuda_events::capture::{
     Capture, CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
@@ -49,12 +50,9 @@ fn count(stream: &StreamRef, counter: &'static AtomicU32) {
 }
 
 /// The driver with an observer, and the calls that it saw.
-fn observed(gpu: &Gpu) -> (Context, Arc<Mutex<Vec<Function>>>) {
-    let calls = Arc::new(Mutex::new(Vec::new()));
-    let seen = calls.clone();
-    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
-    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
-    (context, calls)
+fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
+    let watched = Watched::new(gpu.driver);
+    (watched.context(), move || watched.made())
 }
 
 #[test]
@@ -217,8 +215,7 @@ fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
         assert_eq!(event.synchronize(), Ok(()));
     };
     let ends = || {
-        let calls = std::mem::take(&mut *calls.lock().expect("no panic"));
-        calls
+        calls()
             .into_iter()
             .filter(|call| [Function::cuStreamEndCapture, Function::cuGraphDestroy].contains(call))
             .collect::<Vec<_>>()

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use common::child::Child;
+use common::counting::Watched;
+use common::own_process;
 use common::{Gpu, Latch, Other, check, current};
 use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
@@ -35,11 +36,8 @@ fn begin(stream: &Stream) -> Capture<'_> {
 
 /// The driver with an observer, and the calls that it saw since they were last asked for.
 fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
-    let calls = Arc::new(Mutex::new(Vec::new()));
-    let seen = calls.clone();
-    let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
-    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
-    (context, move || std::mem::take(&mut *calls.lock().expect("no panic")))
+    let watched = Watched::new(gpu.driver);
+    (watched.context(), move || watched.made())
 }
 
 #[test]
@@ -670,16 +668,8 @@ fn an_interprocess_event_stays_in_its_context() {
 #[cfg(unix)]
 #[test]
 fn a_forked_child_can_drop_all_that_there_is() {
-    unsafe extern "C" {
-        fn fork() -> i32;
-        fn _exit(status: i32) -> !;
-        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
-    }
-    if common::child::role().is_none() {
-        // In a process of its own, because a fork of this one would take the locks of other tests along.
-        Child::start("a_forked_child_can_drop_all_that_there_is", "parent").finish();
-        return;
-    }
+    // A fork of a process with other running tests takes their locks along.
+    own_process!();
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
         return;
@@ -691,32 +681,25 @@ fn a_forked_child_can_drop_all_that_there_is() {
     let exec = graph.instantiate().expect("an executable graph");
     let capture = begin(&capturing);
     let relaxed = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
-    // SAFETY: this is the only thread of the tests that runs; the child ends through `_exit`.
-    let child = unsafe { fork() };
-    if child == 0 {
-        let work = std::panic::AssertUnwindSafe(|| {
-            let refused =
-                |function, result: Result<(), Error>| assert_eq!(result, Err(Error::ForkedChild { function }));
-            refused(Function::cuGraphLaunch, exec.launch(&stream));
-            refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
-            refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
-            refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
-            refused(Function::cuStreamBeginCapture_v2, common::begin_capture(&stream, CaptureMode::Global).map(drop));
-            refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
-            refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
-            refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
-            refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
-            drop((relaxed, exec, graph, event));
-            refused(Function::cuStreamEndCapture, capture.end().map(drop));
-        });
-        let status = i32::from(std::panic::catch_unwind(work).is_err());
-        // SAFETY: ends this process without running the parent's exit handlers.
-        unsafe { _exit(status) };
-    }
-    let mut status = 0;
-    // SAFETY: a place for the status; the child is ours.
-    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    let mut objects = Some((graph, exec, capture, relaxed, event));
+    let (_, status) = common::fork::in_child(|| {
+        let (graph, exec, capture, relaxed, event) = objects.take().expect("the child has its copies");
+        let refused = |function, result: Result<(), Error>| assert_eq!(result, Err(Error::ForkedChild { function }));
+        refused(Function::cuGraphLaunch, exec.launch(&stream));
+        refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
+        refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
+        refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
+        refused(Function::cuStreamBeginCapture_v2, common::begin_capture(&stream, CaptureMode::Global).map(drop));
+        refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
+        refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
+        refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
+        refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
+        drop((relaxed, exec, graph, event));
+        refused(Function::cuStreamEndCapture, capture.end().map(drop));
+        String::new()
+    });
     assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
+    let (_graph, exec, capture, relaxed, _event) = objects.take().expect("the parent has its own");
     drop(relaxed);
     capture.end().expect("nothing happened to the parent's capture");
     exec.launch(&stream).expect("nor to its graph");

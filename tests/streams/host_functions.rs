@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use common::own_process;
 use common::{Gpu, Latch, check, current, not_run};
@@ -16,25 +16,6 @@ use cuda_events::sys::{
     Function,
 };
 use cuda_events::{Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef};
-
-/// The count of pending functions is one for the process, so the tests of this file take turns.
-struct Turn {
-    before: usize,
-    _alone: MutexGuard<'static, ()>,
-}
-
-impl Turn {
-    fn take() -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
-        let alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { before: pending_host_functions(), _alone: alone }
-    }
-
-    /// How many are pending of this test's.
-    fn pending(&self) -> usize {
-        pending_host_functions() - self.before
-    }
-}
 
 /// Says whether a closure that holds its clone is there still.
 fn token() -> (Arc<()>, impl Fn() -> bool) {
@@ -54,7 +35,6 @@ fn stream(context: &Context) -> Stream {
 #[test]
 fn functions_and_callbacks_run_in_the_order_of_the_stream() {
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -75,17 +55,16 @@ fn functions_and_callbacks_run_in_the_order_of_the_stream() {
     stream.launch_host_function(note(3)).expect("a host function");
     assert_eq!(between.query(), Ok(Progress::Pending));
     assert!(order.lock().expect("no panic").is_empty(), "the latch is before them");
-    assert_eq!(turn.pending(), 3);
+    assert_eq!(pending_host_functions(), 3);
     latch.release();
     stream.synchronize().expect("the work ends");
     assert_eq!(*order.lock().expect("no panic"), [1, 2, 3]);
-    assert_eq!(turn.pending(), 0);
+    assert_eq!(pending_host_functions(), 0);
 }
 
 #[test]
 fn work_behind_a_function_waits_for_it() {
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (release, released) = channel::<()>();
@@ -99,7 +78,6 @@ fn work_behind_a_function_waits_for_it() {
 #[test]
 fn a_closure_is_dropped_when_it_has_run() {
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (held, is_there) = token();
@@ -133,7 +111,6 @@ fn a_panic_ends_in_the_function() {
         }
     }
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (held, is_there) = token();
@@ -156,7 +133,7 @@ fn a_panic_ends_in_the_function() {
     assert_eq!(stream.synchronize(), Ok(()));
     assert_eq!(receiver.recv(), Ok(()), "the stream goes on");
     assert!(!is_there(), "what a panicking closure held is dropped");
-    assert_eq!(turn.pending(), 0);
+    assert_eq!(pending_host_functions(), 0);
 }
 
 #[test]
@@ -168,7 +145,6 @@ fn a_closure_that_cannot_be_launched_is_dropped() {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY
     }
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let failing = table::replaced(gpu.driver, |function| match function {
         Function::cuLaunchHostFunc => Some(launch as *mut c_void),
@@ -188,7 +164,7 @@ fn a_closure_that_cannot_be_launched_is_dropped() {
             assert_eq!(result, Err(Error::Driver { function, code }));
         }
         assert!(!is_there());
-        assert_eq!(turn.pending(), 0);
+        assert_eq!(pending_host_functions(), 0);
     }
 }
 
@@ -201,7 +177,6 @@ fn a_function_that_the_driver_never_calls_is_counted_and_one_that_it_calls_twice
         CUresult::CUDA_SUCCESS
     }
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let forgetful = table::replaced(gpu.driver, |function| match function {
         Function::cuLaunchHostFunc => Some(launch as *mut c_void),
@@ -218,7 +193,7 @@ fn a_function_that_the_driver_never_calls_is_counted_and_one_that_it_calls_twice
         })
         .expect("ok");
     stream.synchronize().expect("nothing is in it");
-    assert_eq!(turn.pending(), 1, "as on a context that has failed");
+    assert_eq!(pending_host_functions(), 1, "as on a context that has failed");
     assert!(is_there());
 
     let (function, data) = LAUNCHED.lock().expect("no panic").take().expect("it was launched");
@@ -228,7 +203,7 @@ fn a_function_that_the_driver_never_calls_is_counted_and_one_that_it_calls_twice
         unsafe { function(std::ptr::without_provenance_mut(data)) };
         assert_eq!(ran.load(Ordering::Relaxed), 1);
         assert!(!is_there());
-        assert_eq!(turn.pending(), 0);
+        assert_eq!(pending_host_functions(), 0);
     }
 }
 
@@ -243,7 +218,6 @@ fn a_callback_is_told_of_an_error() {
         CUresult::CUDA_SUCCESS
     }
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let failed = table::replaced(gpu.driver, |function| match function {
         Function::cuStreamAddCallback => Some(add as *mut c_void),
@@ -255,13 +229,12 @@ fn a_callback_is_told_of_an_error() {
     let status = receiver.try_recv().expect("it was called").expect_err("an error");
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(status.function(), Some(Function::cuStreamAddCallback));
-    assert_eq!(turn.pending(), 0);
+    assert_eq!(pending_host_functions(), 0);
 }
 
 #[test]
 fn a_failed_context_skips_functions_and_tells_callbacks() {
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
         return not_run("only a software driver in the process has contexts that fail when they are told to");
@@ -278,13 +251,13 @@ fn a_failed_context_skips_functions_and_tells_callbacks() {
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(stream.synchronize().err().and_then(|error| error.code()), status.code());
     assert!(is_there(), "nothing tells that the driver will not call the function yet");
-    assert_eq!(turn.pending(), 1);
+    assert_eq!(pending_host_functions(), 1);
 
     let (held, is_there) = token();
     let refused = stream.launch_host_function(move || drop(held)).expect_err("the context has failed");
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert!(!is_there());
-    assert_eq!(turn.pending(), 1);
+    assert_eq!(pending_host_functions(), 1);
 }
 
 fn begin_capture(stream: &StreamRef) {
@@ -337,7 +310,6 @@ fn launch(graph: CUgraph, stream: &StreamRef, times: usize) {
 #[test]
 fn a_capturing_stream_is_refused_and_its_capture_goes_on() {
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     begin_capture(&stream);
@@ -363,7 +335,6 @@ fn a_capturing_stream_is_refused_and_its_capture_goes_on() {
 #[test]
 fn an_invalidated_capture_is_told() {
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     begin_capture(&stream);
@@ -387,7 +358,6 @@ fn a_closure_that_slips_into_a_graph_runs_once() {
         CUresult::CUDA_SUCCESS
     }
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let unknowing = table::replaced(gpu.driver, |function| match function {
         Function::cuStreamIsCapturing => Some(none as *mut c_void),
@@ -409,7 +379,7 @@ fn a_closure_that_slips_into_a_graph_runs_once() {
     launch(graph, &stream, 3);
     assert_eq!(ran.load(Ordering::Relaxed), 1);
     assert!(!is_there());
-    assert_eq!(turn.pending(), 0);
+    assert_eq!(pending_host_functions(), 0);
 }
 
 #[test]
@@ -419,7 +389,6 @@ fn a_raw_function_runs_at_every_launch_of_its_graph() {
         unsafe { &*counter.cast::<AtomicUsize>() }.fetch_add(1, Ordering::Relaxed);
     }
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let counter = AtomicUsize::new(0);
@@ -440,7 +409,6 @@ fn a_raw_function_runs_at_every_launch_of_its_graph() {
 #[test]
 fn default_streams_take_functions_without_a_current_context() {
     own_process!();
-    let _turn = Turn::take();
     let gpu = Gpu::new();
     for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
         let (sender, receiver) = channel();
@@ -455,7 +423,6 @@ fn default_streams_take_functions_without_a_current_context() {
 #[test]
 fn many_threads_launch_at_once() {
     own_process!();
-    let turn = Turn::take();
     let gpu = Gpu::new();
     let shared = gpu.stream();
     let ran = Arc::new(AtomicUsize::new(0));
@@ -479,5 +446,5 @@ fn many_threads_launch_at_once() {
     });
     shared.synchronize().expect("the work ends");
     assert_eq!(ran.load(Ordering::Relaxed), 400);
-    assert_eq!(turn.pending(), 0);
+    assert_eq!(pending_host_functions(), 0);
 }

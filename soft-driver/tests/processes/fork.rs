@@ -10,23 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
 use cuda_events_test_support::child::full_name;
-use cuda_events_test_support::own_process;
+use cuda_events_test_support::{fork, own_process};
 use cuda_soft_driver::SoftDriver;
 
 /// Runs `f` in a forked child; what it returns, or the signal that ended it.
 fn in_child(f: impl FnOnce() -> i32) -> Result<i32, i32> {
-    // SAFETY: the child calls the driver, whose locks are whole after a fork, and `_exit`.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
-        let code = f();
-        // SAFETY: ends the child without running the test harness's handlers.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    // SAFETY: the child that was just made.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    if libc::WIFEXITED(status) { Ok(libc::WEXITSTATUS(status)) } else { Err(libc::WTERMSIG(status)) }
+    let (said, status) = fork::in_child(|| f().to_string());
+    if libc::WIFEXITED(status) { Ok(said.parse().unwrap()) } else { Err(libc::WTERMSIG(status)) }
 }
 
 #[test]

@@ -3,18 +3,14 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use cuda_events::{Driver, LoadOptions};
 use cuda_events_test_support::child::full_name;
-
-fn library() -> PathBuf {
-    std::env::current_exe().unwrap().with_file_name("libcuda_soft_driver_shared.so")
-}
+use cuda_events_test_support::shared_library;
 
 fn load() -> cuda_events::Result<Driver> {
-    Driver::load_with(&LoadOptions::new().path(library()))
+    Driver::load_with(&LoadOptions::new().path(shared_library()))
 }
 
 /// Runs one of the ignored tests below in its own process, configured by `text`.
@@ -51,7 +47,7 @@ fn inner_version() {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap();
     let (major, minor) = text.strip_prefix("version=").unwrap().split_once('.').unwrap();
     let version = major.parse::<i32>().unwrap() * 1000 + minor.parse::<i32>().unwrap() * 10;
-    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     assert!(!handle.is_null());
     for export in cuda_soft_driver::exports::EXPORTS {
@@ -73,7 +69,7 @@ fn what_is_left_out_is_not_found() {
 #[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
 fn inner_without() {
     type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut libc::c_void, i32, u64, *mut u32) -> u32;
-    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     let found = |name: &std::ffi::CStr| unsafe { libc::dlsym(handle, name.as_ptr()) };
     let look: GetProcAddress = unsafe { std::mem::transmute(found(c"cuGetProcAddress_v2")) };
@@ -95,7 +91,7 @@ fn inner_without() {
     assert_eq!(look(c"cuEventRecord", 13000, 0), (found(c"cuEventRecord"), 0));
     // Without one of those that it requires there is no driver; the per-thread table is one.
     assert!(load().unwrap().symbols().cuStreamUpdateCaptureDependencies_v2.is_none());
-    let per_thread = LoadOptions::new().path(library()).per_thread_default_stream(true);
+    let per_thread = LoadOptions::new().path(shared_library()).per_thread_default_stream(true);
     let error = Driver::load_with(&per_thread).unwrap_err().to_string();
     assert!(error.contains("cuEventRecord"), "{error}");
 }
@@ -141,7 +137,7 @@ fn it_is_controlled_by_words() {
 fn inner_control() {
     type Control = unsafe extern "C" fn(*const libc::c_char, *mut libc::c_char, usize) -> i32;
     let driver = load().unwrap();
-    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
     let control: Control = unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         std::mem::transmute(libc::dlsym(handle, c"cuda_soft_driver_control".as_ptr()))
