@@ -115,6 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn its_pauses_are_those_that_are_documented() {
+        let asked = questions(Duration::from_millis(3));
+        let gaps: Vec<_> = asked.windows(2).map(|pair| (pair[1] - pair[0]).as_micros()).collect();
+        // It lets others run for 50 microseconds, and sleeps from then on, twice as long each time.
+        let mut expected = vec![1; 50];
+        expected.extend([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
+        let rest = 3000 - expected.iter().sum::<u128>();
+        expected.push(rest);
+        assert_eq!(gaps, expected);
+    }
+
+    #[test]
     fn without_time_it_asks_once() {
         assert_eq!(questions(Duration::ZERO).len(), 1);
     }

@@ -4,6 +4,7 @@ use crate::common;
 
 use std::time::Instant;
 
+use common::counting::{counting, fail_next};
 use common::{Gpu, Latch, Other, current};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
@@ -103,6 +104,27 @@ fn the_event_must_be_of_the_context() {
     assert!(error.to_string().contains("another context of device 0 than the work"), "{error}");
     event.record_context(&other).expect("its own context");
     assert_eq!(event.synchronize(), Ok(()));
+}
+
+/// Only that code, and only for two contexts, means that they do not go together.
+#[test]
+fn another_refusal_of_a_record_is_what_the_driver_says() {
+    let gpu = Gpu::new();
+    if !common::needs(gpu.driver, Function::cuCtxRecordEvent) {
+        return;
+    }
+    let other = Other::new(&gpu);
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let function = Function::cuCtxRecordEvent;
+    for (of, code) in [
+        (&context, CUresult::CUDA_ERROR_INVALID_HANDLE),
+        (&*other, CUresult::CUDA_ERROR_LAUNCH_FAILED),
+        (&context, CUresult::CUDA_ERROR_LAUNCH_FAILED),
+    ] {
+        fail_next(function, code);
+        assert_eq!(event.record_context(of), Err(Error::Driver { function, code }));
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Green contexts: a part of the device's multiprocessors, and streams and events that belong to it.
 
-use crate::common;
+use crate::common::{self, table};
+
+use std::ffi::{c_uint, c_void};
 
 use common::counting::Watched;
 use common::{Gpu, Latch, current, own_process};
 use cuda_events::green::SmResource;
-use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResourceType, CUresult, Function};
+use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef, Version,
 };
@@ -64,8 +66,11 @@ fn a_split_makes_parts_of_one_size_and_tells_what_remains() {
     let attribute = cuda_events::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
     assert_eq!(Ok(all.count() as i32), gpu.device.attribute(attribute));
     let told = gpu.driver.version() >= Version::new(13, 0);
-    assert_eq!(all.min_partition_size() > 0, told);
-    assert_eq!(all.coscheduled_alignment() > 0, told);
+    // No multiprocessor goes alone on any GPU that has such parts.
+    assert_eq!(all.min_partition_size() > 1, told);
+    assert_eq!(all.coscheduled_alignment() > 1, told);
+    let expected = format!("SmResource {{ count: {}, device: 0", all.count());
+    assert!(format!("{all:?}").starts_with(&expected), "{all:?}");
 
     for (groups, min_count) in [(1, 0), (1, 1), (2, 16), (u32::MAX, 16), (u32::MAX, 8)] {
         let split = all.split_by_count(groups, min_count).expect("parts");
@@ -121,6 +126,35 @@ fn a_green_context_has_its_part() {
     assert!(count(&inner) >= 8 && count(&inner) < count(&both));
     assert!(stream(&inner).query().is_ok_and(Progress::is_done));
     assert!(current(gpu.driver).is_null());
+}
+
+/// A driver that gives parts of nothing.
+#[test]
+fn a_part_without_multiprocessors_is_none() {
+    unsafe extern "C" fn nothing(
+        groups: *mut CUdevResource,
+        count: *mut c_uint,
+        input: *const CUdevResource,
+        rest: *mut CUdevResource,
+        _flags: c_uint,
+        _least: c_uint,
+    ) -> CUresult {
+        // SAFETY: the caller has places for one part and for what remains, and the parts are plain data.
+        unsafe {
+            let mut empty = *input;
+            empty.u.sm.smCount = 0;
+            (*groups, *rest, *count) = (empty, empty, 1);
+        }
+        CUresult::CUDA_SUCCESS
+    }
+    let soft = SoftDriver::new();
+    let split = Function::cuDevSmResourceSplitByCount;
+    let replace = |function| (function == split).then_some(nothing as *mut c_void);
+    let device = Device::new(table::replaced(soft.driver(), replace), 0).expect("device 0");
+    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 8)).expect("a split");
+    assert!(split.remainder.is_none(), "{split:?}");
+    let refused = green(device, &[&split.groups[0]]);
+    assert!(matches!(refused, Err(Error::ResourceMismatch { .. })), "{refused:?}");
 }
 
 /// The driver is not asked: over some of these a real one ended the process.

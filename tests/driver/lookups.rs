@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
-use common::{Door, load};
+use common::{Door, Gpu, load};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
 use cuda_events::{Driver, Error, LoadOptions};
@@ -308,4 +308,11 @@ fn a_lookup_that_finds_nothing_is_a_missing_entry_point() {
         assert!(driver.symbols().cuStreamGetId.is_none(), "{way:?}, {spoiled:?}");
         SPOILED.set(None);
     }
+}
+
+#[test]
+fn a_driver_prints_its_version_and_its_library() {
+    let driver = Gpu::new().driver;
+    let expected = format!("Driver {{ version: {:?}, library: {:?}, ", driver.version(), driver.library());
+    assert!(format!("{driver:?}").starts_with(&expected), "{driver:?}");
 }

@@ -101,6 +101,16 @@ fn texts() -> Vec<(Error, &'static str)> {
              device 2, the other event to one of device 1; both must belong to one context",
         ),
         (
+            Error::ContextMismatch {
+                function: Function::cuCtxRecordEvent,
+                code: Some(HANDLE),
+                device: 0,
+                other_device: 1,
+            },
+            "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of device 0, \
+             the work to one of device 1; both must belong to one context",
+        ),
+        (
             Error::ContextMismatch { function: Function::cuStreamWaitEvent, code: None, device: 0, other_device: 0 },
             "cuStreamWaitEvent was not called: the interprocess event belongs to another context of device 0, and the \
              driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \

@@ -255,3 +255,10 @@ fn events_work_from_many_threads() {
         }
     });
 }
+
+#[test]
+fn progress_is_either_done_or_pending() {
+    for (progress, done) in [(Progress::Done, true), (Progress::Pending, false)] {
+        assert_eq!((progress.is_done(), progress.is_pending()), (done, !done));
+    }
+}

@@ -2,9 +2,11 @@
 
 use crate::common::{self, table};
 
+use std::sync::{Arc, Mutex};
+
 use common::{Gpu, Other, current, not_run};
 use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
-use cuda_events::sys::{CUdevice_attribute, CUresult, CUstreamAttrID, Function};
+use cuda_events::sys::{CU_STREAM_LEGACY, CUdevice_attribute, CUresult, CUstreamAttrID, Function};
 use cuda_events::{Context, Device, Error, Stream, StreamOptions, StreamRef, Version};
 
 /// Attributes beyond the synchronization policy came with CUDA 12.0.
@@ -133,6 +135,29 @@ fn attributes_are_copied_within_a_context() {
     assert_eq!(destination.copy_attributes_from(&source), Ok(()));
     assert_eq!(destination.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
     assert_eq!(source.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
+}
+
+/// Each table of a library has its own meaning of NULL: a stream is named by what it means in the table that is called.
+#[test]
+fn a_default_stream_is_copied_from_by_its_meaning() {
+    let gpu = Gpu::new();
+    let sources = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&sources);
+    let driver = gpu.driver.observe(move |call| {
+        if call.function == Function::cuStreamCopyAttributes {
+            note.lock().expect("no panic").push(call.arguments[1]);
+        }
+    });
+    let context = Device::new(driver.expect("there is room"), 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let argument = |source: &StreamRef| {
+        // A driver may refuse a default stream here; what it was asked is what matters.
+        let _ = stream.copy_attributes_from(source);
+        sources.lock().expect("no panic").pop().expect("the call")
+    };
+    let legacy = CU_STREAM_LEGACY as u64;
+    assert_eq!(argument(&StreamRef::default_stream(&context)), 0, "of the same table it is named as it is");
+    assert_eq!(argument(&StreamRef::default_stream(&gpu.context)), legacy, "of another table by its meaning");
 }
 
 #[test]

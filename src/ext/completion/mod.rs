@@ -50,7 +50,7 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// completions of the process. It should hand the task on, as those of executors do. It should
 /// neither block, nor run the task, nor drop the last share of a context. CUDA calls in it are made
 /// in the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode, which is the poller's. The poller runs
-/// nothing else of the caller's, except for [observers](Driver::observe) of its queries: an
+/// nothing else of the caller's, except for [observers](crate::Driver::observe) of its queries: an
 /// observer must not wait for a thread that drops a future.
 ///
 /// # Captures
