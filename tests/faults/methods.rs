@@ -216,7 +216,7 @@ pub fn assert_all_reached(called: &BTreeSet<Function>) {
     let missed: Vec<_> = used.difference(called).collect();
     assert!(
         missed.is_empty(),
-        "the library calls {missed:?}, and no scenario of tests/exhaustive/scenarios.rs comes to it"
+        "the library calls {missed:?}, and no scenario of tests/faults/scenarios.rs comes to it"
     );
     println!("{:6} entry points that the safe layer can call, and all were", used.len());
 }

@@ -41,7 +41,8 @@ fn named(text: &str) -> Vec<Named> {
             let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
             let Some(&function) = functions.get(word) else { continue };
-            if before.ends_with(|c| is_word(c) || c == '"' || c == '`') {
+            // A part of a longer name, or in a text.
+            if before.ends_with(is_word) || before.matches('"').count() % 2 == 1 {
                 continue;
             }
             let how = match before {
