@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_first_in_quick_succession_and_then_every_millisecond() {
+    fn it_asks_quickly_and_then_every_millisecond() {
         for milliseconds in [1, 20, 1000] {
             let timeout = Duration::from_millis(milliseconds);
             let asked = questions(timeout);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn events_and_streams_wait_as_long_as_they_are_told() {
+    fn both_wait_as_long_as_they_are_told() {
         with_held_stream(|stream| {
             let event = stream.record_event(crate::EventFlags::empty()).unwrap();
             for timeout in [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)] {

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_takes_as_long_as_the_first_ones() {
+    fn each_node_takes_as_long_as_others() {
         const NODES: usize = 80_000;
         let mut references = References::default();
         // The driver's addresses come in no order.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_as_long_as_anything_refers_to_it() {
+    fn a_value_stays_while_referred_to() {
         let mut references = References::default();
         assert_eq!(references.refer(1, 10, &"a"), None);
         assert_eq!(references.refer(2, 10, &"a"), None);

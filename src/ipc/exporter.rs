@@ -252,7 +252,7 @@ mod watch {
         }
 
         #[test]
-        fn a_status_line_tells_whether_any_thread_runs() {
+        fn a_status_line_tells_what_runs() {
             let state = |state, threads| of_status(Ok(line(state, threads).as_bytes()));
             for running in ["R", "S", "D", "T", "t", "I"] {
                 for threads in [1, 2, 77] {
@@ -267,7 +267,7 @@ mod watch {
         }
 
         #[test]
-        fn what_cannot_be_read_is_not_an_end() {
+        fn the_unreadable_is_no_end() {
             let whole = line("Z", 1);
             for length in 0..whole.find(" 99").unwrap() {
                 assert_eq!(of_status(Ok(&whole.as_bytes()[..length])), ExporterState::Unknown, "{length} bytes");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_looks_at_the_exporter_ten_times_a_second() {
+    fn a_wait_looks_ten_times_a_second() {
         for (timeout, expected) in [(250, &[0, 100, 200][..]), (99, &[0]), (0, &[0])] {
             let (progress, looks) = looks(timeout, &[Running], &[Pending]);
             assert_eq!(progress, Pending);
@@ -361,7 +361,7 @@ mod tests {
 
     /// As if there were no exporter to look at: the pause between two questions grows over the whole wait.
     #[test]
-    fn a_wait_asks_for_the_event_as_often_as_one_without_an_exporter() {
+    fn a_wait_asks_as_often_as_one_without_an_exporter() {
         let (_, looks) = looks(1000, &[Running], &[Pending]);
         let asked: Vec<_> = looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
         let (started, mut expected) = (timeout::now(), Vec::new());
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_exporter_completed_before_its_end_is_done() {
+    fn what_came_before_its_end_is_done() {
         assert_eq!(looks(999, &[Ended], &[Done]).0, Done);
         let questions = looks(999, &[Running, Ended], &[Pending]).1.len() - 2;
         let found: Vec<_> = (1..questions).map(|_| Pending).chain([Done]).collect();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exporter_that_cannot_be_seen_is_waited_for_until_the_time_is_up() {
+    fn an_unseen_exporter_has_its_time() {
         let (progress, found) = looks(150, &[Unknown], &[Pending]);
         assert_eq!((progress, found.last()), (Pending, Some(&("event", Duration::from_millis(150)))));
         assert_eq!(looks(150, &[Running, Unknown], &[Pending, Done]).0, Done);

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_an_address_in_no_library_tells() {
+    fn memory_of_no_library_tells() {
         let maps = b"1000-2000 r-xp 00000000 08:01 7 /a b\xff\n2000-3000 rw-p 00000000 00:00 0 [x-xp]\n3000-3800 rwxp 0 0:0 0\n";
         for (address, executable) in [(0xfff, false), (0x1000, true), (0x1fff, true), (0x2000, false), (0x37ff, true)] {
             assert_eq!(is_executable_in(maps, address), executable, "{address:#x}");

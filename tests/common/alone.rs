@@ -27,21 +27,21 @@ pub enum Libraries {
 #[macro_export]
 macro_rules! in_processes {
     ($($case:ident,)*) => {
-        mod one_library {
+        mod one {
             use $crate::alone::{Libraries, run};
 
             $(#[test]
             fn $case() {
-                run(concat!("one_library::", stringify!($case)), Libraries::One, super::$case);
+                run(concat!("one::", stringify!($case)), Libraries::One, super::$case);
             })*
         }
 
-        mod two_libraries {
+        mod two {
             use $crate::alone::{Libraries, run};
 
             $(#[test]
             fn $case() {
-                run(concat!("two_libraries::", stringify!($case)), Libraries::Two, super::$case);
+                run(concat!("two::", stringify!($case)), Libraries::Two, super::$case);
             })*
         }
     };

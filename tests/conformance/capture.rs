@@ -268,7 +268,7 @@ rules! {
 
     /// The thread-local mode does not allow the capturing thread to ask and wait for uncaptured events and other
     /// streams.
-    fn unsafe_calls_in_the_capturing_thread_made_thread_local(rig, saw) =
+    fn unsafe_calls_in_the_thread_made_thread_local(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
          query, stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event \
          query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, event \

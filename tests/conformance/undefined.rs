@@ -344,7 +344,7 @@ misuses! {
     }
 
     /// Waiting for an interprocess event in a stream of another context.
-    fn an_interprocess_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
+    fn an_ipc_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
         "aborted, naming cuStreamWaitEvent, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let (event, other) = (rig.event(INTERPROCESS), rig.new_context());

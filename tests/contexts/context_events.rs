@@ -12,7 +12,7 @@ use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, S
 use cuda_soft_driver::SoftDriver;
 
 #[test]
-fn a_record_of_a_context_stands_for_the_work_of_all_its_streams() {
+fn a_record_stands_for_the_work_of_all_streams() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
         return;
@@ -63,7 +63,7 @@ fn a_wait_of_a_context_holds_all_later_work() {
 }
 
 #[test]
-fn timing_and_interprocess_events_can_be_recorded_so() {
+fn timed_and_ipc_events_can_be_recorded_so() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
         return;

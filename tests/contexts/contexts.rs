@@ -119,7 +119,7 @@ fn what_fails_leaves_the_stack_too() {
 }
 
 #[test]
-fn what_was_made_is_destroyed_when_the_stack_cannot_be_restored() {
+fn what_was_made_goes_when_the_stack_cannot_be() {
     let gpu = Gpu::new();
     let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
     fail_next(Function::cuCtxPopCurrent_v2, CUresult(4242));
@@ -129,7 +129,7 @@ fn what_was_made_is_destroyed_when_the_stack_cannot_be_restored() {
 }
 
 #[test]
-fn a_guard_makes_the_context_current_and_restores_what_was() {
+fn a_guard_makes_current_and_restores() {
     let gpu = Gpu::new();
     assert!(current(gpu.driver).is_null());
     {
@@ -148,7 +148,7 @@ fn a_guard_makes_the_context_current_and_restores_what_was() {
 }
 
 #[test]
-fn a_guard_in_a_guard_of_the_same_context_takes_back_its_own() {
+fn nested_guards_take_back_their_own() {
     let gpu = Gpu::new();
     let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
     let outer = counted.make_current().expect("the context can be made current");
@@ -159,7 +159,7 @@ fn a_guard_in_a_guard_of_the_same_context_takes_back_its_own() {
 }
 
 #[test]
-fn a_guard_whose_end_the_driver_refuses_is_taken_back_once_more_unless_nothing_tells_that_it_is_there() {
+fn a_guard_whose_end_is_refused_is_ended_once_more() {
     const POP: Function = Function::cuCtxPopCurrent_v2;
     let gpu = Gpu::new();
     let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
@@ -256,7 +256,7 @@ fn objects_keep_their_context() {
 }
 
 #[test]
-fn the_primary_context_is_retained_once_a_value_and_released_with_its_last_object() {
+fn each_value_retains_once_until_its_last_object() {
     let gpu = Gpu::new();
     let device = Device::new(counting(gpu.driver), 0).expect("device 0");
     let (context, made) = calls(|| Context::primary(device).expect("the primary context"));
@@ -366,7 +366,7 @@ unsafe extern "C" fn create_late(event: *mut CUevent, flags: u32) -> CUresult {
 }
 
 #[test]
-fn of_two_first_waits_for_a_default_stream_one_event_stays() {
+fn of_two_first_waits_one_event_stays() {
     let gpu = Gpu::new();
     let counted = counting(gpu.driver);
     REAL.set(Some(counted));

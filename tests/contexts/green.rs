@@ -58,7 +58,7 @@ fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
 }
 
 #[test]
-fn a_split_makes_parts_of_one_size_and_tells_what_remains() {
+fn a_split_makes_equal_parts_and_a_remainder() {
     let Some(gpu) = Gpu::with(Function::cuDevSmResourceSplitByCount) else { return };
     let all = gpu.device.sm_resource().expect("what there is");
     assert_eq!(all.device(), gpu.device);
@@ -289,7 +289,7 @@ fn it_has_no_per_thread_default_stream() {
 }
 
 #[test]
-fn a_record_of_the_primary_context_is_of_its_green_ones_too() {
+fn a_primary_record_is_of_its_green_ones_too() {
     let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let (_, context) = green_half(&gpu);
     let (inside, outside) = (stream(&context), stream(&gpu.context));

@@ -189,7 +189,7 @@ fn the_last_drop_waits_for_a_killed_exporter() {
 }
 
 #[test]
-fn the_last_drop_waits_for_a_host_function_that_needs_a_lock() {
+fn the_last_drop_waits_for_a_host_function() {
     blocks(locker(), || abandon(locker(), "exit"));
 }
 

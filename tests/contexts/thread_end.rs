@@ -55,7 +55,7 @@ impl Held {
 /// Whether the thread's own first driver call comes before what it holds, or after: the driver's thread-locals are older
 /// than the program's, or younger, and are dropped on the other side of them.
 #[test]
-fn what_a_thread_local_holds_is_dropped_with_its_thread() {
+fn thread_locals_are_dropped_with_their_thread() {
     let gpu = Gpu::new();
     let stream = Arc::new(gpu.stream());
     // SAFETY: `gpu`, and with it the context, lives until the end of this function. Whoever has this reference is a thread

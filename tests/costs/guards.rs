@@ -104,11 +104,11 @@ fn stub(real: Driver) -> Driver {
 }
 
 in_processes! {
-    nothing_on_the_way_to_the_driver_allocates,
-    what_creates_asks_for_the_current_context_once,
+    nothing_on_the_way_allocates,
+    creation_asks_for_the_context_once,
 }
 
-fn nothing_on_the_way_to_the_driver_allocates(gpu: &Gpu) {
+fn nothing_on_the_way_allocates(gpu: &Gpu) {
     let context = Context::primary(Device::new(stub(gpu.driver), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -148,7 +148,7 @@ fn nothing_on_the_way_to_the_driver_allocates(gpu: &Gpu) {
     assert!(allocating.is_empty(), "{allocating:?}");
 }
 
-fn what_creates_asks_for_the_current_context_once(gpu: &Gpu) {
+fn creation_asks_for_the_context_once(gpu: &Gpu) {
     let context =
         Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0")).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

@@ -27,21 +27,21 @@ use cuda_events::{
 
 in_processes! {
     each_hot_operation_is_one_driver_call,
-    each_operation_hands_its_own_objects_to_the_driver,
-    each_error_of_the_driver_is_told_and_nothing_is_tried_again,
+    operations_hand_their_objects_on,
+    each_error_is_told_and_not_tried_again,
     an_error_with_a_known_cause_names_it,
     elapsed_time_is_that_of_the_clock,
     not_done_is_an_answer,
-    it_is_one_call_too_while_another_context_is_current,
-    wait_stream_is_two_driver_calls_once_the_event_is_there,
-    wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait,
-    the_event_of_the_legacy_default_stream_goes_with_its_context,
-    a_handle_that_is_named_for_one_wait_costs_an_event,
-    creation_asks_for_the_current_context_and_changes_it_only_where_it_must,
-    a_default_stream_costs_one_more_call_with_its_context_current_and_three_without,
-    what_is_created_has_the_flags_that_it_was_asked_with,
+    one_call_while_another_context_is_current,
+    wait_stream_is_two_calls_with_its_event,
+    wait_stream_of_a_named_stream_is_two_calls,
+    the_legacy_streams_event_ends_with_it,
+    a_handle_named_for_a_wait_costs_an_event,
+    creation_changes_the_context_where_it_must,
+    default_streams_cost_one_call_more_or_three,
+    what_is_created_has_the_flags_it_asked,
     closing_and_dropping_are_one_call,
-    naming_what_others_own_makes_no_call_and_destroys_nothing,
+    naming_makes_no_call_and_destroys_nothing,
     a_wait_that_times_out_only_queries,
 }
 
@@ -120,7 +120,7 @@ fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
     makes(&[cuStreamGetFlags], || stream.is_blocking());
 }
 
-fn each_operation_hands_its_own_objects_to_the_driver(gpu: &Gpu) {
+fn operations_hand_their_objects_on(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -181,7 +181,7 @@ const CODES: [CUresult; 9] = [
     CUresult(123_456),
 ];
 
-fn each_error_of_the_driver_is_told_and_nothing_is_tried_again(gpu: &Gpu) {
+fn each_error_is_told_and_not_tried_again(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -326,7 +326,7 @@ fn not_done_is_an_answer(gpu: &Gpu) {
     makes(&[cuStreamSynchronize], || stream.synchronize());
 }
 
-fn it_is_one_call_too_while_another_context_is_current(gpu: &Gpu) {
+fn one_call_while_another_context_is_current(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
@@ -341,7 +341,7 @@ fn it_is_one_call_too_while_another_context_is_current(gpu: &Gpu) {
     common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
 }
 
-fn wait_stream_is_two_driver_calls_once_the_event_is_there(gpu: &Gpu) {
+fn wait_stream_is_two_calls_with_its_event(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     stream.wait_stream(&other).expect("the first join");
@@ -350,7 +350,7 @@ fn wait_stream_is_two_driver_calls_once_the_event_is_there(gpu: &Gpu) {
     makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
 }
 
-fn wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait(gpu: &Gpu) {
+fn wait_stream_of_a_named_stream_is_two_calls(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let stream = gpu.stream();
     let other = Arc::new(gpu.stream());
@@ -373,7 +373,7 @@ fn wait_stream_is_two_driver_calls_for_a_stream_that_is_named_for_one_wait(gpu: 
     makes(&default, || stream.wait_stream(&unsafe { StreamRef::from_raw(&clone, std::ptr::null_mut()) }));
 }
 
-fn the_event_of_the_legacy_default_stream_goes_with_its_context(gpu: &Gpu) {
+fn the_legacy_streams_event_ends_with_it(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let context = Context::primary(gpu.context.device()).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -385,7 +385,7 @@ fn the_event_of_the_legacy_default_stream_goes_with_its_context(gpu: &Gpu) {
     assert_eq!(made, [cuEventDestroy_v2, cuDevicePrimaryCtxRelease_v2], "the event first");
 }
 
-fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
+fn a_handle_named_for_a_wait_costs_an_event(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let _current = gpu.context.make_current().expect("the context can be made current");
@@ -418,7 +418,7 @@ fn a_handle_that_is_named_for_one_wait_costs_an_event(gpu: &Gpu) {
     makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&foreign));
 }
 
-fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must(gpu: &Gpu) {
+fn creation_changes_the_context_where_it_must(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let elsewhere = [cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventCreate, cuCtxPopCurrent_v2];
     makes(&elsewhere, || Event::new(&gpu.context, EventFlags::empty()));
@@ -431,7 +431,7 @@ fn creation_asks_for_the_current_context_and_changes_it_only_where_it_must(gpu: 
     makes(&[cuCtxGetCurrent, cuStreamCreate], || Stream::new(&gpu.context, StreamOptions::new()));
 }
 
-fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_without(gpu: &Gpu) {
+fn default_streams_cost_one_call_more_or_three(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let event = gpu.event(EventFlags::empty());
     for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
@@ -442,7 +442,7 @@ fn a_default_stream_costs_one_more_call_with_its_context_current_and_three_witho
     }
 }
 
-fn what_is_created_has_the_flags_that_it_was_asked_with(gpu: &Gpu) {
+fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (blocking, interprocess) = (EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS);
     for (flags, driver) in [
@@ -497,7 +497,7 @@ fn closing_and_dropping_are_one_call(gpu: &Gpu) {
     });
 }
 
-fn naming_what_others_own_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
+fn naming_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
     let ((), made) = calls(|| {

@@ -15,7 +15,7 @@ use cuda_events::sys::{CUdevice_attribute, Function};
 use cuda_events::{Context, Device, Error, Stream, StreamOptions};
 
 #[test]
-fn what_is_asked_in_a_forked_child_makes_no_driver_call() {
+fn what_is_asked_in_a_child_makes_no_call() {
     own_process!();
     let gpu = Gpu::new();
     let watched = Watched::new(gpu.driver);

@@ -281,7 +281,7 @@ fn the_per_thread_option_selects_the_twins() {
 }
 
 #[test]
-fn a_lookup_that_finds_nothing_is_a_missing_entry_point() {
+fn a_lookup_in_vain_is_a_missing_entry_point() {
     let (real, soft) = load(&LoadOptions::new());
     if !common::needs(real, Function::cuGetProcAddress_v2) {
         return;

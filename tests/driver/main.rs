@@ -10,6 +10,8 @@ mod lookups;
 mod observer;
 mod observers;
 mod raw_table;
+mod requirements;
+mod search;
 mod shutdown;
 mod thirty_two_bits;
 mod tour;

@@ -14,7 +14,7 @@ type Told = (Function, Vec<u64>, CUresult);
 
 /// It runs in a process of its own, because it fills the places for observers. `observers.rs` takes observers away.
 #[test]
-fn an_observer_is_told_of_each_call_with_its_arguments_and_its_result() {
+fn an_observer_is_told_of_each_call() {
     own_process!();
     let gpu = Gpu::new();
     let told: Arc<Mutex<Vec<Told>>> = Arc::default();

@@ -222,7 +222,7 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
 
 /// Looked at by the test and not by the observer, whose panics are contained.
 #[test]
-fn a_call_is_told_with_when_it_began_and_how_long_it_took() {
+fn a_call_is_told_with_its_begin_and_duration() {
     const LEAST: Duration = Duration::from_millis(2);
     let _alone = alone();
     let gpu = Gpu::new();

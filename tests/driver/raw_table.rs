@@ -131,7 +131,7 @@ fn names_are_unique_and_in_order() {
 }
 
 #[test]
-fn an_exported_name_is_the_base_name_with_an_abi_suffix() {
+fn exported_names_are_base_names_and_suffixes() {
     for entry in ENTRY_POINTS {
         let suffix = name(entry).strip_prefix(entry.base).unwrap_or_else(|| panic!("{entry:?}"));
         let plain = suffix.is_empty();
@@ -187,7 +187,7 @@ fn the_address_of_a_function_is_its_field() {
 }
 
 #[test]
-fn a_driver_has_every_entry_point_that_is_not_newer_than_itself() {
+fn a_driver_has_all_that_is_not_newer() {
     let (driver, _soft) = load(&LoadOptions::new());
     let missing: Vec<_> = ENTRY_POINTS
         .iter()
@@ -202,7 +202,7 @@ fn a_driver_has_every_entry_point_that_is_not_newer_than_itself() {
 }
 
 #[test]
-fn every_field_holds_what_the_resolver_gave_for_its_name() {
+fn every_field_holds_what_was_resolved() {
     let (real, _soft) = load(&LoadOptions::new());
     let mut given = Vec::new();
     let mut resolve = |asked: &CStr| {

@@ -31,11 +31,11 @@ fn held(gpu: &Gpu) -> Held {
 }
 
 #[test]
-fn a_thread_local_is_dropped_at_the_end_of_the_process() {
+fn a_thread_local_is_dropped_at_exit() {
     thread_local! {
         static HELD: std::cell::RefCell<Option<Held>> = const { std::cell::RefCell::new(None) };
     }
-    const NAME: &str = "a_thread_local_is_dropped_at_the_end_of_the_process";
+    const NAME: &str = "a_thread_local_is_dropped_at_exit";
     if child::role().is_some() {
         let gpu = Gpu::new();
         HELD.with_borrow_mut(|held_here| *held_here = Some(held(&gpu)));
@@ -75,8 +75,8 @@ fn an_exit_handler_drops_after_the_driver_is_gone() {
 }
 
 #[test]
-fn threads_that_still_work_at_exit_see_an_error_and_no_crash() {
-    const NAME: &str = "threads_that_still_work_at_exit_see_an_error_and_no_crash";
+fn threads_at_work_at_exit_see_an_error() {
+    const NAME: &str = "threads_at_work_at_exit_see_an_error";
     if child::role().is_some() {
         let gpu: &Gpu = Box::leak(Box::new(Gpu::new()));
         let (ready, started) = std::sync::mpsc::channel();
@@ -98,7 +98,7 @@ fn threads_that_still_work_at_exit_see_an_error_and_no_crash() {
 }
 
 #[test]
-fn drop_ignores_what_the_driver_answers_and_close_reports_it() {
+fn drop_ignores_errors_and_close_reports_them() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
     let codes = [

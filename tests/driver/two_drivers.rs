@@ -225,7 +225,7 @@ fn equal_handles_of_two_libraries_are_not_equal() {
 
 /// Each library numbers its captures itself. What a node of one refers to is no matter of the other's capture.
 #[test]
-fn equal_captures_of_two_libraries_keep_their_own_events() {
+fn equal_captures_keep_their_own_events() {
     // Both are asked for the first of their captures.
     let libraries = [(); 2].map(|()| SoftDriver::new());
     let contexts =

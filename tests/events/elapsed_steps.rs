@@ -42,7 +42,7 @@ fn the_table_is_that_of_the_numbers() {
 }
 
 #[test]
-fn a_chain_keeps_the_resolution_that_one_time_loses() {
+fn a_chain_keeps_what_one_time_loses() {
     // An hour and a bit, in parts that are no round numbers.
     const PARTS: u64 = 7300;
     let soft = SoftDriver::builder().time(Time::Virtual).build();

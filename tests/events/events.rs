@@ -35,7 +35,7 @@ fn a_record_stands_for_the_work_before_it() {
 }
 
 #[test]
-fn recording_again_replaces_the_record_but_not_the_waits_that_saw_it() {
+fn a_new_record_leaves_waits_for_the_old_one() {
     let gpu = Gpu::new();
     let (held, idle, waiting) = (gpu.stream(), gpu.stream(), gpu.stream());
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");

@@ -37,7 +37,7 @@ where
 
 #[test]
 #[allow(clippy::mutable_key_type, reason = "what changes in a context is not compared or hashed")]
-fn an_event_and_its_other_form_are_keys_for_one_another() {
+fn an_events_forms_are_keys_for_one_another() {
     let gpu = Gpu::new();
     let event = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
     let (one, other) = (event(), event());
@@ -52,7 +52,7 @@ fn an_event_and_its_other_form_are_keys_for_one_another() {
 }
 
 #[test]
-fn a_stream_and_its_other_forms_are_keys_for_one_another() {
+fn a_streams_forms_are_keys_for_one_another() {
     let gpu = Gpu::new();
     let (one, other) = (gpu.stream(), gpu.stream());
     assert!(format!("{one:?}").starts_with("Stream { raw: "), "{one:?}");

@@ -2,6 +2,7 @@
 
 use cuda_events_test_support as common;
 
+mod causes;
 mod elapsed_steps;
 mod errors;
 mod events;

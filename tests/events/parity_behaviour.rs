@@ -63,7 +63,7 @@ fn what_is_there_prints_its_handle() {
 }
 
 #[test]
-fn a_context_is_waited_for_with_all_its_streams() {
+fn a_context_waits_with_all_its_streams() {
     let gpu = Gpu::new();
     let streams = [gpu.stream(), gpu.stream()];
     // The driver may run one after the other, so that each is the last once.
@@ -130,7 +130,7 @@ fn any_device_may_be_current() {
 }
 
 #[test]
-fn the_hot_calls_are_one_call_while_another_device_is_current() {
+fn hot_calls_are_one_on_other_devices_too() {
     with_two_devices(|driver, [_, second]| {
         let counted = Device::new(counting(driver), 0).and_then(Context::primary).expect("a context");
         let working = stream(&counted);
@@ -237,7 +237,7 @@ fn a_wait_of_a_stream_returns_at_once() {
 }
 
 #[test]
-fn the_time_can_be_asked_for_after_a_synchronize() {
+fn the_time_is_there_after_a_synchronize() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let timed = || stream.record_event(EventFlags::TIMING).expect("an event");
@@ -273,7 +273,7 @@ fn the_time_may_be_between_two_streams() {
 }
 
 #[test]
-fn awaiting_a_context_that_fails_gives_the_error() {
+fn awaiting_a_failing_context_errs() {
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
         return not_run("only a software driver in the process has contexts that fail when they are told to");
@@ -304,7 +304,7 @@ impl Wake for Told {
 }
 
 #[test]
-fn awaiting_breaks_no_capture_of_another_thread() {
+fn awaiting_breaks_no_others_capture() {
     let gpu = Gpu::new();
     let (held, captured) = (gpu.stream(), gpu.stream());
     let latch = Latch::hold(&held);

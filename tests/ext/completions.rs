@@ -20,7 +20,7 @@ use cuda_events::sys::CUresult;
 use cuda_events::{Context, Device, Event, EventFlags, EventRef, Progress, Stream, StreamOptions};
 
 #[test]
-fn a_completion_resolves_when_the_work_is_done_and_not_before() {
+fn it_resolves_when_the_work_is_done() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
@@ -37,7 +37,7 @@ fn a_completion_resolves_when_the_work_is_done_and_not_before() {
 }
 
 #[test]
-fn what_is_done_or_was_never_recorded_resolves_at_once() {
+fn what_is_done_resolves_at_once() {
     let gpu = Gpu::new();
     let mut never = pin!(Completion::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event")));
     let mut task = TaskContext::from_waker(Waker::noop());
@@ -94,7 +94,7 @@ fn the_latest_waker_is_the_one_that_is_woken() {
 }
 
 #[test]
-fn ten_thousand_are_pending_at_once_and_half_of_them_are_dropped() {
+fn ten_thousand_are_pending_and_half_dropped() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
@@ -144,7 +144,7 @@ fn switches() -> Vec<String> {
 }
 
 #[test]
-fn the_poller_makes_no_driver_call_when_nothing_is_pending() {
+fn the_poller_is_still_when_nothing_is_pending() {
     // Nothing of other tests is pending there.
     own_process!();
     let gpu = Gpu::new();
@@ -228,7 +228,7 @@ fn it_works_on_tokio() {
 }
 
 #[test]
-fn pending_completions_do_not_disturb_a_capture_of_another_thread() {
+fn pending_ones_disturb_no_others_capture() {
     let gpu = Gpu::new();
     let (held, captured) = (gpu.stream(), gpu.stream());
     let latch = Latch::hold(&held);
@@ -271,7 +271,7 @@ fn a_failed_context_resolves_with_its_error() {
 /// The poller asks by the handle: it has nothing of the caller's, whose type could panic, block, or
 /// name another event.
 #[test]
-fn as_ref_is_called_once_and_by_whoever_makes_the_completion() {
+fn as_ref_is_called_once_by_the_maker() {
     struct Once(Event, Arc<AtomicUsize>);
     impl AsRef<EventRef> for Once {
         fn as_ref(&self) -> &EventRef {

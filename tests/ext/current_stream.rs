@@ -29,7 +29,7 @@ fn is(stream: &StreamRef) {
 }
 
 #[test]
-fn a_scope_makes_its_stream_current_and_restores_the_default() {
+fn a_scope_makes_current_and_restores() {
     let gpu = Gpu::new();
     is_default(&gpu.context);
     let stream = shared(&gpu);
@@ -41,7 +41,7 @@ fn a_scope_makes_its_stream_current_and_restores_the_default() {
 }
 
 #[test]
-fn the_default_is_the_one_that_the_driver_was_loaded_for() {
+fn the_default_is_as_the_driver_was_loaded() {
     for per_thread in [false, true] {
         let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(per_thread));
         let stream = current_stream(&gpu.context);
@@ -80,7 +80,7 @@ fn scopes_nest_also_of_one_stream_in_itself() {
 }
 
 #[test]
-fn each_scope_takes_back_its_own_in_whatever_order_they_end() {
+fn scopes_end_in_any_order() {
     let gpu = Gpu::new();
     let [first, second, third] = [0, 1, 2].map(|_| shared(&gpu));
     let outer = StreamScope::enter(first.clone());
@@ -174,7 +174,7 @@ fn every_kind_of_stream_can_be_current() {
 }
 
 #[test]
-fn a_scope_keeps_its_stream_and_what_was_current_stays_good() {
+fn a_scope_keeps_its_stream() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
@@ -195,7 +195,7 @@ fn a_scope_keeps_its_stream_and_what_was_current_stays_good() {
 }
 
 #[test]
-fn it_makes_no_driver_call_and_no_context_current() {
+fn it_makes_no_call_and_no_context_current() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
@@ -210,7 +210,7 @@ fn it_makes_no_driver_call_and_no_context_current() {
 }
 
 #[test]
-fn a_forgotten_scope_is_left_alone_when_its_thread_ends() {
+fn a_forgotten_scope_is_left_alone() {
     let gpu = Gpu::new();
     let stream = shared(&gpu);
     std::thread::scope(|scope| {
@@ -230,7 +230,7 @@ fn a_forgotten_scope_is_left_alone_when_its_thread_ends() {
 static ALLOCATOR: Counted = Counted;
 
 #[test]
-fn a_thread_that_has_left_its_scopes_keeps_no_memory_for_them() {
+fn scopes_that_were_left_keep_no_memory() {
     let gpu = Gpu::new();
     let stream = shared(&gpu);
     std::thread::scope(|scope| {
@@ -268,7 +268,7 @@ fn scopes_around_a_forgotten_one_end_as_ever() {
 }
 
 #[test]
-fn an_owner_may_enter_scopes_while_it_is_dropped() {
+fn an_owner_may_enter_scopes_in_its_drop() {
     struct Owner(Arc<Stream>);
     impl Drop for Owner {
         fn drop(&mut self) {

@@ -192,7 +192,7 @@ fn a_record_in_a_capture_is_no_first_record() {
 }
 
 #[test]
-fn an_external_wait_needs_an_event_only_in_a_capture() {
+fn external_waits_need_events_in_captures() {
     let gpu = Gpu::new();
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let event = lazy(EventFlags::empty());

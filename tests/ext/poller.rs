@@ -85,7 +85,7 @@ fn no_query_comes_after_the_drop() {
 }
 
 #[test]
-fn a_dropped_event_is_not_asked_for_and_its_drop_waits_for_no_other_query() {
+fn a_drop_waits_for_no_other_query() {
     own_process!();
     let gpu = Hooked::new();
     let calls = Calls::new();
@@ -202,7 +202,7 @@ fn whoever_drops_a_future_drops_what_it_holds() {
 
 /// On every driver, as no context needs to fail for it.
 #[test]
-fn an_error_that_the_poller_gets_resolves_the_future_and_costs_a_pooled_event() {
+fn an_error_of_the_poller_costs_a_pooled_event() {
     own_process!();
     const CODE: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
     let gpu = Hooked::new();
@@ -280,7 +280,7 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
 /// After so long a quiet the poller asks every 200 us at the most, and every 25 us once there are news. A machine that holds
 /// it up makes it slower, never quicker: one quick window is enough.
 #[test]
-fn what_arrives_and_what_ends_makes_the_poller_quick_again() {
+fn news_make_the_poller_quick_again() {
     own_process!();
     const QUIET: Duration = Duration::from_millis(400);
     const QUICK: Duration = Duration::from_micros(100);
@@ -378,7 +378,7 @@ fn the_poller_rests_between_two_questions() {
 
 /// They do not make the event a part of the capture, so that the poller may go on asking for it.
 #[test]
-fn external_records_and_waits_take_an_event_with_a_pending_completion() {
+fn external_nodes_take_a_pending_event() {
     own_process!();
     let gpu = Hooked::new();
     if !common::needs(gpu.gpu.driver, Function::cuEventRecordWithFlags) {
@@ -506,7 +506,7 @@ fn tricky(number: usize) -> Waker {
 /// All completions of the process would wait for a lock that is held while code of the caller's
 /// runs.
 #[test]
-fn what_a_waker_or_a_formatter_does_in_a_poll_holds_up_no_other_completion() {
+fn wakers_hold_up_no_other_completion() {
     own_process!();
     struct Sink<F: FnMut()>(F);
     impl<F: FnMut()> Write for Sink<F> {
@@ -541,7 +541,7 @@ fn what_a_waker_or_a_formatter_does_in_a_poll_holds_up_no_other_completion() {
 }
 
 #[test]
-fn a_result_that_comes_while_the_waker_is_cloned_is_not_missed() {
+fn a_result_while_a_waker_is_cloned_counts() {
     own_process!();
     let gpu = Hooked::new();
     let held = gpu.gpu.stream();

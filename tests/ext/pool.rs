@@ -22,7 +22,7 @@ fn pool(gpu: &Gpu) -> EventPool {
 }
 
 #[test]
-fn what_is_given_back_is_taken_again_without_a_driver_call() {
+fn what_is_given_back_is_taken_without_a_call() {
     own_process!();
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");

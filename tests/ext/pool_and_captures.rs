@@ -10,7 +10,7 @@ use cuda_events::ext::EventPool;
 
 /// Else another thread, which knows nothing of the capture, could be given an event that is part of it.
 #[test]
-fn what_is_given_back_during_a_capture_is_not_handed_out_again() {
+fn nothing_of_a_capture_is_handed_out() {
     own_process!();
     let gpu = Gpu::new();
     let (stream, other) = (gpu.stream(), gpu.stream());

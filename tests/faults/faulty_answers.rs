@@ -170,7 +170,7 @@ fn run(soft: &SoftDriver, seed: u64) -> (usize, usize) {
 }
 
 #[test]
-fn an_error_after_the_work_leaves_nothing_behind_that_is_gone() {
+fn errors_after_the_work_leave_nothing_gone() {
     if Door::chosen() != Door::Soft {
         // It is about faults that only the software driver has.
         return;

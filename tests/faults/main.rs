@@ -5,6 +5,7 @@ use cuda_events_test_support as common;
 mod exhaustive;
 mod exporter;
 mod faulty_answers;
+mod graphs_and_ipc;
 mod harness;
 mod loading;
 mod methods;

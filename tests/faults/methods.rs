@@ -30,7 +30,7 @@ pub const SOURCES: &[(&str, &str)] = sources! {
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to the loader.
 const OTHERS: &[&str] = &["sys", "loader/platform", "loader/resolve", "driver/trampolines"];
 
-const SCENARIOS: &str = include_str!("scenarios.rs");
+const SCENARIOS: &str = concat!(include_str!("scenarios.rs"), include_str!("graphs_and_ipc.rs"));
 const LOADING: &str = include_str!("loading.rs");
 const OBSERVER: &str = include_str!("poller.rs");
 
@@ -259,7 +259,7 @@ fn methods_of_two() -> Vec<String> {
 }
 
 #[test]
-fn every_method_of_two_objects_is_tried_with_two_libraries() {
+fn methods_of_two_objects_try_two_libraries() {
     let tried = include_str!("../driver/two_drivers.rs");
     let methods = methods_of_two();
     assert!(methods.len() > 30, "{methods:?}");

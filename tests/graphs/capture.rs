@@ -1,6 +1,6 @@
 //! Captures: modes, ends, what is captured and what the driver says of it.
 
-use crate::common::{self, table};
+use crate::common::{self};
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -10,31 +10,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::counting::Watched;
 use common::{Gpu, current};
-use cuda_events::capture::{
-    Capture, CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
-};
+use cuda_events::capture::{Capture, CaptureDependency, CaptureMode, CaptureStatus, ThreadCaptureMode};
 use cuda_events::graph::Graph;
-use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
-use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
-};
-use cuda_soft_driver::SoftDriver;
+use cuda_events::sys::{CUgraphEdgeData, CUresult, Function};
+use cuda_events::{Context, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
 
-const MODES: [CaptureMode; 3] = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+pub const MODES: [CaptureMode; 3] = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
-const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+pub const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+pub const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 
-fn event(gpu: &Gpu) -> Event {
+pub fn event(gpu: &Gpu) -> Event {
     Event::new(&gpu.context, EventFlags::empty()).expect("an event")
 }
 
-fn shared(gpu: &Gpu) -> Arc<Event> {
+pub fn shared(gpu: &Gpu) -> Arc<Event> {
     Arc::new(event(gpu))
 }
 
 #[track_caller]
-fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> CUresult {
+pub fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> CUresult {
     result.expect_err("a failure").code().expect("the driver's code")
 }
 
@@ -50,13 +45,13 @@ fn count(stream: &StreamRef, counter: &'static AtomicU32) {
 }
 
 /// The driver with an observer, and the calls that it saw.
-fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
+pub fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
     let watched = Watched::new(gpu.driver);
     (watched.context(), move || watched.made())
 }
 
 #[test]
-fn what_is_captured_is_done_at_each_launch_and_not_before() {
+fn captured_work_is_done_at_each_launch() {
     static CALLED: AtomicU32 = AtomicU32::new(0);
     let gpu = Gpu::new();
     for mode in MODES {
@@ -106,7 +101,7 @@ fn a_capture_spreads_to_the_streams_that_wait_for_it() {
 }
 
 #[test]
-fn work_that_is_not_joined_ends_the_capture_with_an_error() {
+fn unjoined_work_ends_it_with_an_error() {
     static CALLED: AtomicU32 = AtomicU32::new(0);
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
@@ -202,7 +197,7 @@ fn the_threads_mode_is_restored() {
 }
 
 #[test]
-fn a_capture_that_is_dropped_is_ended_and_its_graph_destroyed() {
+fn a_dropped_capture_is_ended() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
         return;
@@ -297,7 +292,7 @@ fn a_per_thread_default_stream_can_be_captured() {
 }
 
 #[test]
-fn a_blocking_stream_that_captures_shuts_the_legacy_default_stream() {
+fn a_blocking_capture_shuts_the_legacy_stream() {
     let gpu = Gpu::new();
     let legacy = StreamRef::legacy_default(&gpu.context);
     let stream = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
@@ -333,7 +328,7 @@ fn waits_do_not_cross_the_bounds_of_a_capture() {
 }
 
 #[test]
-fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
+fn an_event_of_a_capture_is_for_that_capture() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
@@ -353,97 +348,6 @@ fn an_event_of_a_capture_is_for_that_capture_until_it_is_recorded_outside() {
     event.record(&stream).expect("a record");
     assert_eq!(event.synchronize(), Ok(()));
     assert_eq!(event.query(), Ok(Progress::Done));
-}
-
-#[test]
-fn each_capture_has_an_id_of_its_own() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
-        return;
-    }
-    let stream = gpu.stream();
-    let before = stream.capture_info().expect("an answer");
-    assert_eq!((before.status, before.id, before.graph.is_null()), (CaptureStatus::None, None, true));
-    let mut ids = Vec::new();
-    for _ in 0..3 {
-        let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-        assert_eq!(format!("{capture:?}"), format!("Capture {{ stream: {:?}, .. }}", &*stream));
-        let info = stream.capture_info().expect("an answer");
-        assert_eq!((info.status, info.graph.is_null()), (CaptureStatus::Active, false));
-        ids.extend(info.id);
-        capture.end().expect("a graph");
-    }
-    ids.dedup();
-    assert_eq!(ids.len(), 3, "{ids:?}");
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    stream.query().expect_err("a query of the stream itself");
-    let info = stream.capture_info().expect("an answer");
-    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
-    drop(capture);
-}
-
-#[test]
-fn dependencies_are_told_and_can_be_changed() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2) {
-        return;
-    }
-    let (stream, other) = (gpu.stream(), gpu.stream());
-    let events = [shared(&gpu), shared(&gpu)];
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    let nodes = || {
-        // SAFETY: this thread is the only one that uses the streams.
-        let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
-        assert!(dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default()));
-        dependencies.iter().map(|dependency| dependency.node).collect::<Vec<_>>()
-    };
-    let update = |stream: &StreamRef, nodes: &[_], how| {
-        let dependencies: Vec<CaptureDependency> = nodes.iter().copied().map(CaptureDependency::from).collect();
-        capture.update_dependencies(stream, &dependencies, how)
-    };
-    assert_eq!(nodes(), []);
-    stream.record_external(&events[0]).expect("a record");
-    let [first] = nodes()[..] else { panic!("{:?}", nodes()) };
-    update(&stream, &[], DependencyUpdate::Set).expect("an update");
-    assert_eq!(nodes(), []);
-    stream.record_external(&events[1]).expect("a record");
-    let [second] = nodes()[..] else { panic!("{:?}", nodes()) };
-    assert_ne!(first, second);
-    update(&stream, &[first], DependencyUpdate::Add).expect("an update");
-    assert_eq!(nodes().len(), 2);
-    update(&stream, &[first], DependencyUpdate::Set).expect("an update");
-    assert_eq!(nodes(), [first]);
-
-    let function = Function::cuStreamUpdateCaptureDependencies_v2;
-    assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
-    // SAFETY: as above.
-    assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::CaptureMismatch { .. })));
-    let third = gpu.stream();
-    let elsewhere = common::begin_capture(&third, CaptureMode::ThreadLocal).expect("a capture");
-    assert_eq!(update(&third, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
-    elsewhere.end().expect("it is unharmed");
-    let mut graph = Graph::new(&gpu.context).expect("a graph");
-    let foreign = graph.add_event_record_node(&[], &events[0]).expect("a node");
-    assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::GraphMismatch { function }));
-    assert_eq!(nodes(), [first], "nothing came of these");
-
-    // The nodes are names of the graph's.
-    let graph = capture.end().expect("a graph");
-    for (node, event) in [first, second].into_iter().zip(&events) {
-        let known = graph.record_node_event(node).expect("a record node").expect("an event of this program's");
-        assert!(Arc::ptr_eq(&known, event));
-    }
-}
-
-#[test]
-fn the_dependencies_of_an_invalidated_capture_are_not_there() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    stream.query().expect_err("a query of the stream itself");
-    // SAFETY: this thread is the only one that uses the stream.
-    assert_eq!(code(unsafe { capture.dependencies(&stream) }), INVALIDATED);
-    assert_eq!(code(capture.update_dependencies(&stream, &[], DependencyUpdate::Set)), INVALIDATED);
 }
 
 #[test]
@@ -487,85 +391,6 @@ fn a_capture_can_add_to_a_graph() {
 }
 
 #[test]
-fn older_drivers_say_what_they_can() {
-    for (major, minor) in [(11, 0), (11, 3), (12, 2), (12, 3)] {
-        let soft = SoftDriver::builder().version(major, minor).build();
-        let version = Version::new(major, minor);
-        let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
-        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-        let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-        let info = stream.capture_info().expect("an answer");
-        assert_eq!(info.status, CaptureStatus::Active);
-        assert!(info.id.is_some());
-        assert_eq!(info.graph.is_null(), version < Version::new(11, 3));
-        // SAFETY: this thread is the only one that uses the stream.
-        let dependencies = unsafe { capture.dependencies(&stream) };
-        let updated = capture.update_dependencies(&stream, &[], DependencyUpdate::Set);
-        if version < Version::new(11, 3) {
-            let function = Function::cuStreamGetCaptureInfo_v2;
-            let since = Version::new(11, 3);
-            assert_eq!(dependencies, Err(Error::Unsupported { function, since, driver: version }));
-            let function = Function::cuStreamUpdateCaptureDependencies;
-            assert_eq!(updated, Err(Error::Unsupported { function, since, driver: version }));
-        } else {
-            assert_eq!(dependencies, Ok(Vec::new()));
-            assert_eq!(updated, Ok(()));
-        }
-        if version == Version::new(12, 2) {
-            let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
-            stream.record_external(&event).expect("a record");
-            // SAFETY: as above.
-            let mut dependency = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0];
-            dependency.edge.type_ = 1;
-            let error = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
-            let function = Function::cuStreamUpdateCaptureDependencies_v2;
-            assert_eq!(error, Err(Error::Unsupported { function, since: Version::new(12, 3), driver: version }));
-        }
-        let graph = capture.end().expect("a graph");
-        let into = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
-        assert_eq!(into.is_ok(), version >= Version::new(12, 3), "{into:?}");
-    }
-}
-
-#[test]
-fn dependencies_that_the_query_cannot_tell_are_an_error() {
-    unsafe extern "C" fn lossy(
-        stream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut u64,
-        graph: *mut CUgraph,
-        dependencies: *mut *const CUgraphNode,
-        count: *mut usize,
-    ) -> CUresult {
-        if !dependencies.is_null() {
-            return CUresult::CUDA_ERROR_LOSSY_QUERY;
-        }
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v2).expect("CUDA 11.3");
-        // SAFETY: the caller's arguments, passed on.
-        unsafe { real(stream, status, id, graph, dependencies, count) }
-    }
-    static REAL: std::sync::OnceLock<cuda_events::Driver> = std::sync::OnceLock::new();
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
-        return;
-    }
-    REAL.get_or_init(|| gpu.driver);
-    let older = table::replaced(gpu.driver, |function| match function {
-        Function::cuStreamGetCaptureInfo_v3 => Some(std::ptr::null_mut()),
-        Function::cuStreamGetCaptureInfo_v2 => Some(lossy as *mut c_void),
-        _ => None,
-    });
-    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    // SAFETY: this thread is the only one that uses the stream.
-    let error = unsafe { capture.dependencies(&stream) }.expect_err("it cannot be told");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LOSSY_QUERY));
-    assert!(error.to_string().contains("edge data"), "{error}");
-    capture.end().expect("which harms nothing");
-}
-
-#[test]
 fn every_code_of_captures_comes_with_advice() {
     for code in 900..=908 {
         let error = Error::Driver { function: Function::cuEventSynchronize, code: CUresult(code) };
@@ -577,154 +402,8 @@ fn every_code_of_captures_comes_with_advice() {
     }
 }
 
-#[test]
-fn a_capture_whose_info_fails_is_ended() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
-    unsafe extern "C" fn fail(
-        _: CUstream,
-        _: *mut CUstreamCaptureStatus,
-        _: *mut u64,
-        _: *mut CUgraph,
-        _: *mut *const CUgraphNode,
-        _: *mut *const CUgraphEdgeData,
-        _: *mut usize,
-    ) -> CUresult {
-        CUresult(4242)
-    }
-    let failing = table::replaced(gpu.driver, |function| {
-        (function == Function::cuStreamGetCaptureInfo_v3).then_some(fail as *mut c_void)
-    });
-    let context = Device::new(failing, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    assert_eq!(code(common::begin_capture(&stream, CaptureMode::Global)), CUresult(4242));
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-    assert_eq!(stream.query(), Ok(Progress::Done));
-}
-
 thread_local! {
     static REAL: Cell<Option<Driver>> = const { Cell::new(None) };
     /// The edges that the driver was given last.
     static GIVEN: RefCell<Vec<CUgraphEdgeData>> = const { RefCell::new(Vec::new()) };
-}
-
-fn edge(from_port: u8) -> CUgraphEdgeData {
-    CUgraphEdgeData { from_port, to_port: 2, type_: 1, reserved: [0; 5] }
-}
-
-/// The edge data reaches the driver with its node, and comes back with it. The software driver has none of its own.
-#[test]
-fn dependencies_have_their_edge_data() {
-    extern "C" fn update(
-        stream: CUstream,
-        nodes: *mut CUgraphNode,
-        edges: *const CUgraphEdgeData,
-        count: usize,
-        flags: u32,
-    ) -> CUresult {
-        // SAFETY: the caller says that there are as many.
-        GIVEN.set(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamUpdateCaptureDependencies_v2);
-        let plain = vec![CUgraphEdgeData::default(); count];
-        // SAFETY: the caller's arguments, passed on with edges that each driver takes.
-        unsafe { real.expect("CUDA 12.3")(stream, nodes, plain.as_ptr(), count, flags) }
-    }
-    extern "C" fn info(
-        stream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut u64,
-        graph: *mut CUgraph,
-        nodes: *mut *const CUgraphNode,
-        edges: *mut *const CUgraphEdgeData,
-        count: *mut usize,
-    ) -> CUresult {
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v3).expect("CUDA 12.3");
-        // SAFETY: the caller's arguments, passed on.
-        let code = unsafe { real(stream, status, id, graph, nodes, edges, count) };
-        if !edges.is_null() {
-            // SAFETY: the caller's place for the address, which stays until the next update of this thread.
-            unsafe { *edges = GIVEN.with_borrow(|given| given.as_ptr()) };
-        }
-        code
-    }
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamUpdateCaptureDependencies_v2) {
-        return;
-    }
-    REAL.set(Some(gpu.driver));
-    let driver = table::replaced(gpu.driver, |function| match function {
-        Function::cuStreamUpdateCaptureDependencies_v2 => Some(update as *mut c_void),
-        Function::cuStreamGetCaptureInfo_v3 => Some(info as *mut c_void),
-        _ => None,
-    });
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let mut graph = Graph::new(&context).expect("a graph");
-    let nodes = [(); 3].map(|()| graph.add_event_record_node(&[], &shared(&gpu)).expect("a node"));
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
-    let given = [
-        CaptureDependency { node: nodes[2], edge: edge(7) },
-        nodes[0].into(),
-        CaptureDependency { node: nodes[1], edge: edge(9) },
-    ];
-    capture.update_dependencies(&stream, &given, DependencyUpdate::Set).expect("an update");
-    assert_eq!(GIVEN.with_borrow(Vec::clone), [edge(7), CUgraphEdgeData::default(), edge(9)]);
-    // SAFETY: this thread is the only one that uses the stream.
-    let known = unsafe { capture.dependencies(&stream) }.expect("dependencies");
-    assert_eq!(known.iter().map(|known| known.edge).collect::<Vec<_>>(), GIVEN.with_borrow(Vec::clone));
-    assert_eq!(known.len(), 3);
-    drop(capture);
-
-    // A driver without edge data is not given any, and is not asked to leave it out.
-    let older = table::hiding(gpu.driver, &[Function::cuStreamUpdateCaptureDependencies_v2]);
-    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let mut graph = Graph::new(&context).expect("a graph");
-    let node = graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
-    let dependency = CaptureDependency { node, edge: edge(1) };
-    let refused = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
-    assert!(matches!(
-        refused,
-        Err(Error::Unsupported { function: Function::cuStreamUpdateCaptureDependencies_v2, .. })
-    ));
-    capture.update_dependencies(&stream, &[node.into()], DependencyUpdate::Set).expect("a plain edge");
-}
-
-#[test]
-fn a_status_that_is_not_known_is_no_status_to_work_with() {
-    extern "C" fn is_capturing(_: CUstream, status: *mut CUstreamCaptureStatus) -> CUresult {
-        // SAFETY: the caller's place for the status.
-        unsafe { *status = CUstreamCaptureStatus(77) };
-        CUresult::CUDA_SUCCESS
-    }
-    extern "C" fn info(
-        _: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut u64,
-        graph: *mut CUgraph,
-        _: *mut *const CUgraphNode,
-        _: *mut *const CUgraphEdgeData,
-        _: *mut usize,
-    ) -> CUresult {
-        // SAFETY: the caller's places.
-        unsafe { (*status, *id, *graph) = (CUstreamCaptureStatus(77), 5, std::ptr::without_provenance_mut(64)) };
-        CUresult::CUDA_SUCCESS
-    }
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
-    let newer = table::replaced(gpu.driver, |function| match function {
-        Function::cuStreamIsCapturing => Some(is_capturing as *mut c_void),
-        Function::cuStreamGetCaptureInfo_v3 => Some(info as *mut c_void),
-        _ => None,
-    });
-    let context = Device::new(newer, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
-    let info = stream.capture_info().expect("an answer");
-    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
 }

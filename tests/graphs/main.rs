@@ -3,4 +3,6 @@
 use cuda_events_test_support as common;
 
 mod capture;
+mod capture_info;
 mod graphs;
+mod kept;

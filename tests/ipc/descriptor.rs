@@ -142,7 +142,7 @@ fn every_combination_of_flags_survives_the_journey() {
 }
 
 #[test]
-fn descriptors_that_differ_in_one_field_are_not_equal() {
+fn one_other_field_makes_them_unequal() {
     let descriptor = |bytes: Vec<u8>| IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
     let mut other_handle = handle();
     other_handle[63] ^= 1;
@@ -257,7 +257,7 @@ fn every_single_flipped_bit_is_refused() {
 }
 
 #[test]
-fn every_two_flipped_bits_and_every_flipped_byte_are_refused() {
+fn flipped_bits_and_bytes_are_refused() {
     let mut bytes = good();
     for one in 0..8 * LEN {
         bytes[one / 8] ^= 1 << (one % 8);

@@ -157,7 +157,7 @@ const FINE: &str = "Ok(())";
 // Waiting, in both roles.
 
 #[test]
-fn an_importers_stream_waits_for_the_exporters_work() {
+fn an_importers_stream_waits() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = interprocess(&gpu);
@@ -178,7 +178,7 @@ fn an_importers_stream_waits_for_the_exporters_work() {
 }
 
 #[test]
-fn an_importer_sees_the_records_that_come_after_the_import() {
+fn an_importer_sees_later_records() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = interprocess(&gpu);
@@ -199,7 +199,7 @@ fn an_importer_sees_the_records_that_come_after_the_import() {
 }
 
 #[test]
-fn the_exporter_waits_for_what_an_importer_records() {
+fn the_exporter_waits_for_the_importer() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = interprocess(&gpu);
@@ -294,7 +294,7 @@ fn the_blocking_flag_is_carried() {
 }
 
 #[test]
-fn a_descriptor_names_its_exporter_and_is_the_same_each_time() {
+fn a_descriptor_names_its_exporter() {
     let gpu = Gpu::new();
     let event = interprocess(&gpu);
     assert!(!event.is_imported());
@@ -410,7 +410,7 @@ fn the_exporting_process_cannot_import() {
 }
 
 #[test]
-fn only_201_for_an_event_of_this_process_is_said_to_be_that() {
+fn only_201_is_an_event_of_this_process() {
     const OPEN: Function = Function::cuIpcOpenEventHandle;
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
@@ -453,7 +453,7 @@ fn an_event_of_another_device_is_refused() {
 }
 
 #[test]
-fn an_event_of_another_device_that_is_visible_is_refused_with_its_ordinal() {
+fn another_visible_device_is_told() {
     // The software driver in the process can have as many devices as a test needs.
     let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
     let gpu = soft.is_none().then(Gpu::new);
@@ -499,7 +499,7 @@ fn a_handle_that_names_nothing_cannot_be_mapped() {
 }
 
 #[test]
-fn an_importer_of_an_unknown_handle_goes_on_working() {
+fn unknown_handles_do_no_harm() {
     let gpu = Gpu::new();
     let event = interprocess(&gpu);
     let mut peer = Peer::start();
@@ -540,7 +540,7 @@ fn what_a_killed_exporter_recorded_stays_pending() {
 // Threads and contexts.
 
 #[test]
-fn export_needs_no_current_context_and_changes_none() {
+fn export_changes_no_current_context() {
     let gpu = Gpu::new();
     let event = interprocess(&gpu);
     let descriptor = event.ipc_descriptor();

@@ -14,10 +14,10 @@ macro_rules! texts {
 
 const TESTS: &[&[(&str, &str)]] = &[
     texts!("contexts": "contexts" "context_events" "green" "last_drop"),
-    texts!("driver": "loading" "lookups" "raw_table" "observer" "observers" "fork" "shutdown" "two_drivers"),
-    texts!("events": "events" "handles" "errors" "parity_behaviour"),
+    texts!("driver": "fork" "loading" "requirements" "search" "lookups" "observer" "observers" "raw_table" "requirements" "search" "shutdown" "two_drivers"),
+    texts!("events": "causes" "errors" "events" "handles" "parity_behaviour"),
     texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timers" "current_stream"),
-    texts!("graphs": "capture" "graphs"),
+    texts!("graphs": "capture" "capture_info" "graphs" "kept"),
     texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease"),
     texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams" "host_functions"),
     texts!("costs": "hot_path" "guards"),

@@ -20,7 +20,7 @@ fn domains(gpu: &Gpu) -> i32 {
 }
 
 #[test]
-fn a_clamped_priority_becomes_the_nearest_one_there_is() {
+fn a_clamped_priority_is_the_nearest_one() {
     let gpu = Gpu::new();
     let range = gpu.context.stream_priority_range().expect("a range");
     let effective = |priority| {
@@ -69,7 +69,7 @@ fn each_synchronization_policy_is_read_back() {
 }
 
 #[test]
-fn policies_and_domains_print_as_their_names_and_unknown_ones_as_numbers() {
+fn policies_and_domains_print_as_their_names() {
     use cuda_events::sys::{CUlaunchMemSyncDomain, CUsynchronizationPolicy};
     assert_eq!(format!("{:?}", SynchronizationPolicy::BLOCKING_SYNC), "BLOCKING_SYNC");
     let unknown = SynchronizationPolicy::from_raw(CUsynchronizationPolicy(77));
@@ -185,7 +185,7 @@ fn attributes_are_not_copied_between_contexts() {
 }
 
 #[test]
-fn default_streams_have_attributes_without_a_current_context() {
+fn default_streams_have_attributes() {
     let gpu = Gpu::new();
     assert!(current(gpu.driver).is_null());
     let stream = gpu.stream();

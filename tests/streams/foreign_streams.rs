@@ -74,7 +74,7 @@ fn a_handle_tells_its_context_and_device() {
 }
 
 #[test]
-fn it_does_so_on_drivers_older_than_the_direct_calls() {
+fn it_does_so_on_older_drivers() {
     let gpu = Gpu::new();
     let library = Library::new(gpu.device);
     let older = table::hiding(gpu.driver, &DIRECT);
@@ -96,7 +96,7 @@ fn it_does_so_on_a_driver_of_cuda_11() {
 }
 
 #[test]
-fn a_handle_of_another_device_is_of_that_device() {
+fn another_devices_handle_is_of_that_device() {
     let gpu = Gpu::new();
     let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
     let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
@@ -112,7 +112,7 @@ fn a_handle_of_another_device_is_of_that_device() {
 }
 
 #[test]
-fn a_default_streams_handle_means_the_context_that_is_current_at_that_call() {
+fn a_default_handle_means_the_current_context() {
     let gpu = Gpu::new();
     let handles = [
         StreamRef::default_stream(&gpu.context),
@@ -154,7 +154,7 @@ fn what_is_borrowed_is_not_destroyed() {
 }
 
 #[test]
-fn an_owner_is_kept_and_dropped_after_everything_else() {
+fn an_owner_is_dropped_after_all_else() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -187,7 +187,7 @@ fn an_owner_can_be_shared_and_given_back() {
 }
 
 #[test]
-fn any_type_can_be_the_owner_and_decides_where_the_stream_may_go() {
+fn any_type_can_be_the_owner() {
     struct Theirs<'a>(&'a AtomicUsize);
     impl Drop for Theirs<'_> {
         fn drop(&mut self) {
@@ -210,7 +210,7 @@ fn any_type_can_be_the_owner_and_decides_where_the_stream_may_go() {
 }
 
 #[test]
-fn a_stream_goes_to_python_as_version_and_handle() {
+fn a_stream_goes_to_python_as_two_numbers() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     assert_eq!(stream.cuda_stream(), (0, stream.as_raw().addr()));
@@ -220,7 +220,7 @@ fn a_stream_goes_to_python_as_version_and_handle() {
 }
 
 #[test]
-fn the_default_stream_is_the_one_that_the_driver_was_loaded_for() {
+fn the_default_is_as_the_driver_was_loaded() {
     for per_thread in [false, true] {
         let gpu = Gpu::with_options(&cuda_events::LoadOptions::new().per_thread_default_stream(per_thread));
         let stream = StreamRef::default_stream(&gpu.context);
@@ -253,7 +253,7 @@ fn the_page_shows_the_program_that_is_run() {
 }
 
 #[test]
-fn what_is_made_through_a_stream_outlives_its_owner() {
+fn what_a_stream_made_outlives_its_owner() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -298,7 +298,7 @@ fn a_stream_is_named_with_its_own_context_only() {
 }
 
 #[test]
-fn a_context_keeps_its_owner_until_the_last_object_is_gone() {
+fn a_context_keeps_its_owner() {
     struct Owner {
         _library: Library,
         dropped: Arc<AtomicUsize>,

@@ -33,7 +33,7 @@ fn stream(context: &Context) -> Stream {
 }
 
 #[test]
-fn functions_and_callbacks_run_in_the_order_of_the_stream() {
+fn they_run_in_the_order_of_the_stream() {
     own_process!();
     let gpu = Gpu::new();
     let stream = gpu.stream();
@@ -169,7 +169,7 @@ fn a_closure_that_cannot_be_launched_is_dropped() {
 }
 
 #[test]
-fn a_function_that_the_driver_never_calls_is_counted_and_one_that_it_calls_twice_runs_once() {
+fn functions_run_once_and_lost_ones_are_counted() {
     type Launched = (CUhostFn, usize);
     static LAUNCHED: Mutex<Option<Launched>> = Mutex::new(None);
     extern "C" fn launch(_: CUstream, function: CUhostFn, data: *mut c_void) -> CUresult {
@@ -233,7 +233,7 @@ fn a_callback_is_told_of_an_error() {
 }
 
 #[test]
-fn a_failed_context_skips_functions_and_tells_callbacks() {
+fn a_failed_context_tells_callbacks_only() {
     own_process!();
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
@@ -308,7 +308,7 @@ fn launch(graph: CUgraph, stream: &StreamRef, times: usize) {
 }
 
 #[test]
-fn a_capturing_stream_is_refused_and_its_capture_goes_on() {
+fn a_capturing_stream_is_refused() {
     own_process!();
     let gpu = Gpu::new();
     let stream = gpu.stream();
@@ -383,7 +383,7 @@ fn a_closure_that_slips_into_a_graph_runs_once() {
 }
 
 #[test]
-fn a_raw_function_runs_at_every_launch_of_its_graph() {
+fn a_raw_function_runs_at_every_launch() {
     extern "C" fn count(counter: *mut c_void) {
         // SAFETY: the counter below, which outlives the graph.
         unsafe { &*counter.cast::<AtomicUsize>() }.fetch_add(1, Ordering::Relaxed);
@@ -407,7 +407,7 @@ fn a_raw_function_runs_at_every_launch_of_its_graph() {
 }
 
 #[test]
-fn default_streams_take_functions_without_a_current_context() {
+fn default_streams_take_functions() {
     own_process!();
     let gpu = Gpu::new();
     for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {

@@ -65,7 +65,7 @@ fn later_work_does_not_prolong_the_wait() {
 }
 
 #[test]
-fn an_idle_stream_is_one_query_and_a_busy_one_is_waited_for_by_an_event() {
+fn a_busy_stream_is_waited_for_by_an_event() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let _current = context.make_current().expect("the context can be made current");
@@ -103,7 +103,7 @@ fn default_streams_take_a_time_limit_too() {
 }
 
 #[test]
-fn without_flags_it_is_an_ordinary_wait_and_an_ordinary_record() {
+fn without_flags_they_are_ordinary() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = |_| Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -155,7 +155,7 @@ fn flags_that_the_driver_does_not_know_reach_it() {
 }
 
 #[test]
-fn a_driver_without_record_flags_records_without_them() {
+fn older_drivers_record_without_flags() {
     let gpu = Gpu::new();
     const FUNCTION: Function = Function::cuEventRecordWithFlags;
     let driver = table::hiding(gpu.driver, &[FUNCTION]);
@@ -170,7 +170,7 @@ fn a_driver_without_record_flags_records_without_them() {
 }
 
 #[test]
-fn in_a_capture_external_waits_and_records_are_nodes() {
+fn in_a_capture_external_ones_are_nodes() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
         return;

@@ -201,7 +201,7 @@ fn values_are_written_after_the_work_before_them() {
 }
 
 #[test]
-fn a_value_passes_from_stream_to_stream_and_through_default_streams() {
+fn a_value_passes_from_stream_to_stream() {
     let gpu = Gpu::new();
     if !works(&gpu) {
         return;
@@ -397,7 +397,7 @@ fn expected(functions: [Function; 5]) -> Vec<Asked> {
 }
 
 #[test]
-fn the_newest_entry_points_are_asked_and_older_drivers_the_older_ones() {
+fn the_newest_entry_points_are_asked() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamWaitValue32_v2) {
         return;

@@ -19,7 +19,7 @@ fn a_wait_orders_two_streams() {
 }
 
 #[test]
-fn wait_stream_waits_for_the_work_that_is_there_and_not_for_later_work() {
+fn wait_stream_waits_for_the_work_that_is_there() {
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
     for _ in 0..3 {
@@ -83,7 +83,7 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
 }
 
 #[test]
-fn the_legacy_default_stream_waits_for_blocking_streams_only() {
+fn the_legacy_stream_waits_for_blocking_ones() {
     let gpu = Gpu::new();
     let legacy = StreamRef::legacy_default(&gpu.context);
     let blocking = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
@@ -103,7 +103,7 @@ fn the_legacy_default_stream_waits_for_blocking_streams_only() {
 }
 
 #[test]
-fn null_is_a_stream_and_means_what_the_driver_was_loaded_for() {
+fn null_means_what_the_driver_was_loaded_for() {
     for per_thread in [false, true] {
         let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(per_thread));
         assert_eq!(gpu.driver.is_per_thread_default_stream(), per_thread);
@@ -139,7 +139,7 @@ fn each_thread_has_its_own_per_thread_default_stream() {
 }
 
 #[test]
-fn joins_of_two_threads_do_not_mix_their_default_streams() {
+fn joins_of_two_threads_do_not_mix() {
     // One object, and in each thread another stream: what one thread joins must not become what the other waits for.
     let gpu = Gpu::new();
     let own = StreamRef::per_thread_default(&gpu.context);
@@ -198,7 +198,7 @@ fn handles_go_out_and_come_back() {
 }
 
 #[test]
-fn default_streams_of_one_context_are_equal_and_are_no_other_stream() {
+fn default_streams_of_one_context_are_equal() {
     let gpu = Gpu::new();
     let legacy = || StreamRef::legacy_default(&gpu.context);
     assert_eq!(legacy(), legacy());

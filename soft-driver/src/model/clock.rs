@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_time_stands_still_until_it_is_moved() {
+    fn virtual_time_stands_until_moved() {
         let mut clock = Clock::new();
         clock.start(Time::Virtual);
         let first = clock.stamp();

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_look_like_addresses_and_stale_ones_are_known() {
+    fn stale_handles_are_known() {
         let mut table = Table::new(Kind::Event, 3);
         let (index, handle) = table.insert(1, "a").unwrap();
         assert_eq!(table.find(handle), Ok(index));

@@ -427,7 +427,7 @@ fn nodes_with_events() {
 }
 
 #[test]
-fn an_event_that_was_set_and_is_gone_is_a_misuse_to_launch() {
+fn launching_with_an_event_that_is_gone_is_misuse() {
     for is_record in [true, false] {
         let raw = Raw::new();
         let stream = raw.stream(1);
@@ -501,7 +501,7 @@ fn edges_with_data_are_refused_and_the_capture_goes_on() {
 }
 
 #[test]
-fn a_launch_cannot_be_captured_and_graph_handles_are_checked() {
+fn launches_are_not_captured_and_handles_are_checked() {
     let raw = Raw::new();
     let stream = raw.stream(1);
     let event = raw.event(0);

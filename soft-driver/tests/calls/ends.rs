@@ -78,13 +78,13 @@ fn the_last_release_waits_for_a_value() {
 }
 
 #[test]
-fn dropping_the_driver_ends_a_release_that_waits_for_a_value() {
+fn the_drivers_drop_ends_a_wait_for_a_value() {
     let Stuck { soft, release, .. } = waits_for_a_value();
     assert_eq!(ending(soft, move || unsafe { release(0) }, drop), DEINITIALIZED);
 }
 
 #[test]
-fn dropping_the_driver_ends_a_release_that_waits_for_what_is_held_back() {
+fn the_drivers_drop_ends_a_wait_for_what_is_held_back() {
     let soft = SoftDriver::new();
     let symbols = *soft.driver().symbols();
     unsafe extern "C" fn never(_: *mut std::ffi::c_void) {
@@ -104,7 +104,7 @@ fn dropping_the_driver_ends_a_release_that_waits_for_what_is_held_back() {
 }
 
 #[test]
-fn the_last_release_waits_for_a_host_function_that_waits_for_the_program() {
+fn the_last_release_waits_for_host_functions() {
     let soft = SoftDriver::new();
     let symbols = *soft.driver().symbols();
     unsafe extern "C" fn wait(receiver: *mut std::ffi::c_void) {

@@ -258,7 +258,7 @@ fn what_is_known_of_an_address() {
 }
 
 #[test]
-fn the_lookup_function_of_programs_with_per_thread_streams() {
+fn the_lookup_of_programs_with_per_thread_streams() {
     let soft = SoftDriver::new();
     let look: GetProcAddress = unsafe { std::mem::transmute(soft.resolve(c"cuGetProcAddress_v2_ptsz")) };
     let mut function = null_mut();

@@ -88,7 +88,7 @@ fn elapsed_time() {
 }
 
 #[test]
-fn the_legacy_default_stream_waits_for_blocking_streams_and_they_for_it() {
+fn legacy_and_blocking_streams_wait_for_each_other() {
     let raw = Raw::new();
     let (b1, b2, free) = (raw.stream(0), raw.stream(0), raw.stream(CU_STREAM_NON_BLOCKING));
     let event = raw.event(NO_TIMING);
@@ -240,7 +240,7 @@ fn memory_is_set_and_copied_in_stream_order() {
 }
 
 #[test]
-fn ordinary_memory_is_read_and_written_before_a_copy_returns() {
+fn ordinary_memory_is_copied_before_the_call_returns() {
     let raw = Raw::new();
     let stream = raw.stream(1);
     let mut memory = 0;
@@ -259,7 +259,7 @@ fn ordinary_memory_is_read_and_written_before_a_copy_returns() {
 }
 
 #[test]
-fn destroying_busy_streams_returns_at_once_and_the_work_is_done() {
+fn destroying_busy_streams_returns_at_once() {
     let raw = Raw::new();
     let stream = raw.stream(1);
     let event = raw.event(NO_TIMING);
@@ -320,7 +320,7 @@ fn a_whole_context_records_and_waits() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_record_of_an_interprocess_event_waits_for_the_one_before() {
+fn records_of_an_interprocess_event_wait_in_turn() {
     let raw = Raw::new();
     let (held, idle) = (raw.stream(1), raw.stream(1));
     let event = raw.event(CU_EVENT_INTERPROCESS | NO_TIMING);

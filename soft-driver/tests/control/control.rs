@@ -364,7 +364,7 @@ fn a_context_that_failed_stays_so() {
 }
 
 #[test]
-fn a_failure_wakes_whoever_waits_for_what_may_never_come() {
+fn a_failure_wakes_whoever_waits_for_ever() {
     // Often, for the failure may come before the thread waits.
     for _ in 0..50 {
         let raw = Raw::new();
@@ -494,7 +494,7 @@ fn host_functions_can_be_held_back() {
 }
 
 #[test]
-fn the_context_that_fails_is_the_one_that_the_call_is_about() {
+fn the_context_of_the_call_is_the_one_that_fails() {
     // With the other one current, and with none.
     for other in [true, false] {
         let raw = Raw::with(SoftDriver::builder().devices(2));
@@ -515,7 +515,7 @@ fn the_context_that_fails_is_the_one_that_the_call_is_about() {
 }
 
 #[test]
-fn a_host_function_that_was_held_back_is_left_out_after_an_error() {
+fn after_an_error_held_functions_are_left_out() {
     let raw = Raw::new();
     let stream = raw.stream(0);
     let ran = Arc::new(Mutex::new(false));

@@ -91,7 +91,7 @@ fn a_child_of_a_process_that_did_not_initialise_may() {
 }
 
 #[test]
-fn forking_while_other_threads_are_at_work_leaves_no_lock_behind() {
+fn forks_amid_work_leave_no_lock_behind() {
     let raw = Raw::with(SoftDriver::builder().log(10));
     let event = raw.event(0);
     let stop = AtomicBool::new(false);

@@ -146,7 +146,7 @@ fn importers_wait_for_the_exporter_and_it_for_them() {
 }
 
 #[test]
-fn the_last_release_waits_for_a_killed_exporter_and_the_drop_of_the_driver_ends_that() {
+fn the_drivers_drop_ends_a_wait_for_the_killed() {
     let mut peer = peer("export");
     let handle = from_text(&peer.receive());
     let raw = Raw::new();
@@ -203,7 +203,7 @@ fn what_cannot_be_opened() {
 }
 
 #[test]
-fn a_slot_is_used_again_and_a_stale_import_then_means_the_new_event() {
+fn a_stale_import_means_the_slots_new_event() {
     let raw = Raw::new();
     let stream = raw.stream(1);
     let first = raw.event(IPC);
@@ -273,7 +273,7 @@ fn strict_rules_tell_the_events_of_a_slot_apart() {
 }
 
 #[test]
-fn strict_rules_know_a_stale_import_however_often_its_slot_was_used() {
+fn strict_rules_know_a_stale_import() {
     let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
     let mut event = raw.event(IPC);
     let handle = export(&raw, event);
@@ -299,7 +299,7 @@ fn strict_rules_know_a_stale_import_however_often_its_slot_was_used() {
 }
 
 #[test]
-fn a_damaged_descriptor_opens_where_the_real_driver_looks_at_less_and_its_use_is_told_of() {
+fn a_damaged_descriptor_opens_and_is_told_of() {
     let raw = Raw::new();
     let mut handle = export(&raw, raw.event(IPC));
     // Nothing but process, context and slot counts.

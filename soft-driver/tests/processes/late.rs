@@ -27,7 +27,7 @@ fn gone<T: std::fmt::Debug>(result: Result<T>) -> bool {
 }
 
 #[test]
-fn a_context_that_outlives_its_driver_releases_nobody_elses() {
+fn a_late_context_releases_nobody_elses() {
     own_process!();
     let soft = SoftDriver::new();
     let old = soft.driver();
@@ -70,7 +70,7 @@ fn a_release_that_is_not_heard_is_one_all_the_same() {
 }
 
 #[test]
-fn what_is_never_released_holds_up_others_for_a_while_only() {
+fn leaks_hold_up_others_for_a_while_only() {
     own_process!();
     for _ in 0..SLOTS + 1 {
         let soft = SoftDriver::new();
@@ -79,7 +79,7 @@ fn what_is_never_released_holds_up_others_for_a_while_only() {
 }
 
 #[test]
-fn fixtures_that_drop_their_driver_first_do_not_disturb_each_other() {
+fn drivers_dropped_first_disturb_nobody() {
     own_process!();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -132,7 +132,7 @@ fn dropping_a_driver_ends_its_blocked_calls() {
 }
 
 #[test]
-fn dropping_a_driver_ends_a_host_function_in_a_blocked_call() {
+fn a_drop_ends_a_function_in_a_blocked_call() {
     own_process!();
     let soft = SoftDriver::new();
     let context = primary(soft.driver());

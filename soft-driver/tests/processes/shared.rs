@@ -97,7 +97,7 @@ fn inner_without() {
 }
 
 #[test]
-fn at_the_end_of_the_process_calls_answer_that_the_driver_is_gone() {
+fn at_exit_calls_answer_that_it_is_gone() {
     run("inner_exit", "leaks=report");
 }
 

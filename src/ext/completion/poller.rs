@@ -271,7 +271,7 @@ mod tests {
 
     /// The documentation promises the figures.
     #[test]
-    fn pauses_grow_with_the_quiet_to_a_millisecond() {
+    fn pauses_grow_to_a_millisecond() {
         for (quiet, micros) in [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)] {
             assert_eq!(pause(MICROSECOND * quiet), MICROSECOND * micros, "{quiet}");
         }
@@ -339,7 +339,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_round_asks_for_as_many_old_ones_as_it_has_time_for_and_goes_on_where_it_stopped() {
+    fn a_round_goes_on_where_it_stopped() {
         const OLD: usize = 40;
         let held = Held::new(OLD);
         let all = held.handles();
@@ -369,7 +369,7 @@ mod tests {
 
     /// So that a new completion does not wait for thousands of old ones.
     #[test]
-    fn a_new_completion_is_asked_for_in_every_round_before_the_old_ones() {
+    fn new_ones_are_asked_for_first() {
         const OLD: usize = 40;
         let held = Held::new(OLD + 1);
         let (mut entries, all) = (held.entries(), held.handles());
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn only_asking_in_vain_is_paid_for_with_sleep() {
+    fn only_asking_in_vain_costs_sleep() {
         // A tenth of a core: eleven times as long as it took.
         assert_eq!(rest(asked(0, 100), MICROSECOND * 10), MICROSECOND * 110);
         assert_eq!(rest(asked(50, 50), MICROSECOND * 10), MICROSECOND * 55);

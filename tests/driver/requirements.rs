@@ -1,0 +1,271 @@
+//! What a driver must have to be loaded, what it may lack, and what it is too old for.
+
+#![cfg(target_os = "linux")]
+
+use crate::common;
+
+use std::ffi::{CStr, c_int, c_void};
+use std::path::PathBuf;
+use std::ptr::null_mut;
+
+use common::child::{role, say};
+use common::counting::{counting, fail_next};
+use common::{Gpu, load, shared_library};
+use cuda_events::loader::LoadFailure;
+use cuda_events::sys::*;
+use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Stream, StreamOptions, Version};
+use cuda_soft_driver::SoftDriver;
+
+/// Where the system's search is told to look first.
+use crate::loading::*;
+
+// What a driver must have. A resolver in front of the driver under test takes parts away.
+
+/// The exported names of `real`'s table without cuGetProcAddress, so that each entry point is asked for by its exported
+/// name; `replace` comes first.
+fn in_front_of(real: Driver, replace: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, Error> {
+    let mut resolve = |name: &CStr| {
+        if name.to_bytes().starts_with(b"cuGetProcAddress") {
+            return null_mut();
+        }
+        let entry = || ENTRY_POINTS.iter().find(|entry| entry.name == name);
+        replace(name).unwrap_or_else(|| entry().map_or(null_mut(), |entry| real.symbols().address(entry.function)))
+    };
+    // SAFETY: the addresses are those of a driver's table by their names, or a test's own functions of the same type.
+    unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
+}
+
+/// The one failure of a resolver function that gave no driver.
+#[track_caller]
+fn resolver_failure(loaded: Result<Driver, Error>) -> LoadFailure {
+    let error = refused(loaded);
+    assert!(error.to_string().contains("from a resolver function"), "{error}");
+    let [attempt] = error.attempts() else { panic!("one attempt, not {error:?}") };
+    assert_eq!(attempt.candidate(), None);
+    attempt.failure().clone()
+}
+
+type GetVersion = extern "C" fn(*mut c_int) -> CUresult;
+
+/// A `cuDriverGetVersion` that says `VERSION`, or fails with `CODE`.
+extern "C" fn get_version<const VERSION: c_int, const CODE: u32>(version: *mut c_int) -> CUresult {
+    if CODE == 0 {
+        // SAFETY: the loader passes a place for the one integer.
+        unsafe { version.write(VERSION) };
+    }
+    CUresult(CODE)
+}
+
+/// A replacement of `cuDriverGetVersion` alone.
+fn version(get_version: GetVersion) -> impl Fn(&CStr) -> Option<*mut c_void> {
+    move |name| (name == c"cuDriverGetVersion").then_some(get_version as *mut c_void)
+}
+
+#[test]
+fn all_missing_required_entry_points_are_named() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let hidden = [c"cuEventQuery", c"cuStreamWaitEvent"];
+    let failure = resolver_failure(in_front_of(real, |name| hidden.contains(&name).then_some(null_mut())));
+    assert_eq!(
+        failure,
+        LoadFailure::MissingSymbols {
+            driver: real.version(),
+            functions: vec![Function::cuEventQuery, Function::cuStreamWaitEvent],
+        }
+    );
+    let text = failure.to_string();
+    assert_eq!(
+        text,
+        format!(
+            "the driver says that it supports CUDA {}, but it is not complete (it lacks cuEventQuery, cuStreamWaitEvent)",
+            real.version()
+        )
+    );
+}
+
+#[test]
+fn a_bare_driver_lacks_all_that_is_required() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, |name| (name != c"cuDriverGetVersion").then_some(null_mut())));
+    let required = ENTRY_POINTS.iter().filter(|entry| entry.required).map(|entry| entry.function);
+    let functions: Vec<_> = required.filter(|function| *function != Function::cuDriverGetVersion).collect();
+    // The reason and a few of them: all would be a page.
+    let more = format!("(it lacks cuInit, cuGetErrorName, cuGetErrorString and {} more)", functions.len() - 3);
+    assert!(failure.to_string().ends_with(&more), "{failure}");
+    assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
+}
+
+#[test]
+fn a_missing_optional_entry_point_is_no_obstacle() {
+    let (real, _soft) = load(&LoadOptions::new());
+    for entry in ENTRY_POINTS.iter().filter(|entry| !entry.required) {
+        let driver = in_front_of(real, |name| (name == entry.name).then_some(null_mut()));
+        let driver = driver.unwrap_or_else(|error| panic!("without {}: {error}", entry.function));
+        assert!(driver.symbols().address(entry.function).is_null(), "{entry:?}");
+    }
+}
+
+#[test]
+fn a_resolver_that_finds_nothing() {
+    let nothing = &mut |_: &CStr| null_mut();
+    // SAFETY: it gives no address at all.
+    let failure = resolver_failure(unsafe { Driver::from_resolver(nothing, &LoadOptions::new()) });
+    assert_eq!(failure, LoadFailure::NotADriver);
+}
+
+#[test]
+fn the_toolkits_stub_is_recognised() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, version(get_version::<0, 34>)));
+    assert_eq!(failure, LoadFailure::Stub);
+    let text = failure.to_string();
+    for part in ["stub library", "CUDA_ERROR_STUB_LIBRARY", "34", "install the NVIDIA display driver"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_driver_that_does_not_tell_its_version() {
+    let (real, _soft) = load(&LoadOptions::new());
+    for (get_version, code, name) in
+        [(get_version::<0, 999> as GetVersion, 999, "CUDA_ERROR_UNKNOWN"), (get_version::<0, 4242>, 4242, "4242")]
+    {
+        let failure = resolver_failure(in_front_of(real, version(get_version)));
+        assert_eq!(failure, LoadFailure::Version(CUresult(code)));
+        assert!(failure.to_string().contains("cuDriverGetVersion") && failure.to_string().contains(name), "{failure}");
+    }
+}
+
+// What a driver is too old for.
+
+/// A driver of 11.8 in front of the one under test, with a context.
+fn old_driver(gpu: &Gpu) -> (Driver, Context) {
+    let driver = in_front_of(gpu.driver, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
+    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    (driver, context)
+}
+
+#[test]
+fn what_a_driver_is_too_old_for_is_told() {
+    let gpu = Gpu::new();
+    let (driver, context) = old_driver(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let error = stream.id().expect_err("ids came with 12.0");
+    assert_eq!(
+        error,
+        Error::Unsupported {
+            function: Function::cuStreamGetId,
+            since: Version::new(12, 0),
+            driver: Version::new(11, 8)
+        }
+    );
+    assert_eq!(driver.version(), Version::new(11, 8));
+    let text = error.to_string();
+    for part in ["cuStreamGetId", "12.0", "11.8", "update the driver"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn nothing_newer_than_the_driver_is_in_its_table() {
+    let (real, _soft) = load(&LoadOptions::new());
+    if !common::needs_version(real, Version::new(11, 8), "the entry points") {
+        return;
+    }
+    let driver = in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
+    for entry in ENTRY_POINTS {
+        let there = !driver.symbols().address(entry.function).is_null();
+        let expected = entry.version <= Version::new(11, 8) && entry.base != "cuGetProcAddress";
+        assert_eq!(there, expected, "{entry:?}");
+    }
+}
+
+#[test]
+fn an_older_entry_point_stands_in_for_a_newer_one() {
+    let gpu = Gpu::new();
+    let (_, context) = old_driver(&gpu);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let start = Event::new(&context, EventFlags::TIMING).expect("an event");
+    let end = Event::new(&context, EventFlags::TIMING).expect("an event");
+    // Since 12.8 there is cuEventElapsedTime_v2.
+    let error = start.elapsed_ms(&end).expect_err("neither is recorded");
+    assert_eq!(error.function(), Some(Function::cuEventElapsedTime));
+    start.record(&stream).and_then(|()| end.record(&stream)).and_then(|()| end.synchronize()).expect("idle work");
+    assert!(start.elapsed_ms(&end).expect("both are done") >= 0.0);
+    // Since 11.4 there is cuDeviceGetUuid_v2, and a driver of 11.0 has cuDeviceGetUuid.
+    let oldest = in_front_of(gpu.driver, version(get_version::<11000, 0>)).expect("a driver of 11.0 is enough");
+    assert!(oldest.symbols().cuDeviceGetUuid_v2.is_none());
+    let device = Device::new(oldest, 0).expect("device 0");
+    assert_eq!(device.uuid().expect("a UUID").as_bytes().len(), 16);
+}
+
+#[test]
+fn before_cuda_11_is_refused_with_its_version() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let failure = resolver_failure(in_front_of(real, version(get_version::<10020, 0>)));
+    let LoadFailure::MissingSymbols { driver, functions } = &failure else { panic!("{failure:?}") };
+    assert_eq!(*driver, Version::new(10, 2));
+    assert_eq!(*functions, [Function::cuDevicePrimaryCtxRelease_v2]);
+    assert_eq!(
+        failure.to_string(),
+        "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it lacks \
+         cuDevicePrimaryCtxRelease_v2)"
+    );
+}
+
+#[test]
+fn no_device() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let driver = counting(real);
+    fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
+    let error = Device::new(driver, 0).expect_err("cuInit says that there is none");
+    // A driver from a resolver function has no file to name.
+    assert_eq!(error, Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: None });
+    let text = error.to_string();
+    for part in ["cuInit", "CUDA_ERROR_NO_DEVICE (100)", "no CUDA device is visible", "CUDA_VISIBLE_DEVICES"] {
+        assert!(text.contains(part), "{text}");
+    }
+    fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
+    assert_eq!(Device::count(driver), Err(error));
+    // It was only a failure: the next attempt initialises.
+    assert!(Device::count(driver).expect("there is a device after all") > 0);
+}
+
+#[test]
+fn without_a_device_it_loads_and_says_so() {
+    if role().is_some() {
+        let driver = Driver::load_from(shared_library()).expect("the software driver");
+        let file = shared_library().canonicalize().expect("it is there");
+        let file: &'static PathBuf = Box::leak(Box::new(file));
+        let none = Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(file) };
+        let named = format!("cuInit of {} failed with CUDA_ERROR_NO_DEVICE (100): ", file.display());
+        assert!(none.to_string().starts_with(&named), "{none}");
+        assert_eq!(Device::count(driver), Err(none.clone()));
+        assert_eq!(Device::new(driver, 0), Err(none.clone()));
+        assert_eq!(Device::all(driver).map(|devices| devices.len()), Err(none));
+        return say("done");
+    }
+    in_child("without_a_device_it_loads_and_says_so", |command| {
+        command.env("CUDA_SOFT_DRIVER", "devices=0");
+    });
+}
+
+#[test]
+fn drivers_of_every_version_load() {
+    for (major, minor) in [(11, 0), (11, 2), (11, 3), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)] {
+        let version = Version::new(major, minor);
+        let soft = SoftDriver::builder().version(major, minor).build();
+        for per_thread in [false, true] {
+            let options = LoadOptions::new().per_thread_default_stream(per_thread);
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+            let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+            let driver = driver.unwrap_or_else(|error| panic!("{version}: {error}"));
+            assert_eq!(driver.version(), version);
+            for entry in ENTRY_POINTS {
+                let there = !driver.symbols().address(entry.function).is_null();
+                assert_eq!(there, entry.version <= version, "{version}, {per_thread}: {entry:?}");
+            }
+            use_device(driver).unwrap_or_else(|error| panic!("{version}: {error}"));
+        }
+    }
+}
