@@ -5,6 +5,7 @@ use core::hash::{Hash, Hasher};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bitflags::bitflags;
@@ -118,10 +119,13 @@ pub struct EventRef {
     context: Context,
     flags: EventFlags,
     imported: bool,
+    /// Whether the driver returned an error for it, for those who lend events one after the other (`ext::EventPool`). It is
+    /// written after errors only.
+    failed: AtomicBool,
 }
 
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
-// that this crate never dereferences, and nothing else here is mutable.
+// that this crate never dereferences, and nothing else here is mutable but an atomic flag.
 #[allow(unsafe_code)]
 unsafe impl Send for EventRef {}
 // SAFETY: as for Send.
@@ -264,7 +268,8 @@ impl Deref for Event {
 impl EventRef {
     #[inline]
     fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
-        Self { raw, driver: context.driver(), context: context.clone(), flags, imported }
+        let failed = AtomicBool::new(false);
+        Self { raw, driver: context.driver(), context: context.clone(), flags, imported, failed }
     }
 
     /// Names an event that other code created in `context` and goes on owning. Dropping the result does nothing to it.
@@ -300,7 +305,7 @@ impl EventRef {
     #[inline]
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the event is alive as long as `self` is.
-        unsafe { query(self.driver, self.raw) }
+        self.watched(unsafe { query(self.driver, self.raw) })
     }
 
     /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
@@ -316,7 +321,8 @@ impl EventRef {
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is alive as long as `self` is.
-        unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }
+        let answer = unsafe { ask!(self.driver, cuEventSynchronize(self.raw)) }?;
+        if answer.is_success() { Ok(()) } else { Err(self.refused(answer)) }
     }
 
     /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
@@ -545,6 +551,31 @@ impl EventRef {
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
+    }
+
+    /// Notes an error of a query, a wait or a record.
+    #[inline(always)]
+    fn watched<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|_| self.note_failure())
+    }
+
+    /// Out of line, so that success needs no place for an error.
+    #[cold]
+    #[inline(never)]
+    fn refused(&self, answer: Answer) -> Error {
+        self.note_failure();
+        answer.error()
+    }
+
+    pub(crate) fn note_failure(&self) {
+        // Whoever gives the event to somebody else does so after this: the flag orders nothing.
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a record, a query or a wait of the host ever returned an error for the event, through whatever reference.
+    #[inline(always)]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// For those who need it only on a cold path: it is not read before.

@@ -5,13 +5,12 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use crate::ext::needs::{capture_under_way, forked, form_of};
+use crate::ext::needs::{capture_under_way, forked, form_of, has_failed, note_failure};
 use crate::sys::Function;
-use crate::{Context, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
+use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
 const SHELVES: usize = 16;
@@ -108,7 +107,6 @@ struct Rest {
 /// An event and the pool that it belongs to, allocated with the event.
 struct Entry {
     event: Event,
-    failed: AtomicBool,
     store: Arc<Store>,
 }
 
@@ -140,7 +138,7 @@ impl EventPool {
 
     /// An event from the pool, or a new one if none is free.
     ///
-    /// It still carries the record of whoever had it before, to which [`query`](PooledEvent::query) and waits refer until
+    /// It still carries the record of whoever had it before, to which [`query`](EventRef::query) and waits refer until
     /// it is recorded: forgetting that would cost a driver call. [`record_event`](Self::record_event) does both in one.
     ///
     /// No driver call; where an event must be created, those of [`Event::new`].
@@ -189,7 +187,7 @@ impl EventPool {
     fn create(&self) -> Result<Box<Entry>> {
         let store = &self.0.0;
         let event = Event::new(&store.context, store.flags)?;
-        Ok(Box::new(Entry { event, failed: AtomicBool::new(false), store: Arc::clone(store) }))
+        Ok(Box::new(Entry { event, store: Arc::clone(store) }))
     }
 
     /// Destroys the events that are free now: one driver call for each, `cuEventDestroy`.
@@ -321,11 +319,10 @@ fn own_shelf() -> usize {
 
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
-/// It is used like any event. Its methods [`record`](Self::record), [`query`](Self::query),
-/// [`synchronize`](Self::synchronize) and [`synchronize_timeout`](Self::synchronize_timeout) do
-/// what those of [`EventRef`] do. After an error of one of them the event is destroyed, and not
-/// given back. The same goes for an error when it is awaited, alone or in an `Arc`
-/// ([`Completion::new`](crate::ext::Completion::new)).
+/// It is used like any event. If the driver returns an error for [`record`](EventRef::record), [`query`](EventRef::query),
+/// [`synchronize`](EventRef::synchronize) or [`synchronize_timeout`](EventRef::synchronize_timeout), the event is destroyed
+/// when it is dropped, and not given back. This holds for a call through an `&EventRef`, too, and for an error when the
+/// event is awaited ([`Completion::new`](crate::ext::Completion::new)).
 ///
 /// It does not learn of errors that other calls return for it, such as
 /// [`wait_event`](StreamRef::wait_event) of a stream: [`discard`](Self::discard) it if such an
@@ -356,61 +353,9 @@ impl PooledEvent {
         Self { entry: ManuallyDrop::new(entry) }
     }
 
-    /// [`EventRef::record`]. One driver call: `cuEventRecord`.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    #[inline]
-    pub fn record(&self, stream: &StreamRef) -> Result<()> {
-        self.watch(self.entry.event.record(stream))
-    }
-
-    /// [`EventRef::query`]. One driver call: `cuEventQuery`.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    #[inline]
-    pub fn query(&self) -> Result<Progress> {
-        self.watch(self.entry.event.query())
-    }
-
-    /// [`EventRef::synchronize`]. One driver call: `cuEventSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    #[inline]
-    pub fn synchronize(&self) -> Result<()> {
-        self.watch(self.entry.event.synchronize())
-    }
-
-    /// [`EventRef::synchronize_timeout`]. Driver calls: `cuEventQuery`, as often as it asks.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        self.watch(self.entry.event.synchronize_timeout(timeout))
-    }
-
     /// Destroys the event instead of giving it back. One driver call: `cuEventDestroy`.
     pub fn discard(self) {
-        self.fail();
-    }
-
-    /// From now on the event is one that answered an error.
-    pub(crate) fn fail(&self) {
-        self.entry.failed.store(true, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    fn watch<T>(&self, result: Result<T>) -> Result<T> {
-        if result.is_err() {
-            self.fail();
-        }
-        result
+        note_failure(&self);
     }
 }
 
@@ -419,7 +364,7 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if entry.failed.load(Ordering::Relaxed) || capture_under_way() {
+        if has_failed(&entry.event) || capture_under_way() {
             destroy(entry);
         } else {
             put(entry);

@@ -26,3 +26,14 @@ pub(super) use crate::timeout::{Moment, now};
 pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function {
     event.elapsed_function()
 }
+
+/// The future's query is of the bare handle: a pool that the event comes from is to know of its error.
+pub(super) fn note_failure(event: &crate::EventRef) {
+    event.note_failure();
+}
+
+/// An event that returned an error through any reference is not given to somebody else.
+#[inline(always)]
+pub(super) fn has_failed(event: &crate::EventRef) -> bool {
+    event.has_failed()
+}

@@ -5,7 +5,7 @@ use crate::common::{self, table};
 use std::collections::HashSet;
 use std::ffi::c_void;
 use std::future::IntoFuture;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Mutex;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use common::counting::{calls, counting, fail_next};
 use common::own_process;
 use common::{Gpu, Latch};
-use cuda_events::ext::EventPool;
+use cuda_events::ext::{Completion, EventPool, PooledEvent};
 use cuda_events::sys::{CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, EventRef, Progress, Stream, StreamOptions};
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
@@ -186,6 +186,44 @@ fn an_event_that_answered_an_error_is_destroyed() {
     assert_eq!(calls(|| event.discard()).1, [Function::cuEventDestroy_v2]);
     fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     assert_eq!(pool.take().err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+}
+
+/// Whoever has no more than an `&EventRef` need not know of pools; nor does a future that holds a type of the caller's.
+#[test]
+fn an_error_through_a_reference_to_the_event_counts() {
+    struct Job(PooledEvent);
+    impl AsRef<EventRef> for Job {
+        fn as_ref(&self) -> &EventRef {
+            &self.0
+        }
+    }
+    let gpu = Gpu::new();
+    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    type Use = fn(&EventRef, &Stream) -> Option<Error>;
+    let uses: [(Function, Use); 4] = [
+        (Function::cuEventRecord, |event, stream| event.record(stream).err()),
+        (Function::cuEventQuery, |event, _| event.query().err()),
+        (Function::cuEventSynchronize, |event, _| event.synchronize().err()),
+        (Function::cuEventQuery, |event, _| event.synchronize_timeout(Duration::MAX).err()),
+    ];
+    for (function, use_it) in uses {
+        let event = pool.take().expect("an event");
+        assert_eq!(use_it(&event, &stream), None);
+        fail_next(function, code);
+        assert_eq!(use_it(&event, &stream), Some(Error::Driver { function, code }));
+        assert_eq!(use_it(&event, &stream), None, "it was this once");
+        assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "{function}");
+        assert_eq!(pool.available(), 0);
+    }
+    let mut completion = Completion::new(Job(pool.take().expect("an event")));
+    fail_next(Function::cuEventQuery, code);
+    let waited = Pin::new(&mut completion).poll(&mut TaskContext::from_waker(Waker::noop()));
+    assert_eq!(waited, Poll::Ready(Err(Error::Driver { function: Function::cuEventQuery, code })));
+    assert_eq!(calls(|| drop(completion)).1, [Function::cuEventDestroy_v2]);
+    assert_eq!(pool.available(), 0);
 }
 
 /// What is pending is no error.

@@ -95,8 +95,7 @@ methods! {
         Timing::start, Timing::end;
     pools: EventPool::new, EventPool::take, EventPool::record_event, EventPool::reserve, EventPool::clear,
         EventPool::available, EventPool::context,
-        EventPool::flags, PooledEvent::record, PooledEvent::query, PooledEvent::synchronize,
-        PooledEvent::synchronize_timeout, PooledEvent::discard;
+        EventPool::flags, PooledEvent::discard;
     completions: Completion::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
         StreamRef::capture_status, StreamRef::capture_info;

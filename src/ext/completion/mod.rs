@@ -6,7 +6,6 @@
 mod entry;
 mod poller;
 
-use core::any::Any;
 use core::fmt;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use self::entry::{Entry, Handle, Watch, lock};
 use crate::ext::event_pool::PooledEvent;
-use crate::ext::needs::forked;
+use crate::ext::needs::{forked, note_failure};
 use crate::sys::Function;
 use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 
@@ -105,7 +104,8 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Waits for the event's latest record. Record first: an event that was never recorded is done. One that is recorded
     /// again before the future has resolved is waited for until its new record is done. It makes no driver call.
     ///
-    /// It calls `as_ref` once, and nothing calls it later: the event that it names is the one.
+    /// It calls `as_ref` once: the event that it names then is the one that is waited for. If the wait fails, dropping the
+    /// future calls `as_ref` once more, so that an event of a pool is not used again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();
@@ -214,12 +214,8 @@ impl<E: AsRef<EventRef> + 'static> Drop for Completion<E> {
         let failed = matches!(watch.result, Some(Err(_)));
         drop(watch);
         if failed {
-            // The query was of the event inside, so that the pooled one around it does not know.
-            let event: &dyn Any = &*self.event;
-            let shared = || event.downcast_ref::<Arc<PooledEvent>>().map(|event| &**event);
-            if let Some(pooled) = event.downcast_ref::<PooledEvent>().or_else(shared) {
-                pooled.fail();
-            }
+            // The poller has the handle only. A pool that the event comes from is to know.
+            note_failure((*self.event).as_ref());
         }
         drop(waker);
     }
