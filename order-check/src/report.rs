@@ -1,0 +1,351 @@
+//! What the checker found, and how it says so.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::op::{AccessKind, By, Call, ContextId, StreamId, StreamKind, ThreadId};
+
+/// A stream as reports name it.
+#[derive(Debug)]
+pub(crate) struct StreamName {
+    pub(crate) id: StreamId,
+    pub(crate) name: String,
+    pub(crate) context: ContextId,
+    pub(crate) kind: StreamKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Work,
+    Node(usize),
+    Function,
+}
+
+/// Who did an access: a stream, a node of a graph or a host function in a stream, or a thread of the host.
+#[derive(Clone, Debug)]
+pub struct Agent(pub(crate) Who);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Who {
+    Stream(Arc<StreamName>, Part),
+    Thread(Arc<str>),
+}
+
+impl Agent {
+    pub(crate) fn stream(&self) -> Option<&Arc<StreamName>> {
+        match &self.0 {
+            Who::Stream(stream, _) => Some(stream),
+            Who::Thread(_) => None,
+        }
+    }
+}
+
+/// `stream 0x51`, `node 2 of a graph in stream copies`, `a host function in stream 0x51`, `thread main`.
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Who::Stream(stream, Part::Work) => write!(f, "stream {}", stream.name),
+            Who::Stream(stream, Part::Node(index)) => write!(f, "node {index} of a graph in stream {}", stream.name),
+            Who::Stream(stream, Part::Function) => write!(f, "a host function in stream {}", stream.name),
+            Who::Thread(name) => write!(f, "thread {name}"),
+        }
+    }
+}
+
+/// One of the two accesses of a [`Report`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Side {
+    /// The call that it belongs to.
+    pub call: Arc<Call>,
+    /// Who did it.
+    pub agent: Agent,
+    /// How the bytes were touched.
+    pub kind: AccessKind,
+    /// The thread that made the call, by name.
+    pub thread: String,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} them on {}", self.call, self.kind.verb(), self.agent)?;
+        if matches!(self.agent.0, Who::Stream(..)) {
+            write!(f, ", submitted by {}", self.thread)?;
+        }
+        if let Some(location) = &self.call.location {
+            write!(f, ", at {location}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The kind of a [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Problem {
+    /// Two accesses to the same bytes, at least one of them a write or a free, have no order.
+    Race,
+    /// The second access is after the bytes were freed.
+    UseAfterFree,
+    /// One thread destroys an event or a stream, another one uses it, and nothing orders the two. Only in
+    /// [`HostOrder::Told`](crate::HostOrder::Told).
+    DestroyedWhileUsed,
+}
+
+/// Two accesses that lack an order. Its Display is the whole text, of several lines.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The kind.
+    pub problem: Problem,
+    /// The access that the checker came to first.
+    pub first: Side,
+    /// The other one.
+    pub second: Side,
+    /// The bytes that they share: one range or more, in rising order.
+    pub shared: Vec<Range<u64>>,
+    /// The order that there is between the two.
+    pub order: String,
+    /// The order that is missing, and what would make it.
+    pub missing: String,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: u64 = self.shared.iter().map(|range| range.end - range.start).sum();
+        match self.problem {
+            Problem::Race => {
+                writeln!(f, "missing order: two calls touch the same {bytes} bytes, and nothing orders them")?
+            }
+            Problem::UseAfterFree => writeln!(f, "use after free: a call touches {bytes} bytes that are freed")?,
+            Problem::DestroyedWhileUsed => {
+                writeln!(f, "missing order: an object is destroyed while another thread uses it")?
+            }
+        }
+        writeln!(f, "  first:   {}", self.first)?;
+        trace(f, &self.first)?;
+        writeln!(f, "  second:  {}", self.second)?;
+        trace(f, &self.second)?;
+        if self.problem != Problem::DestroyedWhileUsed {
+            let mut ranges = String::new();
+            for (index, range) in self.shared.iter().enumerate() {
+                if index == 3 {
+                    write!(ranges, " and {} more", self.shared.len() - 3)?;
+                    break;
+                }
+                write!(ranges, "{}{:#x}..{:#x}", if index == 0 { "" } else { ", " }, range.start, range.end)?;
+            }
+            writeln!(f, "  bytes:   {ranges}")?;
+        }
+        writeln!(f, "  order:   {}", self.order)?;
+        write!(f, "  missing: {}", self.missing)
+    }
+}
+
+fn trace(f: &mut fmt::Formatter<'_>, side: &Side) -> fmt::Result {
+    for line in side.call.backtrace.iter().flat_map(|text| text.lines()) {
+        writeln!(f, "           {line}")?;
+    }
+    Ok(())
+}
+
+/// Something that is likely a mistake, but is no missing order by itself. Its Display is a sentence.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A call waits for an event that was never recorded, so that it waits for nothing.
+    NeverRecorded {
+        /// The wait.
+        wait: Arc<Call>,
+        /// The event's name.
+        event: String,
+    },
+    /// A record replaced one that nobody had waited for and whose work was pending, and then a call waits for the event: it does not
+    /// wait for the work of the first record.
+    LostRecord {
+        /// The record that was lost.
+        lost: Arc<Call>,
+        /// The record that replaced it.
+        by: Arc<Call>,
+        /// The wait.
+        wait: Arc<Call>,
+        /// The event's name.
+        event: String,
+    },
+    /// A query said that work is not done, and then the host touched what that work touches.
+    IgnoredQuery {
+        /// The query.
+        query: Arc<Call>,
+        /// The access of the host.
+        access: Arc<Call>,
+    },
+    /// A wait adds no order: the stream is after that work already.
+    UselessWait {
+        /// The wait.
+        wait: Arc<Call>,
+        /// The event's name.
+        event: String,
+    },
+    /// A call waits for or asks about an event whose last record became part of a graph, after that capture ended.
+    CaptureLeak {
+        /// The call.
+        call: Arc<Call>,
+        /// The event's or stream's name.
+        what: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeverRecorded { wait, event } => {
+                write!(f, "{wait} waits for nothing: event {event} was never recorded")
+            }
+            Self::LostRecord { lost, by, wait, event } => write!(
+                f,
+                "{wait} does not wait for the work before {lost}: {by} recorded event {event} anew while that work was pending \
+                 and before anything had waited for it"
+            ),
+            Self::IgnoredQuery { query, access } => {
+                write!(f, "{access} touches the result of work that {query} said is not done")
+            }
+            Self::UselessWait { wait, event } => {
+                write!(f, "{wait} adds no order: its stream is after the work that event {event} recorded already")
+            }
+            Self::CaptureLeak { call, what } => {
+                write!(f, "{call} leaves a capture: {what} has work in a graph only, and orders nothing outside it")
+            }
+        }
+    }
+}
+
+/// What the checker found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Finding {
+    /// Two accesses without an order.
+    Report(Report),
+    /// A likely mistake.
+    Warning(Warning),
+}
+
+impl Finding {
+    /// The report, if it is one.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Report(report) => Some(report),
+            Self::Warning(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Report(report) => write!(f, "error: {report}"),
+            Self::Warning(warning) => write!(f, "warning: {warning}"),
+        }
+    }
+}
+
+/// What an access was found with.
+pub(crate) struct Found {
+    pub(crate) problem: Problem,
+    pub(crate) first: Side,
+    pub(crate) second: Side,
+    pub(crate) shared: Vec<Range<u64>>,
+    /// The last call of the first agent that the second one is after.
+    pub(crate) known: Option<Arc<Call>>,
+    /// Whether the two are nodes of one launch.
+    pub(crate) siblings: bool,
+    /// What may order them and cannot be seen from here.
+    pub(crate) outside: Vec<String>,
+}
+
+impl From<Found> for Report {
+    fn from(found: Found) -> Self {
+        let order = order(&found);
+        let missing = missing(&found);
+        let Found { problem, first, second, shared, .. } = found;
+        Self { problem, first, second, shared, order, missing }
+    }
+}
+
+/// Where the order of an agent's work is made: nodes and host functions count for their stream.
+fn place(agent: &Agent) -> String {
+    match &agent.0 {
+        Who::Stream(stream, _) => format!("stream {}", stream.name),
+        Who::Thread(name) => format!("thread {name}"),
+    }
+}
+
+fn order(found: &Found) -> String {
+    let (first, second) = (&found.first, &found.second);
+    if found.problem == Problem::UseAfterFree {
+        return format!("{} is after {}", second.call, first.call);
+    }
+    let mut text = match &found.known {
+        _ if found.siblings => "the two are nodes of one launch, and no path of edges joins them".to_owned(),
+        Some(call) => format!(
+            "{} is after {call} on {}, which is before {}",
+            place(&second.agent),
+            place(&first.agent),
+            first.call
+        ),
+        None => format!("{} is after no call on {}", place(&second.agent), place(&first.agent)),
+    };
+    if let (Some(one), Some(two)) = (first.agent.stream(), second.agent.stream())
+        && one.context == two.context
+    {
+        let (legacy, other) = if one.kind == StreamKind::Legacy { (one, two) } else { (two, one) };
+        if legacy.kind == StreamKind::Legacy && other.kind == StreamKind::NonBlocking {
+            let _ =
+                write!(text, "; stream {} is non-blocking, so the legacy default stream does not order it", other.name);
+        }
+    }
+    for outside in &found.outside {
+        let _ = write!(text, "; {outside}");
+    }
+    text
+}
+
+fn missing(found: &Found) -> String {
+    let (first, second) = (&found.first, &found.second);
+    let (before, after) = (&first.call, &second.call);
+    match (found.problem, &first.agent.0, &second.agent.0) {
+        (Problem::UseAfterFree, ..) => format!("free the memory after {after}, or do not use it any more"),
+        (Problem::DestroyedWhileUsed, _, _) | (_, Who::Thread(_), Who::Thread(_)) => format!(
+            "have {} hand over to {} (by a lock, a channel or a join) after {before} and before {after}",
+            place(&first.agent),
+            place(&second.agent)
+        ),
+        (_, Who::Stream(_, Part::Node(one)), Who::Stream(_, Part::Node(two))) if found.siblings => {
+            format!("add an edge from node {one} to node {two} to the graph of {after}")
+        }
+        (_, Who::Stream(..), Who::Stream(..)) => {
+            let (one, two) = (place(&first.agent), place(&second.agent));
+            format!("record an event on {one} after {before}, and have {two} wait for it before {after}")
+        }
+        (_, Who::Stream(..), Who::Thread(_)) => {
+            let one = place(&first.agent);
+            format!(
+                "have {} synchronize with {one}, or with an event recorded on it, after {before} and before {after}",
+                second.thread
+            )
+        }
+        (_, Who::Thread(_), Who::Stream(..)) => {
+            format!(
+                "have {} hand over to {}, which makes {after}, after {before} and before that call",
+                first.thread, second.thread
+            )
+        }
+    }
+}
+
+pub(crate) fn by_name(by: By, name: impl Fn(ThreadId) -> String) -> String {
+    match by {
+        By::Thread(thread) => format!("thread {}", name(thread)),
+        By::Function(function) => format!("host function {}", function.0),
+    }
+}

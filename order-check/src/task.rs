@@ -1,0 +1,102 @@
+//! Work that was submitted: as long as something may hold it back it is a task, and afterwards only a clock.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use crate::clock::{Clock, Slot};
+use crate::op::{Access, Call, Cell, Compare};
+use crate::report::Agent;
+
+/// The end of some work.
+#[derive(Clone, Debug)]
+pub(crate) enum Point {
+    /// What is before it is known.
+    Done(Clock),
+    /// Something holds it back: a value that nobody wrote yet, or a host function that runs.
+    Pending(Arc<Unfinished>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) task: u64,
+    pub(crate) clock: OnceLock<Clock>,
+}
+
+impl Default for Point {
+    fn default() -> Self {
+        Self::Done(Clock::default())
+    }
+}
+
+impl Point {
+    pub(crate) fn clock(&self) -> Option<&Clock> {
+        match self {
+            Self::Done(clock) => Some(clock),
+            Self::Pending(unfinished) => unfinished.clock.get(),
+        }
+    }
+
+    /// Forgets what everybody knows. Says whether nothing is left.
+    pub(crate) fn prune(&mut self, floor: &Clock) -> bool {
+        if let Self::Pending(unfinished) = self {
+            let Some(clock) = unfinished.clock.get() else { return false };
+            *self = Self::Done(clock.clone());
+        }
+        let Self::Done(clock) = self else { return false };
+        clock.prune(floor);
+        clock.entries().is_empty()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action<'a> {
+    /// It only joins what it waits for.
+    Nothing,
+    Work(Cow<'a, [Access]>),
+    WriteValue(Cell, u64),
+    WaitValue(Cell, u64, Compare),
+    /// A host function whose end will be told, and what it touches.
+    Function(Cow<'a, [Access]>),
+}
+
+impl Action<'_> {
+    pub(crate) fn into_owned(self) -> Action<'static> {
+        match self {
+            Self::Nothing => Action::Nothing,
+            Self::Work(accesses) => Action::Work(Cow::Owned(accesses.into_owned())),
+            Self::WriteValue(cell, value) => Action::WriteValue(cell, value),
+            Self::WaitValue(cell, value, compare) => Action::WaitValue(cell, value, compare),
+            Self::Function(accesses) => Action::Function(Cow::Owned(accesses.into_owned())),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Job<'a> {
+    pub(crate) agent: Agent,
+    pub(crate) slot: Slot,
+    pub(crate) action: Action<'a>,
+    pub(crate) call: Arc<Call>,
+}
+
+impl Job<'_> {
+    pub(crate) fn into_owned(self) -> Job<'static> {
+        Job { agent: self.agent, slot: self.slot, action: self.action.into_owned(), call: self.call }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) job: Job<'static>,
+    /// What is before it, as far as that is known.
+    pub(crate) base: Clock,
+    /// What it waits for.
+    pub(crate) after: Vec<u64>,
+    /// How many of those are not over.
+    pub(crate) left: usize,
+    /// The tasks that wait for it.
+    pub(crate) before: Vec<u64>,
+    pub(crate) point: Arc<Unfinished>,
+    /// It is a host function, and the stream has come to it.
+    pub(crate) running: bool,
+}

@@ -1,0 +1,138 @@
+//! Values in memory: which writes a wait may have seen.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::clock::{Clock, Slot};
+use crate::op::{Cell, Compare};
+
+/// How many writes of one value are kept.
+const KEPT: usize = 256;
+
+#[derive(Debug)]
+struct Write {
+    /// None for a copy or a memset, of which only the range is known.
+    value: Option<u64>,
+    slot: Slot,
+    time: u64,
+    /// What is before it, itself included.
+    clock: Clock,
+    /// Later writes that it is before. Whoever is after one of them cannot see it any more.
+    hidden_by: Vec<(Slot, u64)>,
+}
+
+#[derive(Debug, Default)]
+struct Value {
+    bytes: u8,
+    writes: Vec<Write>,
+    /// The tasks that wait for it.
+    waiting: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Values(BTreeMap<u64, Value>);
+
+impl Values {
+    fn value(&mut self, cell: Cell) -> &mut Value {
+        let of = self.0.entry(cell.address).or_default();
+        of.bytes = of.bytes.max(cell.bytes);
+        of
+    }
+
+    /// A write. The tasks that wait may be able to go on.
+    pub(crate) fn write(
+        &mut self,
+        cell: Cell,
+        value: u64,
+        (slot, time): (Slot, u64),
+        clock: &Clock,
+        knows: impl Fn(Slot, u64) -> bool,
+    ) -> Vec<u64> {
+        let of = self.value(cell);
+        of.push(Some(value), (slot, time), clock, knows);
+        std::mem::take(&mut of.waiting)
+    }
+
+    /// A copy or a memset went over these bytes, or they were allocated anew.
+    pub(crate) fn overwrite(
+        &mut self,
+        range: &Range<u64>,
+        at: (Slot, u64),
+        clock: &Clock,
+        knows: impl Fn(Slot, u64) -> bool,
+        anew: bool,
+    ) {
+        if self.0.is_empty() || range.is_empty() {
+            return;
+        }
+        // A value has at most eight bytes.
+        for (address, of) in self.0.range_mut(range.start.saturating_sub(7)..range.end) {
+            if address.saturating_add(u64::from(of.bytes)) <= range.start {
+                continue;
+            }
+            if anew {
+                of.writes.clear();
+            }
+            of.push(None, at, clock, &knows);
+        }
+    }
+
+    /// What is before every write that a wait may have ended with; None if no write that it can see ends it.
+    pub(crate) fn seen(
+        &self,
+        cell: Cell,
+        value: u64,
+        compare: Compare,
+        knows: impl Fn(Slot, u64) -> bool,
+    ) -> Option<Clock> {
+        let writes = &self.0.get(&cell.address)?.writes;
+        let fits = |write: &&Write| write.value.is_some_and(|seen| compare.holds(cell.bytes, seen, value));
+        let visible = |write: &&Write| !write.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
+        writes.iter().filter(fits).filter(visible).map(|write| write.clock.clone()).reduce(|one, two| one.meet(&two))
+    }
+
+    /// What is before any of the writes.
+    pub(crate) fn all(&self, cell: Cell) -> Clock {
+        let mut all = Clock::default();
+        for write in self.0.get(&cell.address).map_or(&[][..], |of| &of.writes) {
+            all.join(&write.clock);
+        }
+        all
+    }
+
+    pub(crate) fn wait(&mut self, cell: Cell, task: u64) {
+        self.value(cell).waiting.push(task);
+    }
+
+    pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
+        self.0.retain(|_, of| {
+            of.writes.retain(|write| !write.hidden_by.iter().any(|&(slot, time)| known(slot, time)));
+            for write in &mut of.writes {
+                write.clock.prune(floor);
+            }
+            !of.writes.is_empty() || !of.waiting.is_empty()
+        });
+    }
+}
+
+impl Value {
+    fn push(
+        &mut self,
+        value: Option<u64>,
+        (slot, time): (Slot, u64),
+        clock: &Clock,
+        knows: impl Fn(Slot, u64) -> bool,
+    ) {
+        for earlier in &mut self.writes {
+            // One that is before this write hides as much and more.
+            let hidden = earlier.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
+            if !hidden && knows(earlier.slot, earlier.time) {
+                earlier.hidden_by.push((slot, time));
+            }
+        }
+        if self.writes.len() >= KEPT {
+            self.writes.remove(0);
+        }
+        self.writes.push(Write { value, slot, time, clock: clock.clone(), hidden_by: Vec::new() });
+    }
+}
