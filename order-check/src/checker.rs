@@ -10,10 +10,12 @@ use std::sync::{Arc, OnceLock};
 use crate::clock::{Clock, Slot};
 use crate::graph::{Capture, append};
 use crate::op::{
-    Access, AccessKind, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Node, NodeWork, Op,
-    StreamId, StreamKind, ThreadId, TokenId, What,
+    Access, AccessKind, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location,
+    Node, NodeWork, Op, StreamId, StreamKind, ThreadId, TokenId, What,
 };
-use crate::report::{Agent, Finding, Found, Part, Problem, Side, StreamName, Warning, Who, by_name};
+use crate::report::{
+    Agent, Finding, Found, Part, Problem, Side, StreamName, Warning, Who, by_name,
+};
 use crate::shadow::{Entry, Hit, Shadow};
 use crate::task::{Action, Job, Point, Task, Unfinished};
 use crate::values::Values;
@@ -44,13 +46,15 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 /// What is assumed about the order of the threads of the host, of which a driver sees calls only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostOrder {
-    /// Calls are ordered as they are told, whichever thread makes them, and host functions among them: a call is after all that
-    /// threads have waited for before, and after the host functions that have ended. This reports no order as missing that threads
-    /// may have made among themselves. It finds nothing that is wrong between two threads.
+    /// Calls are ordered as they are told, whichever thread makes them, and host functions among
+    /// them: a call is after all that threads have waited for before, and after the host functions
+    /// that have ended. This reports no order as missing that threads may have made among
+    /// themselves. It finds nothing that is wrong between two threads.
     #[default]
     Submission,
-    /// Threads are ordered only by what is told of them: [`Op::HandOver`], [`Op::TakeOver`], [`Op::ThreadStart`] and
-    /// [`Op::ThreadJoin`]. A thread that nobody was told of is after what all other threads are after: one of them has started it.
+    /// Threads are ordered only by what is told of them: [`Op::HandOver`], [`Op::TakeOver`],
+    /// [`Op::ThreadStart`] and [`Op::ThreadJoin`]. A thread that nobody was told of is after what
+    /// all other threads are after: one of them has started it.
     Told,
 }
 
@@ -73,7 +77,13 @@ impl Warnings {
     /// All of them.
     #[must_use]
     pub fn all() -> Self {
-        Self { never_recorded: true, lost_record: true, ignored_query: true, useless_wait: true, capture_leak: true }
+        Self {
+            never_recorded: true,
+            lost_record: true,
+            ignored_query: true,
+            useless_wait: true,
+            capture_leak: true,
+        }
     }
 }
 
@@ -84,8 +94,8 @@ pub struct Options {
     pub host_order: HostOrder,
     /// The warnings.
     pub warnings: Warnings,
-    /// After how many operations, at the earliest, accesses are forgotten that nothing can race with any more. It has no effect on
-    /// what is found.
+    /// After how many operations, at the earliest, accesses are forgotten that nothing can race
+    /// with any more. It has no effect on what is found.
     pub retire_every: usize,
 }
 
@@ -190,7 +200,7 @@ struct Context {
 /// Where a report was made: a line of source, or else a function and an agent.
 type Place = (Cow<'static, str>, Result<Location, String>);
 
-/// Finds accesses that no order joins in a sequence of operations. See the [crate](crate).
+/// Finds accesses that no order joins in a sequence of operations. See the [crate].
 #[derive(Debug)]
 pub struct Checker {
     options: Options,
@@ -290,17 +300,26 @@ impl Checker {
     /// How much is remembered.
     #[must_use]
     pub fn size(&self) -> Size {
-        Size { ranges: self.memory.len(), agents: self.slots.len() - self.spare.len(), tasks: self.tasks.len() }
+        Size {
+            ranges: self.memory.len(),
+            agents: self.slots.len() - self.spare.len(),
+            tasks: self.tasks.len(),
+        }
     }
 
-    /// The work that a call waits for that begins now. It is for calls of many threads: with [`Op::Synchronize`] told when the
-    /// call returns, work would count that another thread submitted meanwhile.
+    /// The work that a call waits for that begins now. It is for calls of many threads: with
+    /// [`Op::Synchronize`] told when the call returns, work would count that another thread
+    /// submitted meanwhile.
     #[must_use]
     pub fn mark(&self, what: What) -> Mark {
         let mut points = Vec::new();
         match what {
             What::Event(event) => {
-                points.extend(self.events.get(&event).and_then(|event| Some(event.record.as_ref()?.point.clone())));
+                points.extend(
+                    self.events
+                        .get(&event)
+                        .and_then(|event| Some(event.record.as_ref()?.point.clone())),
+                );
             }
             What::Stream(stream) => {
                 let Some(of) = self.streams.get(&stream) else { return Mark(points) };
@@ -308,7 +327,8 @@ impl Checker {
                 if of.name.kind == StreamKind::Legacy
                     && let Some(context) = self.contexts.get(&of.name.context)
                 {
-                    let streams = context.streams.iter().filter_map(|stream| self.streams.get(stream));
+                    let streams =
+                        context.streams.iter().filter_map(|stream| self.streams.get(stream));
                     points.extend(
                         streams
                             .filter(|stream| stream.name.kind == StreamKind::Blocking)
@@ -371,7 +391,9 @@ impl Checker {
                 self.events.remove(&event);
             }
             Op::ContextDestroy { context } => {
-                for stream in self.contexts.remove(&context).map(|of| of.streams).unwrap_or_default() {
+                for stream in
+                    self.contexts.remove(&context).map(|of| of.streams).unwrap_or_default()
+                {
                     self.object(call, is_stream(stream), AccessKind::Write);
                     self.destroy_stream(stream);
                 }
@@ -419,9 +441,11 @@ impl Checker {
                     Some(function) => {
                         self.stream_work(call, stream, Action::Function(accesses));
                         // In a capture it is a node like others.
-                        let captured = self.streams.get(&stream).is_some_and(|of| of.capture.is_some());
+                        let captured =
+                            self.streams.get(&stream).is_some_and(|of| of.capture.is_some());
                         if !captured
-                            && let Some(Stream { tail: Point::Pending(unfinished), .. }) = self.streams.get(&stream)
+                            && let Some(Stream { tail: Point::Pending(unfinished), .. }) =
+                                self.streams.get(&stream)
                         {
                             self.functions.insert(function, unfinished.task);
                         }
@@ -435,7 +459,8 @@ impl Checker {
                 self.stream(stream);
                 self.counter += 1;
                 let fronts = HashMap::from([(stream, Vec::new())]);
-                self.captures.insert(self.counter, Capture { origin: stream, nodes: Vec::new(), fronts });
+                self.captures
+                    .insert(self.counter, Capture { origin: stream, nodes: Vec::new(), fronts });
                 if let Some(of) = self.streams.get_mut(&stream) {
                     of.capture = Some(self.counter);
                 }
@@ -479,7 +504,14 @@ impl Checker {
                 }
                 let time = self.tick(slot, &mut clock, call);
                 let agent = self.agent(call.by);
-                self.touch(AccessKind::AtomicRead, &cell.range(), (slot, time), &clock, &agent, call);
+                self.touch(
+                    AccessKind::AtomicRead,
+                    &cell.range(),
+                    (slot, time),
+                    &clock,
+                    &agent,
+                    call,
+                );
                 self.learn(call.by, &clock);
             }
             Op::Synchronize { what } => {
@@ -494,7 +526,8 @@ impl Checker {
                 let mark = self.mark(what);
                 if done {
                     if let What::Event(event) = what
-                        && let Some(record) = self.events.get_mut(&event).and_then(|event| event.record.as_mut())
+                        && let Some(record) =
+                            self.events.get_mut(&event).and_then(|event| event.record.as_mut())
                     {
                         record.used = true;
                     }
@@ -564,7 +597,8 @@ impl Checker {
     }
 
     fn covers(&self, clock: &Clock, other: &Clock) -> bool {
-        let knows = |&(slot, time): &(Slot, u64)| clock.get(slot) >= time || self.floor.get(slot) >= time;
+        let knows =
+            |&(slot, time): &(Slot, u64)| clock.get(slot) >= time || self.floor.get(slot) >= time;
         other.entries().iter().all(knows)
     }
 
@@ -576,7 +610,8 @@ impl Checker {
             HostOrder::Told => self.new_slot(),
         };
         let name = Arc::from(thread.0.to_string());
-        self.threads.insert(thread, Thread { name, slot, clock, live: true, queries: VecDeque::new() });
+        self.threads
+            .insert(thread, Thread { name, slot, clock, live: true, queries: VecDeque::new() });
     }
 
     fn end_thread(&mut self, thread: ThreadId) {
@@ -616,13 +651,16 @@ impl Checker {
 
     /// What all threads are after.
     fn agreed(&self) -> Clock {
-        // In submission order there is one clock for all of them, and otherwise it is what the last ones agreed about.
+        // In submission order there is one clock for all of them, and otherwise it is what the last
+        // ones agreed about.
         let all = || self.host.1.clone();
         if self.options.host_order == HostOrder::Submission {
             return all();
         }
         let live = self.threads.values().filter(|thread| thread.live);
-        live.map(|thread| thread.clock.clone()).reduce(|one, two| one.meet(&two)).unwrap_or_else(all)
+        live.map(|thread| thread.clock.clone())
+            .reduce(|one, two| one.meet(&two))
+            .unwrap_or_else(all)
     }
 
     fn clock_of(&self, by: By) -> Clock {
@@ -633,7 +671,9 @@ impl Checker {
                 .get(&function)
                 .and_then(|task| self.tasks.get(task))
                 .map_or_else(|| self.host.1.clone(), |task| task.base.clone()),
-            By::Thread(thread) if told => self.threads.get(&thread).map_or_else(Clock::default, |of| of.clock.clone()),
+            By::Thread(thread) if told => {
+                self.threads.get(&thread).map_or_else(Clock::default, |of| of.clock.clone())
+            }
             By::Thread(_) => self.host.1.clone(),
         }
     }
@@ -641,9 +681,11 @@ impl Checker {
     /// The slot and the clock of who touches memory on the host.
     fn actor(&self, by: By) -> (Slot, Clock) {
         let slot = match by {
-            By::Function(function) => {
-                self.functions.get(&function).and_then(|task| self.tasks.get(task)).map(|task| task.job.slot)
-            }
+            By::Function(function) => self
+                .functions
+                .get(&function)
+                .and_then(|task| self.tasks.get(task))
+                .map(|task| task.job.slot),
             By::Thread(thread) => self.threads.get(&thread).map(|thread| thread.slot),
         };
         (slot.unwrap_or(self.host.0), self.clock_of(by))
@@ -651,9 +693,9 @@ impl Checker {
 
     fn agent(&self, by: By) -> Agent {
         match by {
-            By::Thread(thread) => {
-                Agent(Who::Thread(self.threads.get(&thread).map_or_else(|| Arc::from("?"), |of| of.name.clone())))
-            }
+            By::Thread(thread) => Agent(Who::Thread(
+                self.threads.get(&thread).map_or_else(|| Arc::from("?"), |of| of.name.clone()),
+            )),
             By::Function(function) => {
                 let task = self.functions.get(&function).and_then(|task| self.tasks.get(task));
                 task.map_or_else(
@@ -667,15 +709,19 @@ impl Checker {
     /// Whoever it is on the host is after all that `clock` knows.
     fn learn(&mut self, by: By, clock: &Clock) {
         let mine = match by {
-            By::Function(function) => match self.functions.get(&function).and_then(|task| self.tasks.get_mut(task)) {
-                Some(task) => &mut task.base,
-                // It is over, for all that was told.
-                None => return,
-            },
-            By::Thread(thread) if self.options.host_order == HostOrder::Told => match self.threads.get_mut(&thread) {
-                Some(thread) => &mut thread.clock,
-                None => return,
-            },
+            By::Function(function) => {
+                match self.functions.get(&function).and_then(|task| self.tasks.get_mut(task)) {
+                    Some(task) => &mut task.base,
+                    // It is over, for all that was told.
+                    None => return,
+                }
+            }
+            By::Thread(thread) if self.options.host_order == HostOrder::Told => {
+                match self.threads.get_mut(&thread) {
+                    Some(thread) => &mut thread.clock,
+                    None => return,
+                }
+            }
             By::Thread(_) => &mut self.host.1,
         };
         mine.join(clock);
@@ -716,7 +762,13 @@ impl Checker {
 
     // ---- Streams
 
-    fn create_stream(&mut self, stream: StreamId, context: ContextId, kind: StreamKind, name: Option<&str>) {
+    fn create_stream(
+        &mut self,
+        stream: StreamId,
+        context: ContextId,
+        kind: StreamKind,
+        name: Option<&str>,
+    ) {
         self.destroy_stream(stream);
         let name = name.map_or_else(|| format!("{:#x}", stream.0), str::to_owned);
         let slot = self.new_slot();
@@ -782,7 +834,9 @@ impl Checker {
         };
         let work = match action {
             Action::Nothing => NodeWork::Work(Vec::new()),
-            Action::Work(accesses) | Action::Function(accesses) => NodeWork::Work(accesses.into_owned()),
+            Action::Work(accesses) | Action::Function(accesses) => {
+                NodeWork::Work(accesses.into_owned())
+            }
             Action::WriteValue(cell, value) => NodeWork::WriteValue(cell, value),
             Action::WaitValue(cell, value, compare) => NodeWork::WaitValue(cell, value, compare),
         };
@@ -790,7 +844,13 @@ impl Checker {
     }
 
     /// The next operation of a stream, which also waits for `after`.
-    fn in_stream(&mut self, call: &Arc<Call>, stream: StreamId, action: Action<'_>, mut after: Vec<Point>) {
+    fn in_stream(
+        &mut self,
+        call: &Arc<Call>,
+        stream: StreamId,
+        action: Action<'_>,
+        mut after: Vec<Point>,
+    ) {
         self.stream(stream);
         let submit = self.clock_of(call.by);
         let Some(of) = self.streams.get_mut(&stream) else { return };
@@ -820,7 +880,8 @@ impl Checker {
                     }
                     let seen = std::mem::replace(&mut of.legacy_seen, context.legacy_count);
                     if seen != context.legacy_count
-                        && let Some(legacy) = context.legacy.and_then(|legacy| self.streams.get(&legacy))
+                        && let Some(legacy) =
+                            context.legacy.and_then(|legacy| self.streams.get(&legacy))
                     {
                         after.push(legacy.tail.clone());
                     }
@@ -837,7 +898,8 @@ impl Checker {
                 }
             }
         }
-        let job = Job { agent: Agent(Who::Stream(name, Part::Work)), slot, action, call: call.clone() };
+        let job =
+            Job { agent: Agent(Who::Stream(name, Part::Work)), slot, action, call: call.clone() };
         let tail = self.submit(job, base, after);
         if let Some(of) = self.streams.get_mut(&stream) {
             of.tail = tail;
@@ -887,7 +949,9 @@ impl Checker {
         let known = self.clock_of(call.by);
         let lost = match self.events.get(&event).and_then(|of| of.record.as_ref()) {
             Some(earlier) if self.options.warnings.lost_record && !earlier.used => {
-                let over = |after: &Clock| earlier.point.clock().is_some_and(|clock| self.covers(after, clock));
+                let over = |after: &Clock| {
+                    earlier.point.clock().is_some_and(|clock| self.covers(after, clock))
+                };
                 let replaced = over(&known) || point.clock().is_some_and(over);
                 (!replaced).then(|| (earlier.call.clone(), call.clone()))
             }
@@ -907,11 +971,17 @@ impl Checker {
     }
 
     /// The last record of an event that a call waits for, in `stream` or on the host.
-    fn recorded(&mut self, call: &Arc<Call>, event: EventId, stream: Option<StreamId>) -> Option<Point> {
+    fn recorded(
+        &mut self,
+        call: &Arc<Call>,
+        event: EventId,
+        stream: Option<StreamId>,
+    ) -> Option<Point> {
         let of = self.events.entry(event).or_default();
         let (captured, never) = (of.captured.is_some(), of.record.is_none() && !of.interprocess);
         let (lost, interprocess) = (of.lost.take(), of.interprocess);
-        let point = if captured { None } else { of.record.as_ref().map(|record| record.point.clone()) };
+        let point =
+            if captured { None } else { of.record.as_ref().map(|record| record.point.clone()) };
         if let Some(record) = &mut of.record {
             record.used = true;
         }
@@ -925,11 +995,16 @@ impl Checker {
         }
         if let Some((lost, by)) = lost {
             let event = self.event_name(event);
-            self.warn(&lost.clone(), call, Warning::LostRecord { lost, by, wait: call.clone(), event });
+            self.warn(
+                &lost.clone(),
+                call,
+                Warning::LostRecord { lost, by, wait: call.clone(), event },
+            );
         }
         if interprocess && let Some(stream) = stream {
             let text = format!(
-                "stream {} waited for interprocess event {} in {call}, and its records by other processes are not known here",
+                "stream {} waited for interprocess event {} in {call}, and its records by other \
+                 processes are not known here",
                 self.streams.get(&stream).map_or("", |of| &of.name.name),
                 self.event_name(event)
             );
@@ -968,7 +1043,8 @@ impl Checker {
         }
         let point = self.recorded(call, event, Some(stream));
         if inside.is_some() {
-            // Only an event without a record can be waited for in a capture, and it is waited for by nothing.
+            // Only an event without a record can be waited for in a capture, and it is waited for
+            // by nothing.
             return;
         }
         let Some(point) = point else {
@@ -1002,8 +1078,13 @@ impl Checker {
         }
         if self.options.warnings.capture_leak {
             for stream in capture.unjoined() {
-                let name = self.streams.get(&stream).map_or_else(String::new, |of| of.name.name.clone());
-                self.warn(call, call, Warning::CaptureLeak { call: call.clone(), what: format!("stream {name}") });
+                let name =
+                    self.streams.get(&stream).map_or_else(String::new, |of| of.name.name.clone());
+                self.warn(
+                    call,
+                    call,
+                    Warning::CaptureLeak { call: call.clone(), what: format!("stream {name}") },
+                );
             }
         }
         if let Some(graph) = graph {
@@ -1017,7 +1098,8 @@ impl Checker {
         // The last nodes of each.
         let mut ends: Vec<Vec<usize>> = Vec::with_capacity(nodes.len());
         for node in nodes {
-            let after: Vec<usize> = node.after.iter().filter_map(|&node| ends.get(node)).flatten().copied().collect();
+            let after: Vec<usize> =
+                node.after.iter().filter_map(|&node| ends.get(node)).flatten().copied().collect();
             let end = match &node.work {
                 NodeWork::Child(graph) => {
                     let child = self.graphs.get(graph).cloned().unwrap_or_default();
@@ -1047,11 +1129,13 @@ impl Checker {
         let start = self.tail(stream);
         let Some(of) = self.streams.get(&stream) else { return };
         let (name, slot) = (of.name.clone(), of.slot);
-        // A branch goes on where a node waits for its last one. The first branch is the stream itself.
+        // A branch goes on where a node waits for its last one. The first branch is the stream
+        // itself.
         let mut branches: Vec<(Slot, Option<usize>)> = vec![(slot, None)];
         let mut points: Vec<Point> = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
-            let mut after: Vec<Point> = node.after.iter().filter_map(|&node| points.get(node).cloned()).collect();
+            let mut after: Vec<Point> =
+                node.after.iter().filter_map(|&node| points.get(node).cloned()).collect();
             if after.is_empty() {
                 after.push(start.clone());
             }
@@ -1069,7 +1153,9 @@ impl Checker {
             let action = match &node.work {
                 NodeWork::Work(accesses) => Action::Work(Cow::Borrowed(accesses)),
                 NodeWork::WriteValue(cell, value) => Action::WriteValue(*cell, *value),
-                NodeWork::WaitValue(cell, value, compare) => Action::WaitValue(*cell, *value, *compare),
+                NodeWork::WaitValue(cell, value, compare) => {
+                    Action::WaitValue(*cell, *value, *compare)
+                }
                 NodeWork::Wait(event) => {
                     after.extend(self.recorded(call, *event, Some(stream)));
                     Action::Nothing
@@ -1077,7 +1163,11 @@ impl Checker {
                 NodeWork::Record(_) | NodeWork::Child(_) => Action::Nothing,
             };
             let agent = Agent(Who::Stream(name.clone(), Part::Node(index)));
-            let point = self.submit(Job { agent, slot, action, call: call.clone() }, Clock::default(), after);
+            let point = self.submit(
+                Job { agent, slot, action, call: call.clone() },
+                Clock::default(),
+                after,
+            );
             if let NodeWork::Record(event) = node.work {
                 self.set_record(call, event, point.clone());
             }
@@ -1111,7 +1201,9 @@ impl Checker {
         let mut waits = Vec::new();
         for point in &after {
             match point {
-                Point::Pending(unfinished) if unfinished.clock.get().is_none() => waits.push(unfinished.task),
+                Point::Pending(unfinished) if unfinished.clock.get().is_none() => {
+                    waits.push(unfinished.task)
+                }
                 _ => base.join(point.clock().unwrap_or(&Clock::default())),
             }
         }
@@ -1161,11 +1253,14 @@ impl Checker {
                 match self.values.seen(*cell, *value, *compare, knows) {
                     Some(seen) => clock.join(&seen),
                     None if force => {
-                        // Somebody has written it. All that could have been the one are before it, to be safe.
+                        // Somebody has written it. All that could have been the one are before it,
+                        // to be safe.
                         clock.join(&self.values.all(*cell));
                         if let Some(stream) = agent.stream() {
-                            let text =
-                                format!("stream {} waited in {call} for a value that no known write gave", stream.name);
+                            let text = format!(
+                                "stream {} waited in {call} for a value that no known write gave",
+                                stream.name
+                            );
                             self.outside(stream.id, text);
                         }
                     }
@@ -1175,7 +1270,14 @@ impl Checker {
                     }
                 }
                 let time = self.tick(*slot, clock, call);
-                self.touch(AccessKind::AtomicRead, &cell.range(), (*slot, time), clock, agent, call);
+                self.touch(
+                    AccessKind::AtomicRead,
+                    &cell.range(),
+                    (*slot, time),
+                    clock,
+                    agent,
+                    call,
+                );
                 true
             }
             Action::Function(accesses) => {
@@ -1190,7 +1292,14 @@ impl Checker {
         }
     }
 
-    fn work(&mut self, accesses: &[Access], slot: Slot, clock: &mut Clock, agent: &Agent, call: &Arc<Call>) {
+    fn work(
+        &mut self,
+        accesses: &[Access],
+        slot: Slot,
+        clock: &mut Clock,
+        agent: &Agent,
+        call: &Arc<Call>,
+    ) {
         let time = self.tick(slot, clock, call);
         for access in accesses {
             self.touch(access.kind, &access.range, (slot, time), clock, agent, call);
@@ -1198,7 +1307,15 @@ impl Checker {
         }
     }
 
-    fn write_value(&mut self, cell: Cell, value: u64, slot: Slot, clock: &mut Clock, agent: &Agent, call: &Arc<Call>) {
+    fn write_value(
+        &mut self,
+        cell: Cell,
+        value: u64,
+        slot: Slot,
+        clock: &mut Clock,
+        agent: &Agent,
+        call: &Arc<Call>,
+    ) {
         let time = self.tick(slot, clock, call);
         self.touch(AccessKind::AtomicWrite, &cell.range(), (slot, time), clock, agent, call);
         let floor = &self.floor;
@@ -1274,7 +1391,11 @@ impl Checker {
             if at != id && task.left == 0 {
                 oldest = Some(oldest.map_or(at, |oldest: u64| oldest.min(at)));
             }
-            open.extend(task.after.iter().filter(|task| self.tasks.contains_key(task) && seen.insert(**task)));
+            open.extend(
+                task.after
+                    .iter()
+                    .filter(|task| self.tasks.contains_key(task) && seen.insert(**task)),
+            );
         }
         let Some(oldest) = oldest else { return false };
         self.step(oldest, true);
@@ -1325,7 +1446,9 @@ impl Checker {
     }
 
     fn side(&self, entry: Entry) -> Side {
-        let name = |thread| self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string());
+        let name = |thread| {
+            self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string())
+        };
         let thread = by_name(entry.call.by, name);
         Side { call: entry.call, agent: entry.agent, kind: entry.kind, thread }
     }
@@ -1335,13 +1458,23 @@ impl Checker {
         if self.options.warnings.ignored_query {
             self.ignored_query(&first, second);
         }
-        if !once(&mut self.reported, place(&first.call, &first.agent), place(&second.call, &second.agent)) {
+        if !once(
+            &mut self.reported,
+            place(&first.call, &first.agent),
+            place(&second.call, &second.agent),
+        ) {
             return;
         }
         let known = clock.get(first.slot).max(self.floor.get(first.slot));
         let recent = self.slots.get(first.slot as usize).map(|state| &state.recent);
-        let known = recent.into_iter().flatten().rev().find(|call| call.0 <= known).map(|call| call.1.clone());
-        let nodes = [&first, second].map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
+        let known = recent
+            .into_iter()
+            .flatten()
+            .rev()
+            .find(|call| call.0 <= known)
+            .map(|call| call.1.clone());
+        let nodes =
+            [&first, second].map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
         let stream = second.agent.stream().and_then(|stream| self.streams.get(&stream.id));
         let found = Found {
             problem,
@@ -1350,23 +1483,33 @@ impl Checker {
             second: self.side(second.clone()),
             shared: hit.ranges,
             known,
-            outside: stream.map(|stream| stream.outside.iter().cloned().collect()).unwrap_or_default(),
+            outside: stream
+                .map(|stream| stream.outside.iter().cloned().collect())
+                .unwrap_or_default(),
         };
         self.findings.push(Finding::Report(found.into()));
     }
 
     fn ignored_query(&mut self, first: &Entry, second: &Entry) {
-        let (Some(_), By::Thread(thread), Who::Thread(_)) = (first.agent.stream(), second.call.by, &second.agent.0)
+        let (Some(_), By::Thread(thread), Who::Thread(_)) =
+            (first.agent.stream(), second.call.by, &second.agent.0)
         else {
             return;
         };
         let Some(thread) = self.threads.get(&thread) else { return };
         let about = |mark: &Mark| {
-            mark.0.iter().any(|point| point.clock().is_some_and(|clock| clock.get(first.slot) >= first.time))
+            mark.0
+                .iter()
+                .any(|point| point.clock().is_some_and(|clock| clock.get(first.slot) >= first.time))
         };
-        let query = thread.queries.iter().rev().find(|query| about(&query.0)).map(|query| query.1.clone());
+        let query =
+            thread.queries.iter().rev().find(|query| about(&query.0)).map(|query| query.1.clone());
         if let Some(query) = query {
-            self.warn(&query.clone(), &second.call, Warning::IgnoredQuery { query, access: second.call.clone() });
+            self.warn(
+                &query.clone(),
+                &second.call,
+                Warning::IgnoredQuery { query, access: second.call.clone() },
+            );
         }
     }
 
@@ -1423,7 +1566,11 @@ impl Checker {
         }
         self.graceful();
         self.until_retire = self.options.retire_every.max(
-            2 * (self.memory.len() + self.streams.len() + self.events.len() + self.threads.len() + self.tasks.len()),
+            2 * (self.memory.len()
+                + self.streams.len()
+                + self.events.len()
+                + self.threads.len()
+                + self.tasks.len()),
         );
     }
 

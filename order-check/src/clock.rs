@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// The place of one agent in all clocks. Agents that are gone give theirs to later ones.
 pub(crate) type Slot = u32;
 
-/// For each agent, how many of its operations are known to be over. An agent without an entry is at zero.
+/// For each agent, how many of its operations are known to be over. An agent without an entry is at
+/// zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock(Option<Arc<Vec<(Slot, u64)>>>);
 
@@ -144,7 +145,9 @@ mod tests {
         joined.join(&b);
         assert_eq!(joined.entries(), [(0, 1), (1, 5), (3, 4), (7, 1), (9, 9)]);
         assert_eq!(a.meet(&b).entries(), [(3, 2)]);
-        assert!(joined.covers(&a) && joined.covers(&b) && !a.covers(&b) && a.covers(&Clock::default()));
+        assert!(
+            joined.covers(&a) && joined.covers(&b) && !a.covers(&b) && a.covers(&Clock::default())
+        );
         assert_eq!(a.entries(), [(1, 5), (3, 2), (7, 1)], "a copy changes alone");
         joined.prune(&a);
         assert_eq!(joined.entries(), [(0, 1), (3, 4), (9, 9)]);

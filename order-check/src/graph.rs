@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::op::{Node, NodeWork, StreamId};
 
-/// The nodes of `graph`, with those of another graph behind `after`. Returns the nodes of that graph that nothing in it waits for.
+/// The nodes of `graph`, with those of another graph behind `after`. Returns the nodes of that
+/// graph that nothing in it waits for.
 pub(crate) fn append(graph: &mut Vec<Node>, child: &[Node], after: &[usize]) -> Vec<usize> {
     if child.is_empty() {
         graph.push(Node { work: NodeWork::Work(Vec::new()), after: after.to_vec() });
@@ -63,7 +64,8 @@ impl Capture {
             }
         }
         let out = |front: &Vec<usize>| front.iter().any(|&node| joined.get(node) == Some(&false));
-        let mut streams: Vec<_> = self.fronts.iter().filter(|entry| out(entry.1)).map(|entry| *entry.0).collect();
+        let mut streams: Vec<_> =
+            self.fronts.iter().filter(|entry| out(entry.1)).map(|entry| *entry.0).collect();
         streams.sort_unstable();
         streams
     }

@@ -56,7 +56,11 @@ pub struct Location {
 
 impl From<&'static panic::Location<'static>> for Location {
     fn from(location: &'static panic::Location<'static>) -> Self {
-        Self { file: Cow::Borrowed(location.file()), line: location.line(), column: location.column() }
+        Self {
+            file: Cow::Borrowed(location.file()),
+            line: location.line(),
+            column: location.column(),
+        }
     }
 }
 
@@ -132,8 +136,8 @@ impl AccessKind {
         )
     }
 
-    /// Whether everything that conflicts with `earlier` conflicts with this one, which is after it, as well. Then
-    /// `earlier` need not be kept.
+    /// Whether everything that conflicts with `earlier` conflicts with this one, which is after it,
+    /// as well. Then `earlier` need not be kept.
     pub(crate) fn replaces(self, earlier: Self) -> bool {
         use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Write};
         match self {
@@ -154,7 +158,8 @@ impl AccessKind {
     }
 }
 
-/// Bytes that an operation touches. Host memory and the memory of all devices are one address space.
+/// Bytes that an operation touches. Host memory and the memory of all devices are one address
+/// space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// How.
@@ -196,7 +201,8 @@ impl Access {
 /// How a stream takes part in the rule of the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamKind {
-    /// It waits for the legacy default stream of its context, and that waits for it. Also a per-thread default stream.
+    /// It waits for the legacy default stream of its context, and that waits for it. Also a
+    /// per-thread default stream.
     Blocking,
     /// It takes no part (`CU_STREAM_NON_BLOCKING`).
     NonBlocking,
@@ -238,7 +244,9 @@ impl Compare {
         let narrow = |number: u64| if bytes == 4 { number & 0xFFFF_FFFF } else { number };
         let (seen, value) = (narrow(seen), narrow(value));
         match self {
-            Self::GreaterOrEqual => narrow(seen.wrapping_sub(value)) & if bytes == 4 { 1 << 31 } else { 1 << 63 } == 0,
+            Self::GreaterOrEqual => {
+                narrow(seen.wrapping_sub(value)) & if bytes == 4 { 1 << 31 } else { 1 << 63 } == 0
+            }
             Self::Equal => seen == value,
             Self::And => seen & value != 0,
             Self::Nor => narrow(!(seen | value)) != 0,
@@ -275,7 +283,8 @@ pub struct Node {
 /// What a host call waits for or asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// The work that was submitted to a stream. For a legacy default stream also the blocking streams of its context.
+    /// The work that was submitted to a stream. For a legacy default stream also the blocking
+    /// streams of its context.
     Stream(StreamId),
     /// The last record of an event.
     Event(EventId),
@@ -283,7 +292,7 @@ pub enum What {
     Context(ContextId),
 }
 
-/// One operation. See the [crate](crate) for the order in which they are told.
+/// One operation. See the [crate] for the order in which they are told.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Op<'a> {
@@ -307,7 +316,8 @@ pub enum Op<'a> {
     EventCreate {
         /// The event.
         event: EventId,
-        /// Whether other processes may record it: it was opened from a descriptor, or its descriptor was given away.
+        /// Whether other processes may record it: it was opened from a descriptor, or its
+        /// descriptor was given away.
         interprocess: bool,
         /// Its name in reports.
         name: Option<&'a str>,
@@ -330,7 +340,8 @@ pub enum Op<'a> {
         name: &'a str,
     },
 
-    /// A stream does work: a copy, a memset, a kernel, a free in stream order. A kernel whose accesses nobody knows has none.
+    /// A stream does work: a copy, a memset, a kernel, a free in stream order. A kernel whose
+    /// accesses nobody knows has none.
     Work {
         /// The stream.
         stream: StreamId,
@@ -393,8 +404,9 @@ pub enum Op<'a> {
     Function {
         /// The stream.
         stream: StreamId,
-        /// The number of this host function. [`Op::FunctionBegin`] and [`Op::FunctionEnd`] are told for it, and what it does between
-        /// them. Without a number it is over as soon as the stream comes to it.
+        /// The number of this host function. [`Op::FunctionBegin`] and [`Op::FunctionEnd`] are told
+        /// for it, and what it does between them. Without a number it is over as soon as the stream
+        /// comes to it.
         function: Option<FunctionId>,
         /// What it touches, as far as that is known beforehand.
         accesses: &'a [Access],
@@ -409,7 +421,8 @@ pub enum Op<'a> {
         /// Its number.
         function: FunctionId,
     },
-    /// A capture begins in a stream. Until it ends, what is told of the stream, and of streams that join, is a node of a graph.
+    /// A capture begins in a stream. Until it ends, what is told of the stream, and of streams that
+    /// join, is a node of a graph.
     CaptureBegin {
         /// The stream.
         stream: StreamId,
@@ -467,8 +480,9 @@ pub enum Op<'a> {
         /// What it read.
         value: u64,
     },
-    /// A host call waited, and has returned without an error. All that is submitted when this is told was waited for; where that is
-    /// too much, [`Checker::mark`](crate::Checker::mark) when the call begins and [`Checker::reached`](crate::Checker::reached) after it.
+    /// A host call waited, and has returned without an error. All that is submitted when this is
+    /// told was waited for; where that is too much, [`Checker::mark`](crate::Checker::mark) when
+    /// the call begins and [`Checker::reached`](crate::Checker::reached) after it.
     Synchronize {
         /// What it waited for.
         what: What,
@@ -503,4 +517,28 @@ pub enum Op<'a> {
     },
     /// A thread ends.
     ThreadEnd,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Compare::{And, Equal, GreaterOrEqual, Nor};
+
+    #[test]
+    fn values_compare_as_the_driver_compares_them() {
+        // A counter that wraps is still greater, of either width.
+        assert!(
+            GreaterOrEqual.holds(4, 1, 0xFFFF_FFFE) && !GreaterOrEqual.holds(4, 0xFFFF_FFFE, 1)
+        );
+        assert!(
+            GreaterOrEqual.holds(8, 1, u64::MAX)
+                && !GreaterOrEqual.holds(8, 0xFFFF_FFFE, 0xFFFF_FFFF)
+        );
+        assert!(GreaterOrEqual.holds(4, 5, 5) && !GreaterOrEqual.holds(4, 4, 5));
+        // Only the low half counts in 32 bits.
+        assert!(Equal.holds(4, 0x1_0000_0007, 7) && !Equal.holds(8, 0x1_0000_0007, 7));
+        assert!(And.holds(4, 6, 2) && !And.holds(4, 6, 9) && !And.holds(4, 1 << 32, 1 << 32));
+        assert!(
+            Nor.holds(4, 6, 9) && !Nor.holds(4, 0xFFFF_FFF0, 0xF) && Nor.holds(8, 0xFFFF_FFF0, 0xF)
+        );
+    }
 }

@@ -22,7 +22,8 @@ pub(crate) enum Part {
     Function,
 }
 
-/// Who did an access: a stream, a node of a graph or a host function in a stream, or a thread of the host.
+/// Who did an access: a stream, a node of a graph or a host function in a stream, or a thread of
+/// the host.
 #[derive(Clone, Debug)]
 pub struct Agent(pub(crate) Who);
 
@@ -41,13 +42,18 @@ impl Agent {
     }
 }
 
-/// `stream 0x51`, `node 2 of a graph in stream copies`, `a host function in stream 0x51`, `thread main`.
+/// `stream 0x51`, `node 2 of a graph in stream copies`, `a host function in stream 0x51`, `thread
+/// main`.
 impl fmt::Display for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Who::Stream(stream, Part::Work) => write!(f, "stream {}", stream.name),
-            Who::Stream(stream, Part::Node(index)) => write!(f, "node {index} of a graph in stream {}", stream.name),
-            Who::Stream(stream, Part::Function) => write!(f, "a host function in stream {}", stream.name),
+            Who::Stream(stream, Part::Node(index)) => {
+                write!(f, "node {index} of a graph in stream {}", stream.name)
+            }
+            Who::Stream(stream, Part::Function) => {
+                write!(f, "a host function in stream {}", stream.name)
+            }
             Who::Thread(name) => write!(f, "thread {name}"),
         }
     }
@@ -87,8 +93,8 @@ pub enum Problem {
     Race,
     /// The second access is after the bytes were freed.
     UseAfterFree,
-    /// One thread destroys an event or a stream, another one uses it, and nothing orders the two. Only in
-    /// [`HostOrder::Told`](crate::HostOrder::Told).
+    /// One thread destroys an event or a stream, another one uses it, and nothing orders the two.
+    /// Only in [`HostOrder::Told`](crate::HostOrder::Told).
     DestroyedWhileUsed,
 }
 
@@ -114,10 +120,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: u64 = self.shared.iter().map(|range| range.end - range.start).sum();
         match self.problem {
-            Problem::Race => {
-                writeln!(f, "missing order: two calls touch the same {bytes} bytes, and nothing orders them")?
+            Problem::Race => writeln!(
+                f,
+                "missing order: two calls touch the same {bytes} bytes, and nothing orders them"
+            )?,
+            Problem::UseAfterFree => {
+                writeln!(f, "use after free: a call touches {bytes} bytes that are freed")?
             }
-            Problem::UseAfterFree => writeln!(f, "use after free: a call touches {bytes} bytes that are freed")?,
             Problem::DestroyedWhileUsed => {
                 writeln!(f, "missing order: an object is destroyed while another thread uses it")?
             }
@@ -133,7 +142,13 @@ impl fmt::Display for Report {
                     write!(ranges, " and {} more", self.shared.len() - 3)?;
                     break;
                 }
-                write!(ranges, "{}{:#x}..{:#x}", if index == 0 { "" } else { ", " }, range.start, range.end)?;
+                write!(
+                    ranges,
+                    "{}{:#x}..{:#x}",
+                    if index == 0 { "" } else { ", " },
+                    range.start,
+                    range.end
+                )?;
             }
             writeln!(f, "  bytes:   {ranges}")?;
         }
@@ -149,7 +164,8 @@ fn trace(f: &mut fmt::Formatter<'_>, side: &Side) -> fmt::Result {
     Ok(())
 }
 
-/// Something that is likely a mistake, but is no missing order by itself. Its Display is a sentence.
+/// Something that is likely a mistake, but is no missing order by itself. Its Display is a
+/// sentence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Warning {
@@ -160,8 +176,8 @@ pub enum Warning {
         /// The event's name.
         event: String,
     },
-    /// A record replaced one that nobody had waited for and whose work was pending, and then a call waits for the event: it does not
-    /// wait for the work of the first record.
+    /// A record replaced one that nobody had waited for and whose work was pending, and then a call
+    /// waits for the event: it does not wait for the work of the first record.
     LostRecord {
         /// The record that was lost.
         lost: Arc<Call>,
@@ -186,7 +202,8 @@ pub enum Warning {
         /// The event's name.
         event: String,
     },
-    /// A call waits for or asks about an event whose last record became part of a graph, after that capture ended.
+    /// A call waits for or asks about an event whose last record became part of a graph, after that
+    /// capture ended.
     CaptureLeak {
         /// The call.
         call: Arc<Call>,
@@ -203,17 +220,26 @@ impl fmt::Display for Warning {
             }
             Self::LostRecord { lost, by, wait, event } => write!(
                 f,
-                "{wait} does not wait for the work before {lost}: {by} recorded event {event} anew while that work was pending \
+                "{wait} does not wait for the work before {lost}: {by} recorded event {event} \
+                 anew while that work was pending \
                  and before anything had waited for it"
             ),
             Self::IgnoredQuery { query, access } => {
                 write!(f, "{access} touches the result of work that {query} said is not done")
             }
             Self::UselessWait { wait, event } => {
-                write!(f, "{wait} adds no order: its stream is after the work that event {event} recorded already")
+                write!(
+                    f,
+                    "{wait} adds no order: its stream is after the work that event {event} \
+                     recorded already"
+                )
             }
             Self::CaptureLeak { call, what } => {
-                write!(f, "{call} leaves a capture: {what} has work in a graph only, and orders nothing outside it")
+                write!(
+                    f,
+                    "{call} leaves a capture: {what} has work in a graph only, and orders \
+                     nothing outside it"
+                )
             }
         }
     }
@@ -286,7 +312,9 @@ fn order(found: &Found) -> String {
         return format!("{} is after {}", second.call, first.call);
     }
     let mut text = match &found.known {
-        _ if found.siblings => "the two are nodes of one launch, and no path of edges joins them".to_owned(),
+        _ if found.siblings => {
+            "the two are nodes of one launch, and no path of edges joins them".to_owned()
+        }
         Some(call) => format!(
             "{} is after {call} on {}, which is before {}",
             place(&second.agent),
@@ -300,8 +328,11 @@ fn order(found: &Found) -> String {
     {
         let (legacy, other) = if one.kind == StreamKind::Legacy { (one, two) } else { (two, one) };
         if legacy.kind == StreamKind::Legacy && other.kind == StreamKind::NonBlocking {
-            let _ =
-                write!(text, "; stream {} is non-blocking, so the legacy default stream does not order it", other.name);
+            let _ = write!(
+                text,
+                "; stream {} is non-blocking, so the legacy default stream does not order it",
+                other.name
+            );
         }
     }
     for outside in &found.outside {
@@ -314,9 +345,12 @@ fn missing(found: &Found) -> String {
     let (first, second) = (&found.first, &found.second);
     let (before, after) = (&first.call, &second.call);
     match (found.problem, &first.agent.0, &second.agent.0) {
-        (Problem::UseAfterFree, ..) => format!("free the memory after {after}, or do not use it any more"),
+        (Problem::UseAfterFree, ..) => {
+            format!("free the memory after {after}, or do not use it any more")
+        }
         (Problem::DestroyedWhileUsed, _, _) | (_, Who::Thread(_), Who::Thread(_)) => format!(
-            "have {} hand over to {} (by a lock, a channel or a join) after {before} and before {after}",
+            "have {} hand over to {} (by a lock, a channel or a join) after {before} and \
+             before {after}",
             place(&first.agent),
             place(&second.agent)
         ),
@@ -325,12 +359,15 @@ fn missing(found: &Found) -> String {
         }
         (_, Who::Stream(..), Who::Stream(..)) => {
             let (one, two) = (place(&first.agent), place(&second.agent));
-            format!("record an event on {one} after {before}, and have {two} wait for it before {after}")
+            format!(
+                "record an event on {one} after {before}, and have {two} wait for it before {after}"
+            )
         }
         (_, Who::Stream(..), Who::Thread(_)) => {
             let one = place(&first.agent);
             format!(
-                "have {} synchronize with {one}, or with an event recorded on it, after {before} and before {after}",
+                "have {} synchronize with {one}, or with an event recorded on it, after {before} \
+                 and before {after}",
                 second.thread
             )
         }

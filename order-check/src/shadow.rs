@@ -55,7 +55,10 @@ pub(crate) struct Hit {
 }
 
 fn hit(hits: &mut Vec<Hit>, earlier: &Entry, ordered: bool, range: Range<u64>) {
-    match hits.iter_mut().find(|hit| (hit.earlier.slot, hit.earlier.time) == (earlier.slot, earlier.time)) {
+    match hits
+        .iter_mut()
+        .find(|hit| (hit.earlier.slot, hit.earlier.time) == (earlier.slot, earlier.time))
+    {
         Some(hit) => match hit.ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => hit.ranges.push(range),
@@ -65,7 +68,13 @@ fn hit(hits: &mut Vec<Hit>, earlier: &Entry, ordered: bool, range: Range<u64>) {
 }
 
 /// `knows` says whether an operation is over before the new access begins.
-fn touch(start: u64, segment: &mut Segment, new: &Entry, knows: &impl Fn(Slot, u64) -> bool, hits: &mut Vec<Hit>) {
+fn touch(
+    start: u64,
+    segment: &mut Segment,
+    new: &Entry,
+    knows: &impl Fn(Slot, u64) -> bool,
+    hits: &mut Vec<Hit>,
+) {
     let range = start..segment.end;
     if new.kind == AccessKind::Allocate {
         segment.freed = None;
@@ -152,14 +161,16 @@ impl Shadow {
         if left.end <= at {
             return;
         }
-        let right = Segment { end: left.end, entries: left.entries.clone(), freed: left.freed.clone() };
+        let right =
+            Segment { end: left.end, entries: left.entries.clone(), freed: left.freed.clone() };
         left.end = at;
         self.segments.insert(at, right);
     }
 
     /// Makes neighbours that are alike one, in a range and at its ends.
     fn merge(&mut self, range: &Range<u64>) {
-        let first = self.segments.range(..range.start).next_back().map_or(range.start, |(&start, _)| start);
+        let first =
+            self.segments.range(..range.start).next_back().map_or(range.start, |(&start, _)| start);
         let mut gone = Vec::new();
         let mut left: Option<(&u64, &mut Segment)> = None;
         for (start, segment) in self.segments.range_mut(first..=range.end) {
@@ -180,8 +191,11 @@ impl Shadow {
 
     /// Forgets accesses that are before all that may still come.
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool) {
-        let mut freed: Vec<u64> =
-            self.segments.values().filter_map(|segment| Some(segment.freed.as_ref()?.call.number)).collect();
+        let mut freed: Vec<u64> = self
+            .segments
+            .values()
+            .filter_map(|segment| Some(segment.freed.as_ref()?.call.number))
+            .collect();
         let oldest = if freed.len() > FREED {
             let excess = freed.len() - FREED;
             *freed.select_nth_unstable(excess).1

@@ -1,4 +1,5 @@
-//! Work that was submitted: as long as something may hold it back it is a task, and afterwards only a clock.
+//! Work that was submitted: as long as something may hold it back it is a task, and afterwards only
+//! a clock.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -81,7 +82,12 @@ pub(crate) struct Job<'a> {
 
 impl Job<'_> {
     pub(crate) fn into_owned(self) -> Job<'static> {
-        Job { agent: self.agent, slot: self.slot, action: self.action.into_owned(), call: self.call }
+        Job {
+            agent: self.agent,
+            slot: self.slot,
+            action: self.action.into_owned(),
+            call: self.call,
+        }
     }
 }
 

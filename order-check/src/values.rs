@@ -77,7 +77,8 @@ impl Values {
         }
     }
 
-    /// What is before every write that a wait may have ended with; None if no write that it can see ends it.
+    /// What is before every write that a wait may have ended with; None if no write that it can see
+    /// ends it.
     pub(crate) fn seen(
         &self,
         cell: Cell,
@@ -86,9 +87,16 @@ impl Values {
         knows: impl Fn(Slot, u64) -> bool,
     ) -> Option<Clock> {
         let writes = &self.0.get(&cell.address)?.writes;
-        let fits = |write: &&Write| write.value.is_some_and(|seen| compare.holds(cell.bytes, seen, value));
-        let visible = |write: &&Write| !write.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
-        writes.iter().filter(fits).filter(visible).map(|write| write.clock.clone()).reduce(|one, two| one.meet(&two))
+        let fits =
+            |write: &&Write| write.value.is_some_and(|seen| compare.holds(cell.bytes, seen, value));
+        let visible =
+            |write: &&Write| !write.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
+        writes
+            .iter()
+            .filter(fits)
+            .filter(visible)
+            .map(|write| write.clock.clone())
+            .reduce(|one, two| one.meet(&two))
     }
 
     /// What is before any of the writes.
@@ -106,7 +114,8 @@ impl Values {
 
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
         self.0.retain(|_, of| {
-            of.writes.retain(|write| !write.hidden_by.iter().any(|&(slot, time)| known(slot, time)));
+            of.writes
+                .retain(|write| !write.hidden_by.iter().any(|&(slot, time)| known(slot, time)));
             for write in &mut of.writes {
                 write.clock.prune(floor);
             }

@@ -1,5 +1,6 @@
-//! Small programs with one planted error each, and the same programs mended. Independent threads make their calls in a hundred
-//! orders; the error is reported in each, and the mended program is silent in each.
+//! Small programs with one planted error each, and the same programs mended. Independent threads
+//! make their calls in a hundred orders; the error is reported in each, and the mended program is
+//! silent in each.
 #![allow(missing_docs)]
 
 mod common;
@@ -9,8 +10,8 @@ use std::panic::Location;
 
 use common::{Do, Random, Step, lines, tell};
 use cuda_order_check::{
-    Access, By, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, HostOrder, Node, NodeWork, Options,
-    Problem, StreamId, StreamKind, ThreadId, Warning, Warnings, What,
+    Access, By, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, HostOrder, Node,
+    NodeWork, Options, Problem, StreamId, StreamKind, ThreadId, Warning, Warnings, What,
 };
 
 const SEEDS: u64 = 100;
@@ -29,15 +30,20 @@ enum Expect {
     CaptureLeak,
 }
 
-use Expect::{CaptureLeak, Destroyed, IgnoredQuery, LostRecord, NeverRecorded, Race, UseAfterFree, UselessWait};
+use Expect::{
+    CaptureLeak, Destroyed, IgnoredQuery, LostRecord, NeverRecorded, Race, UseAfterFree,
+    UselessWait,
+};
 
-/// A step of a thread: unmarked, or one of the two that are reported; or only in the mended program, or only in the faulty one.
+/// A step of a thread: unmarked, or one of the two that are reported; or only in the mended
+/// program, or only in the faulty one.
 #[derive(Clone)]
 struct At {
     step: Step,
     mark: u8,
     only: Option<bool>,
-    /// It comes after all steps with a lower stage, whichever thread makes them: a barrier that the driver does not see.
+    /// It comes after all steps with a lower stage, whichever thread makes them: a barrier that the
+    /// driver does not see.
     stage: u8,
     /// The same in the faulty program.
     faulty_stage: u8,
@@ -54,7 +60,13 @@ struct Planted {
 }
 
 fn of(does: Do) -> At {
-    At { step: Step { by: By::Thread(ThreadId(0)), does }, mark: 0, only: None, stage: 0, faulty_stage: 0 }
+    At {
+        step: Step { by: By::Thread(ThreadId(0)), does },
+        mark: 0,
+        only: None,
+        stage: 0,
+        faulty_stage: 0,
+    }
 }
 
 impl At {
@@ -101,7 +113,8 @@ impl At {
     }
 }
 
-// ---- Words of the programs. Streams A to D are 1 to 4, the legacy default stream of context 0 is 9.
+// ---- Words of the programs. Streams A to D are 1 to 4, the legacy default stream of context 0 is
+// 9.
 
 const A: u64 = 1;
 const B: u64 = 2;
@@ -447,6 +460,10 @@ fn table() -> Vec<Planted> {
         create(A, NonBlocking), create(B, NonBlocking), writes(A).one(), record(1, A),
         does(Do::ContextWait(0, 1)).mended(), reads(B).two(), does(Do::ContextWait(0, 1)).faulty(),
     ]);
+    t.row("a context's wait, and a stream that is created later", Race, vec![
+        create(A, NonBlocking), writes(A).one(), record(1, A), does(Do::ContextWait(0, 1)).mended(),
+        create(B, NonBlocking), reads(B).two(), does(Do::ContextWait(0, 1)).faulty(),
+    ]);
     t.row("a context's wait, and a stream of another context", Race, vec![
         in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(), record(1, A),
         does(Do::ContextWait(1, 1)).faulty(), does(Do::ContextWait(2, 1)).mended(), reads(B).two(),
@@ -676,7 +693,8 @@ fn table() -> Vec<Planted> {
     t.0
 }
 
-/// The steps in an order in which the threads may have made them: each thread's in its own, stages one after the other.
+/// The steps in an order in which the threads may have made them: each thread's in its own, stages
+/// one after the other.
 fn shuffled(planted: &Planted, mended: bool, random: &mut Random) -> Vec<At> {
     let mut threads: Vec<Vec<At>> = Vec::new();
     for (number, steps) in planted.threads.iter().enumerate() {
@@ -721,7 +739,9 @@ fn matches(expect: Expect, finding: &Finding) -> bool {
 /// The lines that a warning names.
 fn warned(warning: &Warning) -> BTreeSet<u64> {
     let calls: Vec<u64> = match warning {
-        Warning::NeverRecorded { wait, .. } | Warning::UselessWait { wait, .. } => vec![wait.number],
+        Warning::NeverRecorded { wait, .. } | Warning::UselessWait { wait, .. } => {
+            vec![wait.number]
+        }
         Warning::LostRecord { lost, wait, .. } => vec![lost.number, wait.number],
         Warning::IgnoredQuery { query, access } => vec![query.number, access.number],
         Warning::CaptureLeak { call, .. } => vec![call.number],
@@ -739,7 +759,8 @@ fn findings(planted: &Planted, steps: &[At]) -> Vec<Finding> {
         useless_wait: planted.expect == UselessWait,
         capture_leak: planted.expect == CaptureLeak,
     };
-    let mut checker = Checker::new(Options { host_order: planted.order, warnings, ..Options::default() });
+    let mut checker =
+        Checker::new(Options { host_order: planted.order, warnings, ..Options::default() });
     for (line, at) in steps.iter().enumerate() {
         tell(&mut checker, line + 1, &at.step);
     }
@@ -761,20 +782,29 @@ fn text(planted: &Planted, seed: u64, steps: &[At], findings: &[Finding]) -> Str
 fn each_planted_error_is_reported_in_every_order_and_its_mended_twin_is_silent() {
     let table = table();
     let kinds: BTreeSet<_> = table.iter().map(|planted| planted.kind).collect();
-    assert!(kinds.len() >= 60 && kinds.len() == table.len(), "{} kinds of {}", kinds.len(), table.len());
+    assert!(
+        kinds.len() >= 60 && kinds.len() == table.len(),
+        "{} kinds of {}",
+        kinds.len(),
+        table.len()
+    );
     for planted in &table {
         for seed in 0..SEEDS {
             let steps = shuffled(planted, false, &mut Random(seed));
-            let marked: BTreeSet<u64> = (1..).zip(&steps).filter(|(_, at)| at.mark > 0).map(|(line, _)| line).collect();
+            let marked: BTreeSet<u64> =
+                (1..).zip(&steps).filter(|(_, at)| at.mark > 0).map(|(line, _)| line).collect();
             assert!(!marked.is_empty() && marked.len() <= 2);
             let found = findings(planted, &steps);
             let right = found.iter().filter(|finding| {
                 let (one, two) = match finding {
                     Finding::Report(_) => lines(finding).unwrap(),
-                    Finding::Warning(warning) => return warned(warning) == marked && matches(planted.expect, finding),
+                    Finding::Warning(warning) => {
+                        return warned(warning) == marked && matches(planted.expect, finding);
+                    }
                     _ => return false,
                 };
-                matches(planted.expect, finding) && marked == BTreeSet::from([one as u64, two as u64])
+                matches(planted.expect, finding)
+                    && marked == BTreeSet::from([one as u64, two as u64])
             });
             assert_eq!(right.count(), 1, "{}", text(planted, seed, &steps, &found));
             // A query that was not looked at is a race as well, by the same two places or others.

@@ -4,8 +4,8 @@
 pub mod reference;
 
 use cuda_order_check::{
-    Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId, Location, Node, Op,
-    StreamId, StreamKind, ThreadId, TokenId, What,
+    Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId,
+    Location, Node, Op, StreamId, StreamKind, ThreadId, TokenId, What,
 };
 
 /// An operation that owns what it has. The numbers are those of the handles.
@@ -57,23 +57,40 @@ impl Do {
     pub fn op(&self) -> Op<'_> {
         let (s, e, c, f, g) = (StreamId, EventId, ContextId, FunctionId, GraphId);
         match self {
-            Do::Create(stream, context, kind) => {
-                Op::StreamCreate { stream: s(*stream), context: c(*context), kind: *kind, name: None }
-            }
+            Do::Create(stream, context, kind) => Op::StreamCreate {
+                stream: s(*stream),
+                context: c(*context),
+                kind: *kind,
+                name: None,
+            },
             Do::Destroy(stream) => Op::StreamDestroy { stream: s(*stream) },
             Do::Event(event, interprocess) => {
                 Op::EventCreate { event: e(*event), interprocess: *interprocess, name: None }
             }
             Do::EventDestroy(event) => Op::EventDestroy { event: e(*event) },
             Do::Work(stream, accesses) => Op::Work { stream: s(*stream), accesses },
-            Do::Record(event, stream) => Op::Record { event: e(*event), stream: s(*stream), external: false },
-            Do::RecordExternal(event, stream) => Op::Record { event: e(*event), stream: s(*stream), external: true },
-            Do::Wait(stream, event) => Op::Wait { stream: s(*stream), event: e(*event), external: false },
-            Do::WaitExternal(stream, event) => Op::Wait { stream: s(*stream), event: e(*event), external: true },
-            Do::ContextRecord(context, event) => Op::ContextRecord { context: c(*context), event: e(*event) },
-            Do::ContextWait(context, event) => Op::ContextWait { context: c(*context), event: e(*event) },
+            Do::Record(event, stream) => {
+                Op::Record { event: e(*event), stream: s(*stream), external: false }
+            }
+            Do::RecordExternal(event, stream) => {
+                Op::Record { event: e(*event), stream: s(*stream), external: true }
+            }
+            Do::Wait(stream, event) => {
+                Op::Wait { stream: s(*stream), event: e(*event), external: false }
+            }
+            Do::WaitExternal(stream, event) => {
+                Op::Wait { stream: s(*stream), event: e(*event), external: true }
+            }
+            Do::ContextRecord(context, event) => {
+                Op::ContextRecord { context: c(*context), event: e(*event) }
+            }
+            Do::ContextWait(context, event) => {
+                Op::ContextWait { context: c(*context), event: e(*event) }
+            }
             Do::ContextDestroy(context) => Op::ContextDestroy { context: c(*context) },
-            Do::Write(stream, cell, value) => Op::WriteValue { stream: s(*stream), cell: *cell, value: *value },
+            Do::Write(stream, cell, value) => {
+                Op::WriteValue { stream: s(*stream), cell: *cell, value: *value }
+            }
             Do::WaitValue(stream, cell, value, compare) => {
                 Op::WaitValue { stream: s(*stream), cell: *cell, value: *value, compare: *compare }
             }
@@ -83,7 +100,9 @@ impl Do {
             Do::Begin(function) => Op::FunctionBegin { function: f(*function) },
             Do::End(function) => Op::FunctionEnd { function: f(*function) },
             Do::Capture(stream) => Op::CaptureBegin { stream: s(*stream) },
-            Do::EndCapture(stream, graph) => Op::CaptureEnd { stream: s(*stream), graph: Some(g(*graph)) },
+            Do::EndCapture(stream, graph) => {
+                Op::CaptureEnd { stream: s(*stream), graph: Some(g(*graph)) }
+            }
             Do::Define(graph, nodes) => Op::GraphDefine { graph: g(*graph), nodes },
             Do::Copy(from, to) => Op::GraphCopy { from: g(*from), to: g(*to) },
             Do::Launch(stream, graph) => Op::Launch { stream: s(*stream), graph: g(*graph) },

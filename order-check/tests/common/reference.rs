@@ -1,11 +1,11 @@
-//! The same question answered the slow way: a graph with all its edges, a search for each question, and every access to every
-//! byte kept. It shares no code with the checker but the vocabulary.
+//! The same question answered the slow way: a graph with all its edges, a search for each question,
+//! and every access to every byte kept. It shares no code with the checker but the vocabulary.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuda_order_check::{
-    Access, AccessKind, By, Cell, Compare, EventId, FunctionId, HostOrder, Node, NodeWork, StreamId, StreamKind,
-    ThreadId, What,
+    Access, AccessKind, By, Cell, Compare, EventId, FunctionId, HostOrder, Node, NodeWork,
+    StreamId, StreamKind, ThreadId, What,
 };
 
 use super::{Do, Step};
@@ -24,7 +24,9 @@ fn conflict(one: AccessKind, two: AccessKind) -> bool {
 /// Whether whatever conflicts with `old` conflicts with `new`.
 fn shadows(new: AccessKind, old: AccessKind) -> bool {
     use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Write};
-    [Read, Write, AtomicRead, AtomicWrite, Allocate, Free].iter().all(|any| !conflict(old, *any) || conflict(new, *any))
+    [Read, Write, AtomicRead, AtomicWrite, Allocate, Free]
+        .iter()
+        .all(|any| !conflict(old, *any) || conflict(new, *any))
 }
 
 #[derive(Clone, Debug)]
@@ -64,8 +66,8 @@ struct Capture {
     over: bool,
 }
 
-/// What the checker should report: pairs of lines, with the bytes of the first report of each, where only one pair of operations
-/// can be meant.
+/// What the checker should report: pairs of lines, with the bytes of the first report of each,
+/// where only one pair of operations can be meant.
 pub type Expected = BTreeMap<(usize, usize), Option<BTreeSet<u64>>>;
 
 pub struct Reference {
@@ -151,7 +153,9 @@ impl Reference {
 
     fn knowledge(&self, by: By) -> Vec<usize> {
         match by {
-            By::Function(function) => self.tasks[&self.functions[&function.0]].running.clone().unwrap(),
+            By::Function(function) => {
+                self.tasks[&self.functions[&function.0]].running.clone().unwrap()
+            }
             By::Thread(thread) if self.told() => self.threads[&thread.0].0.clone(),
             By::Thread(_) => self.host.clone(),
         }
@@ -163,7 +167,9 @@ impl Reference {
                 let task = self.tasks.get_mut(&self.functions[&function.0]).unwrap();
                 task.running.as_mut().unwrap().extend(what);
             }
-            By::Thread(thread) if self.told() => self.threads.get_mut(&thread.0).unwrap().0.extend(what),
+            By::Thread(thread) if self.told() => {
+                self.threads.get_mut(&thread.0).unwrap().0.extend(what)
+            }
             By::Thread(_) => self.host.extend(what),
         }
     }
@@ -172,8 +178,10 @@ impl Reference {
         if !self.told() {
             return self.host.clone();
         }
-        let live = self.threads.values().filter(|thread| thread.1).map(|thread| self.closure(&thread.0));
-        live.reduce(|one, two| &one & &two).map_or_else(|| self.host.clone(), |all| all.into_iter().collect())
+        let live =
+            self.threads.values().filter(|thread| thread.1).map(|thread| self.closure(&thread.0));
+        live.reduce(|one, two| &one & &two)
+            .map_or_else(|| self.host.clone(), |all| all.into_iter().collect())
     }
 
     fn leave(&mut self, thread: u64) {
@@ -206,7 +214,8 @@ impl Reference {
             Do::Create(stream, context, kind) => {
                 self.object(by, false, *stream, AccessKind::Allocate);
                 self.destroy(*stream);
-                let tail = self.entry.get(context).cloned().map(|entry| self.submit(entry, Act::Nothing));
+                let tail =
+                    self.entry.get(context).cloned().map(|entry| self.submit(entry, Act::Nothing));
                 let of = Stream { context: *context, kind: Some(*kind), tail, capture: None };
                 self.streams.insert(*stream, of);
             }
@@ -216,7 +225,8 @@ impl Reference {
             }
             Do::ContextDestroy(context) => {
                 let of = |stream: &(&u64, &Stream)| stream.1.context == *context;
-                let streams: Vec<u64> = self.streams.iter().filter(of).map(|stream| *stream.0).collect();
+                let streams: Vec<u64> =
+                    self.streams.iter().filter(of).map(|stream| *stream.0).collect();
                 for stream in streams {
                     self.object(by, false, stream, AccessKind::Write);
                     self.streams.remove(&stream);
@@ -232,8 +242,12 @@ impl Reference {
                 self.object(by, true, *event, AccessKind::Write);
                 self.events.remove(event);
             }
-            Do::Work(stream, accesses) => self.stream_work(by, *stream, Act::Work(accesses.clone())),
-            Do::Function(stream, None, accesses) => self.stream_work(by, *stream, Act::Work(accesses.clone())),
+            Do::Work(stream, accesses) => {
+                self.stream_work(by, *stream, Act::Work(accesses.clone()))
+            }
+            Do::Function(stream, None, accesses) => {
+                self.stream_work(by, *stream, Act::Work(accesses.clone()))
+            }
             Do::Function(stream, Some(function), accesses) => {
                 let captured = self.streams.get(stream).is_some_and(|of| of.capture.is_some());
                 self.stream_work(by, *stream, Act::Function(accesses.clone()));
@@ -241,7 +255,9 @@ impl Reference {
                     self.functions.insert(*function, self.streams[stream].tail.unwrap());
                 }
             }
-            Do::Write(stream, cell, value) => self.stream_work(by, *stream, Act::Write(*cell, *value)),
+            Do::Write(stream, cell, value) => {
+                self.stream_work(by, *stream, Act::Write(*cell, *value))
+            }
             Do::WaitValue(stream, cell, value, compare) => {
                 self.stream_work(by, *stream, Act::Wait(*cell, *value, *compare));
             }
@@ -250,9 +266,12 @@ impl Reference {
                 self.object(by, false, *stream, AccessKind::Read);
                 let capture = self.streams.get(stream).and_then(|of| of.capture);
                 match (capture, matches!(does, Do::RecordExternal(..))) {
-                    (Some(capture), true) => self.captured(capture, *stream, NodeWork::Record(EventId(*event))),
+                    (Some(capture), true) => {
+                        self.captured(capture, *stream, NodeWork::Record(EventId(*event)))
+                    }
                     (Some(capture), false) => {
-                        let front = self.captures[capture].fronts.get(stream).cloned().unwrap_or_default();
+                        let front =
+                            self.captures[capture].fronts.get(stream).cloned().unwrap_or_default();
                         self.events.entry(*event).or_default().captured = Some((capture, front));
                     }
                     (None, _) => {
@@ -266,8 +285,10 @@ impl Reference {
                 self.object(by, false, *stream, AccessKind::Read);
                 self.known(*stream);
                 let inside = self.streams[stream].capture;
-                let (record, captured) =
-                    self.events.get(event).map_or((None, None), |of| (of.record, of.captured.clone()));
+                let (record, captured) = self
+                    .events
+                    .get(event)
+                    .map_or((None, None), |of| (of.record, of.captured.clone()));
                 if let (Some(inside), Do::WaitExternal(..)) = (inside, does) {
                     self.captured(inside, *stream, NodeWork::Wait(EventId(*event)));
                     return;
@@ -297,11 +318,15 @@ impl Reference {
             }
             Do::ContextWait(context, event) => {
                 self.object(by, true, *event, AccessKind::Read);
-                let Some(Event { record: Some(record), captured: None }) = self.events.get(event) else { return };
+                let Some(Event { record: Some(record), captured: None }) = self.events.get(event)
+                else {
+                    return;
+                };
                 let record = *record;
                 self.entry.entry(*context).or_default().push(record);
                 let of = |stream: &(&u64, &Stream)| stream.1.context == *context;
-                let streams: Vec<u64> = self.streams.iter().filter(of).map(|stream| *stream.0).collect();
+                let streams: Vec<u64> =
+                    self.streams.iter().filter(of).map(|stream| *stream.0).collect();
                 for stream in streams {
                     let mut before: Vec<usize> = self.streams[&stream].tail.into_iter().collect();
                     before.push(record);
@@ -311,7 +336,9 @@ impl Reference {
             }
             Do::Begin(function) => {
                 let Some(&node) = self.functions.get(function) else { return };
-                while self.tasks.get(&node).is_some_and(|task| task.running.is_none()) && self.force_one(node) {}
+                while self.tasks.get(&node).is_some_and(|task| task.running.is_none())
+                    && self.force_one(node)
+                {}
                 if !self.told() && self.tasks.contains_key(&node) {
                     let host = self.host.clone();
                     self.learn(By::Function(FunctionId(*function)), &host);
@@ -328,11 +355,18 @@ impl Reference {
             Do::Capture(stream) => {
                 self.known(*stream);
                 let fronts = HashMap::from([(*stream, Vec::new())]);
-                self.captures.push(Capture { origin: *stream, nodes: Vec::new(), fronts, over: false });
+                self.captures.push(Capture {
+                    origin: *stream,
+                    nodes: Vec::new(),
+                    fronts,
+                    over: false,
+                });
                 self.streams.get_mut(stream).unwrap().capture = Some(self.captures.len() - 1);
             }
             Do::EndCapture(stream, graph) => {
-                let Some(capture) = self.streams.get(stream).and_then(|of| of.capture) else { return };
+                let Some(capture) = self.streams.get(stream).and_then(|of| of.capture) else {
+                    return;
+                };
                 for of in self.streams.values_mut().filter(|of| of.capture == Some(capture)) {
                     of.capture = None;
                 }
@@ -344,13 +378,18 @@ impl Reference {
                 let mut flat: Vec<Node> = Vec::new();
                 let mut ends: Vec<Vec<usize>> = Vec::new();
                 for node in nodes {
-                    let after: Vec<usize> = node.after.iter().flat_map(|node| ends[*node].clone()).collect();
+                    let after: Vec<usize> =
+                        node.after.iter().flat_map(|node| ends[*node].clone()).collect();
                     let NodeWork::Child(child) = node.work else {
                         flat.push(Node { work: node.work.clone(), after });
                         ends.push(one(flat.len() - 1));
                         continue;
                     };
-                    ends.push(append(&mut flat, self.graphs.get(&child.0).map_or(&[], Vec::as_slice), &after));
+                    ends.push(append(
+                        &mut flat,
+                        self.graphs.get(&child.0).map_or(&[], Vec::as_slice),
+                        &after,
+                    ));
                 }
                 self.graphs.insert(*graph, flat);
             }
@@ -433,15 +472,19 @@ impl Reference {
     }
 
     fn of_context(&self, context: u64) -> Vec<usize> {
-        let live = self.streams.values().filter(|of| of.context == context).filter_map(|of| of.tail);
-        live.chain(self.gone.iter().filter(|gone| gone.0 == context).filter_map(|gone| gone.2)).collect()
+        let live =
+            self.streams.values().filter(|of| of.context == context).filter_map(|of| of.tail);
+        live.chain(self.gone.iter().filter(|gone| gone.0 == context).filter_map(|gone| gone.2))
+            .collect()
     }
 
     /// The blocking streams of a context, those that are gone too.
     fn blocking(&self, context: u64) -> Vec<usize> {
         let live = self.streams.values().map(|of| (of.context, of.kind.unwrap(), of.tail));
         let all = live.chain(self.gone.iter().copied());
-        all.filter(|of| of.0 == context && of.1 == StreamKind::Blocking).filter_map(|of| of.2).collect()
+        all.filter(|of| of.0 == context && of.1 == StreamKind::Blocking)
+            .filter_map(|of| of.2)
+            .collect()
     }
 
     fn captured(&mut self, capture: usize, stream: u64, work: NodeWork) {
@@ -477,7 +520,8 @@ impl Reference {
         match kind {
             StreamKind::NonBlocking => {}
             StreamKind::Blocking => {
-                let legacy = |of: &&Stream| of.context == context && of.kind == Some(StreamKind::Legacy);
+                let legacy =
+                    |of: &&Stream| of.context == context && of.kind == Some(StreamKind::Legacy);
                 before.extend(self.streams.values().filter(legacy).filter_map(|of| of.tail));
             }
             StreamKind::Legacy => before.extend(self.blocking(context)),
@@ -513,7 +557,9 @@ impl Reference {
                 NodeWork::WriteValue(cell, value) => Act::Write(*cell, *value),
                 NodeWork::WaitValue(cell, value, compare) => Act::Wait(*cell, *value, *compare),
                 NodeWork::Wait(event) => {
-                    if let Some(Event { record: Some(record), captured: None }) = self.events.get(&event.0) {
+                    if let Some(Event { record: Some(record), captured: None }) =
+                        self.events.get(&event.0)
+                    {
                         before.push(*record);
                     }
                     Act::Nothing
@@ -563,7 +609,11 @@ impl Reference {
                 match self.seen(&before, cell, value, compare) {
                     Some(seen) => self.before[node].extend(seen),
                     None if force => {
-                        let all = self.writes.iter().filter(|write| write.0 == cell.address).map(|write| write.1);
+                        let all = self
+                            .writes
+                            .iter()
+                            .filter(|write| write.0 == cell.address)
+                            .map(|write| write.1);
                         let all: Vec<usize> = all.collect();
                         self.before[node].extend(all);
                     }
@@ -594,13 +644,21 @@ impl Reference {
     }
 
     fn drain(&mut self) {
-        while self.tasks.keys().copied().collect::<Vec<_>>().into_iter().any(|node| self.run(node, false)) {}
+        while self
+            .tasks
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .any(|node| self.run(node, false))
+        {}
     }
 
     fn force_one(&mut self, node: usize) -> bool {
         let before = self.closure(&one(node));
-        let stuck =
-            before.into_iter().find(|other| *other != node && self.tasks.contains_key(other) && !self.held(*other));
+        let stuck = before
+            .into_iter()
+            .find(|other| *other != node && self.tasks.contains_key(other) && !self.held(*other));
         stuck.is_some_and(|stuck| {
             self.run(stuck, true);
             self.drain();
@@ -618,7 +676,9 @@ impl Reference {
                 }
                 points
             }
-            What::Event(event) => self.events.get(&event.0).and_then(|of| of.record).into_iter().collect(),
+            What::Event(event) => {
+                self.events.get(&event.0).and_then(|of| of.record).into_iter().collect()
+            }
             What::Context(context) => self.of_context(context.0),
         };
         for point in points {
@@ -653,11 +713,13 @@ impl Reference {
     fn access(&mut self, node: usize, access: &Access) {
         self.touch(node, false, access.kind, access.range.clone());
         let range = &access.range;
-        let (anew, written) = (access.kind == AccessKind::Allocate, access.kind == AccessKind::Write);
+        let (anew, written) =
+            (access.kind == AccessKind::Allocate, access.kind == AccessKind::Write);
         if range.is_empty() || !(anew || written) {
             return;
         }
-        let over = |cell: &(&u64, &u8)| *cell.0 < range.end && cell.0 + u64::from(*cell.1) > range.start;
+        let over =
+            |cell: &(&u64, &u8)| *cell.0 < range.end && cell.0 + u64::from(*cell.1) > range.start;
         let cells: Vec<u64> = self.cells.iter().filter(over).map(|cell| *cell.0).collect();
         for cell in cells {
             if anew {
@@ -679,14 +741,20 @@ impl Reference {
     }
 
     /// What is certainly before a wait that is after `before`.
-    fn seen(&self, before: &[usize], cell: Cell, value: u64, compare: Compare) -> Option<Vec<usize>> {
+    fn seen(
+        &self,
+        before: &[usize],
+        cell: Cell,
+        value: u64,
+        compare: Compare,
+    ) -> Option<Vec<usize>> {
         let before = self.closure(before);
         let writes: Vec<_> = self.writes.iter().filter(|write| write.0 == cell.address).collect();
         let mut seen: Option<Set> = None;
         for (index, (_, node, written)) in writes.iter().enumerate() {
-            let hidden = writes[index + 1..]
-                .iter()
-                .any(|later| before.contains(&later.1) && self.closure(&one(later.1)).contains(node));
+            let hidden = writes[index + 1..].iter().any(|later| {
+                before.contains(&later.1) && self.closure(&one(later.1)).contains(node)
+            });
             if !hidden && written.is_some_and(|written| holds(compare, cell, written, value)) {
                 let all = self.closure(&one(*node));
                 seen = Some(seen.map_or_else(|| all.clone(), |seen| &seen & &all));
@@ -713,9 +781,9 @@ impl Reference {
                     continue;
                 }
                 // A later one that stands for it is found instead.
-                let stands = all[index + 1..]
-                    .iter()
-                    .any(|(later, other)| shadows(*other, *of) && self.closure(&one(*later)).contains(earlier));
+                let stands = all[index + 1..].iter().any(|(later, other)| {
+                    shadows(*other, *of) && self.closure(&one(*later)).contains(earlier)
+                });
                 if !stands {
                     found.entry(*earlier).or_default().insert(byte);
                 }

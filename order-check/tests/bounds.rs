@@ -1,0 +1,182 @@
+//! A million operations, in memory that does not grow.
+#![allow(missing_docs)]
+
+use cuda_order_check::{
+    Access, Call, Cell, Checker, Compare, ContextId, EventId, HostOrder, Op, Options, StreamId,
+    StreamKind, ThreadId, TokenId, What,
+};
+
+const OPERATIONS: u64 = 1_000_000;
+/// Where each thread is new.
+const FEWER: u64 = 200_000;
+const MAIN: ThreadId = ThreadId(1);
+
+/// Tells operations, and keeps how large the checker ever was.
+struct Watched {
+    checker: Checker,
+    number: u64,
+    ranges: usize,
+    agents: usize,
+    tasks: usize,
+}
+
+impl Watched {
+    fn new(host_order: HostOrder) -> Self {
+        let checker = Checker::new(Options { host_order, ..Options::default() });
+        Self { checker, number: 0, ranges: 0, agents: 0, tasks: 0 }
+    }
+
+    fn tell(&mut self, thread: ThreadId, op: Op<'_>) {
+        self.number += 1;
+        self.checker.apply(Call::new("call", self.number, thread), op);
+        let size = self.checker.size();
+        self.ranges = self.ranges.max(size.ranges);
+        self.agents = self.agents.max(size.agents);
+        self.tasks = self.tasks.max(size.tasks);
+    }
+
+    fn work(&mut self, stream: u64, access: Access) {
+        self.tell(MAIN, Op::Work { stream: StreamId(stream), accesses: &[access] });
+    }
+
+    fn record(&mut self, event: u64, stream: u64) {
+        self.tell(
+            MAIN,
+            Op::Record { event: EventId(event), stream: StreamId(stream), external: false },
+        );
+    }
+
+    fn wait(&mut self, stream: u64, event: u64) {
+        self.tell(
+            MAIN,
+            Op::Wait { stream: StreamId(stream), event: EventId(event), external: false },
+        );
+    }
+
+    fn right(&mut self, ranges: usize, agents: usize, tasks: usize) {
+        let findings = self.checker.take_findings();
+        assert!(findings.is_empty(), "{}", findings[0]);
+        let most = (self.ranges, self.agents, self.tasks);
+        assert!(
+            most.0 <= ranges && most.1 <= agents && most.2 <= tasks,
+            "{most:?} of {ranges}, {agents}, {tasks}"
+        );
+    }
+}
+
+/// The host waits now and then; every buffer is at a new address.
+#[test]
+fn buffers_that_are_never_used_again_are_forgotten() {
+    let mut all = Watched::new(HostOrder::Submission);
+    let mut turn = 0;
+    while all.number < OPERATIONS {
+        turn += 1;
+        let at = turn << 12;
+        all.work(1, Access::write(at, 4096));
+        all.record(1, 1);
+        all.wait(2, 1);
+        all.work(2, Access::read(at + 1024, 512));
+        if turn % 500 == 0 {
+            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(2)) });
+        }
+    }
+    all.right(20_000, 3, 0);
+}
+
+/// The host never waits, and the same buffers go round.
+#[test]
+fn a_host_that_never_waits_needs_only_its_buffers() {
+    let mut all = Watched::new(HostOrder::Submission);
+    let mut turn = 0;
+    while all.number < OPERATIONS {
+        let buffer = turn % 8;
+        all.wait(1, 100 + buffer);
+        all.work(1, Access::write(buffer << 16, 4096));
+        all.record(buffer, 1);
+        for stream in [2, 3] {
+            all.wait(stream, buffer);
+            all.work(stream, Access::read((buffer << 16) + stream * 256, 2048));
+        }
+        all.record(200, 3);
+        all.wait(2, 200);
+        all.record(100 + buffer, 2);
+        turn += 1;
+    }
+    all.right(8 * 6, 4, 0);
+}
+
+/// Streams and events come and go.
+#[test]
+fn what_is_destroyed_is_forgotten() {
+    let mut all = Watched::new(HostOrder::Submission);
+    while all.number < OPERATIONS {
+        let (stream, event) = (StreamId(all.number), EventId(all.number));
+        let (context, kind) = (ContextId(0), StreamKind::NonBlocking);
+        all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+        all.tell(MAIN, Op::EventCreate { event, interprocess: false, name: None });
+        all.work(stream.0, Access::write(stream.0 * 64, 64));
+        all.record(event.0, stream.0);
+        all.tell(MAIN, Op::StreamDestroy { stream });
+        all.tell(MAIN, Op::Synchronize { what: What::Event(event) });
+        all.tell(MAIN, Op::EventDestroy { event });
+        all.tell(MAIN, Op::Host { accesses: &[Access::free(stream.0 * 64, 64)] });
+    }
+    // 4096 freed ranges are remembered, and what came since.
+    all.right(10_000, 2000, 0);
+}
+
+/// Threads come and go, and hand over by tokens of their own; a counter in memory orders two
+/// streams.
+#[test]
+fn threads_tokens_and_values_are_forgotten() {
+    let mut all = Watched::new(HostOrder::Told);
+    let cell = Cell { address: 0x10, bytes: 8 };
+    let mut value = 0;
+    while all.number < FEWER {
+        value += 1;
+        let (thread, token) = (ThreadId(value + 1), TokenId(value));
+        all.tell(MAIN, Op::ThreadStart { thread });
+        all.tell(thread, Op::Work { stream: StreamId(1), accesses: &[Access::write(0x1000, 64)] });
+        all.tell(thread, Op::WriteValue { stream: StreamId(1), cell, value });
+        all.tell(thread, Op::HandOver { token });
+        all.tell(thread, Op::ThreadEnd);
+        all.tell(MAIN, Op::TakeOver { token });
+        // The wait comes first every second time, and what follows it is held back.
+        let compare = Compare::GreaterOrEqual;
+        all.tell(
+            MAIN,
+            Op::WaitValue { stream: StreamId(2), cell, value: value + value % 2, compare },
+        );
+        all.work(2, Access::read(0x1000, 64));
+        if value % 2 == 1 {
+            continue;
+        }
+        all.tell(
+            MAIN,
+            Op::WriteValue { stream: StreamId(2), cell: Cell { address: 0x20, bytes: 8 }, value },
+        );
+        let (stream, cell) = (StreamId(1), Cell { address: 0x20, bytes: 8 });
+        all.tell(MAIN, Op::WaitValue { stream, cell, value, compare });
+        if value % 100 == 0 {
+            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
+        }
+    }
+    let findings = all.checker.take_findings();
+    // Every second write is before the read of the one before it is over: that is one pair of
+    // places.
+    assert!(findings.len() <= 2, "{}", findings[2]);
+    let most = (all.ranges, all.agents, all.tasks);
+    assert!(most.0 <= 4 && most.1 <= 4096 && most.2 <= 8, "{most:?}");
+}
+
+/// Nobody ever writes the value: what it holds back does not pile up for ever.
+#[test]
+fn work_behind_a_value_that_never_comes_is_bounded() {
+    let mut all = Watched::new(HostOrder::Submission);
+    let (cell, compare) = (Cell { address: 0x10, bytes: 4 }, Compare::Equal);
+    all.tell(MAIN, Op::WaitValue { stream: StreamId(1), cell, value: 1, compare });
+    for _ in 0..100_000 {
+        all.work(1, Access::write(0x1000, 64));
+    }
+    all.right(2, 2, (1 << 16) + 1);
+}

@@ -1,0 +1,375 @@
+//! What reports and warnings say, and what is reported once.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::borrow::Cow;
+use std::panic::Location;
+
+use common::{Do, Step};
+use cuda_order_check::{
+    Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId,
+    HostOrder, Node, NodeWork, Op, Options, StreamId, StreamKind, ThreadId, Warnings, What,
+};
+
+/// Operations of thread 1, each with its name and number.
+struct Program {
+    checker: Checker,
+    number: u64,
+}
+
+impl Program {
+    fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    fn with(options: Options) -> Self {
+        let mut checker = Checker::new(options);
+        let main = Call::new("main", 0, ThreadId(1));
+        checker.apply(main.clone(), Op::ThreadName { thread: ThreadId(1), name: "main" });
+        let create = |stream, kind, name| Op::StreamCreate {
+            stream,
+            context: ContextId(0),
+            kind,
+            name: Some(name),
+        };
+        checker.apply(main.clone(), create(StreamId(1), StreamKind::NonBlocking, "copies"));
+        checker.apply(main.clone(), create(StreamId(2), StreamKind::Blocking, "work"));
+        checker.apply(main, create(StreamId(9), StreamKind::Legacy, "default"));
+        Self { checker, number: 0 }
+    }
+
+    fn tell(&mut self, name: &'static str, does: Do) -> &mut Self {
+        self.number += 1;
+        self.checker.apply(Call::new(name, self.number, ThreadId(1)), does.op());
+        self
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        self.checker.take_findings().iter().map(ToString::to_string).collect()
+    }
+}
+
+fn write(stream: u64) -> Do {
+    Do::Work(stream, vec![Access::write(0x1000, 64)])
+}
+
+fn read(stream: u64) -> Do {
+    Do::Work(stream, vec![Access::read(0x1000, 64)])
+}
+
+/// The line of a report that begins with `word`.
+fn line(text: &str, word: &str) -> String {
+    let found = text.lines().find_map(|line| line.trim_start().strip_prefix(word));
+    found.unwrap_or_else(|| panic!("no line {word} in {text}")).trim().to_owned()
+}
+
+#[test]
+fn a_report_says_which_order_there_is_and_which_is_missing() {
+    let mut program = Program::new();
+    program
+        .tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 4)]))
+        .tell("cuEventRecord", Do::Record(7, 1))
+        .tell("cuMemcpyHtoDAsync", write(1))
+        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
+        .tell("cuMemcpyDtoHAsync", read(2));
+    assert_eq!(
+        program.said(),
+        ["\
+error: missing order: two calls touch the same 64 bytes, and nothing orders them
+  first:   call #3 (cuMemcpyHtoDAsync) writes them on stream copies, submitted by thread main
+  second:  call #5 (cuMemcpyDtoHAsync) reads them on stream work, submitted by thread main
+  bytes:   0x1000..0x1040
+  order:   stream work is after call #1 (cuMemsetD8Async) on stream copies, which is before call #3 (cuMemcpyHtoDAsync)
+  missing: record an event on stream copies after call #3 (cuMemcpyHtoDAsync), and have stream work wait for it before \
+         call #5 (cuMemcpyDtoHAsync)"]
+    );
+}
+
+#[test]
+fn the_missing_order_depends_on_who_they_are() {
+    let mut program = Program::new();
+    program
+        .tell("cuMemsetD8Async", write(1))
+        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    let said = program.said();
+    assert_eq!(
+        line(&said[0], "missing:"),
+        "have thread main synchronize with stream copies, or with an event recorded on it, after call #1 (cuMemsetD8Async) and \
+         before call #2 (read)"
+    );
+    assert_eq!(line(&said[0], "second:"), "call #2 (read) reads them on thread main");
+
+    let mut program = Program::new();
+    program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
+    assert_eq!(
+        line(&program.said()[0], "order:"),
+        "stream default is after no call on stream copies; stream copies is non-blocking, so the legacy default stream does not \
+         order it"
+    );
+
+    let nodes = [Access::write(0x1000, 64), Access::read(0x1020, 64)]
+        .map(|access| Node { work: NodeWork::Work(vec![access]), after: Vec::new() });
+    let mut program = Program::new();
+    program
+        .tell("cuGraphInstantiate", Do::Define(1, nodes.to_vec()))
+        .tell("cuGraphLaunch", Do::Launch(2, 1));
+    let said = program.said();
+    assert_eq!(
+        line(&said[0], "missing:"),
+        "add an edge from node 0 to node 1 to the graph of call #2 (cuGraphLaunch)"
+    );
+    assert_eq!(
+        line(&said[0], "order:"),
+        "the two are nodes of one launch, and no path of edges joins them"
+    );
+    assert_eq!(
+        line(&said[0], "first:"),
+        "call #2 (cuGraphLaunch) writes them on node 0 of a graph in stream work, submitted by thread main"
+    );
+
+    let mut program = Program::new();
+    let free = Do::Host(vec![Access::free(0x1000, 64)]);
+    program.tell("cuMemFree", free).tell("cuMemsetD8Async", write(2));
+    let said = program.said();
+    assert!(
+        said[0].starts_with("error: use after free: a call touches 64 bytes that are freed\n"),
+        "{}",
+        said[0]
+    );
+    assert_eq!(line(&said[0], "order:"), "call #2 (cuMemsetD8Async) is after call #1 (cuMemFree)");
+    assert_eq!(
+        line(&said[0], "missing:"),
+        "free the memory after call #2 (cuMemsetD8Async), or do not use it any more"
+    );
+
+    let mut program = Program::with(Options { host_order: HostOrder::Told, ..Options::default() });
+    let other = ThreadId(2);
+    program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
+    program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
+    assert_eq!(
+        line(&program.said()[0], "missing:"),
+        "have thread main hand over to thread 2, which makes call #9 (cuMemcpyHtoDAsync), after call #2 (store) and before that call"
+    );
+}
+
+#[test]
+fn a_report_has_the_bytes_that_are_shared_and_no_more() {
+    let mut program = Program::new();
+    let pieces = (0..5).map(|piece| Access::write(0x1000 + piece * 32, 16)).collect();
+    program
+        .tell("scatter", Do::Work(1, pieces))
+        .tell("cuMemcpyDtoHAsync", Do::Work(2, vec![Access::read(0x1008, 200)]));
+    let findings = program.checker.take_findings();
+    let shared = &findings[0].report().unwrap().shared;
+    assert_eq!(
+        shared[..],
+        [0x1008..0x1010, 0x1020..0x1030, 0x1040..0x1050, 0x1060..0x1070, 0x1080..0x1090]
+    );
+    let text = findings[0].to_string();
+    assert!(text.starts_with("error: missing order: two calls touch the same 72 bytes"), "{text}");
+    assert_eq!(line(&text, "bytes:"), "0x1008..0x1010, 0x1020..0x1030, 0x1040..0x1050 and 2 more");
+}
+
+#[test]
+fn source_lines_and_backtraces_are_said() {
+    let here = Location::caller();
+    let mut checker = Checker::default();
+    let mut one = Call::new("cuMemsetD8Async", 1, ThreadId(1)).at(here);
+    one.backtrace = Some("0: fill\n1: main".into());
+    let place = cuda_order_check::Location { file: Cow::Borrowed("worker.c"), line: 12, column: 0 };
+    checker.apply(one, write(1).op());
+    checker.apply(Call::new("cuMemsetD8Async", 2, ThreadId(1)).at(place), write(2).op());
+    let text = checker.take_findings()[0].to_string();
+    let at = format!("at {}:{}:{}", here.file(), here.line(), here.column());
+    assert!(
+        line(&text, "first:").ends_with(&at) && line(&text, "second:").ends_with("at worker.c:12"),
+        "{text}"
+    );
+    assert!(text.contains("\n           0: fill\n           1: main\n  second:"), "{text}");
+}
+
+#[test]
+fn each_pair_of_places_is_reported_once() {
+    let mut program = Program::new();
+    for _ in 0..50 {
+        program.tell("cuMemcpyHtoDAsync", write(1)).tell("cuMemcpyDtoHAsync", read(2));
+    }
+    assert_eq!(program.said().len(), 1);
+    // Other calls, or the same ones in other streams, are other places.
+    program.tell("cuMemsetD8Async", write(2));
+    assert_eq!(program.said().len(), 1);
+    program.tell("cuMemcpyDtoHAsync", read(3));
+    let said = program.said();
+    assert_eq!(said.len(), 2, "{said:?}");
+    // And so are other lines.
+    for number in 0..3 {
+        let at = cuda_order_check::Location {
+            file: Cow::Borrowed("a.rs"),
+            line: 1 + number % 2,
+            column: 1,
+        };
+        program
+            .checker
+            .apply(Call::new("cuMemcpyDtoHAsync", 1000, ThreadId(1)).at(at), read(4).op());
+    }
+    assert_eq!(program.said().len(), 4);
+}
+
+#[test]
+fn a_report_names_what_may_order_it_and_is_not_known() {
+    let mut program = Program::new();
+    program
+        .tell("cuIpcOpenEventHandle", Do::Event(7, true))
+        .tell("cuMemsetD8Async", write(1))
+        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
+        .tell("cuMemcpyDtoHAsync", read(2));
+    let order = line(&program.said()[0], "order:");
+    assert_eq!(
+        order,
+        "stream work is after no call on stream copies; stream work waited for interprocess event 0x7 in call #3 \
+         (cuStreamWaitEvent), and its records by other processes are not known here"
+    );
+}
+
+#[test]
+fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
+    // Another process writes the value: nobody tells that here.
+    let cell = Cell { address: 0x3000, bytes: 4 };
+    let mut program = Program::new();
+    program
+        .tell("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
+        .tell("cuMemsetD8Async", write(2));
+    assert_eq!(program.checker.size().tasks, 2);
+    program
+        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))))
+        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    assert_eq!(program.checker.size().tasks, 0);
+    assert!(program.said().is_empty());
+    program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoHAsync", read(2));
+    assert!(
+        line(&program.said()[0], "order:")
+            .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write gave")
+    );
+
+    // A value that a copy may have written is not a missing order.
+    let mut program = Program::new();
+    program
+        .tell("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
+        .tell("cuMemcpyDtoHAsync", read(2))
+        .tell("cuMemcpyHtoDAsync", write(1))
+        .tell("cuMemcpyHtoDAsync", Do::Work(1, vec![Access::write(cell.address, 4)]))
+        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))));
+    let said = program.said();
+    assert!(said.iter().all(|text| line(text, "bytes:") != "0x1000..0x1040"), "{said:?}");
+
+    // A host function whose end nobody tells.
+    let mut program = Program::new();
+    program.tell("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]));
+    program
+        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
+        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    assert!(program.said().is_empty() && program.checker.size().tasks == 0);
+    // And one that is told too late changes nothing.
+    let by = By::Function(FunctionId(5));
+    for does in [Do::Begin(5), Do::End(5)] {
+        let Step { by, does } = Step { by, does };
+        program.checker.apply(Call { by, ..Call::new("function", 9, ThreadId(1)) }, does.op());
+    }
+    assert!(program.said().is_empty());
+}
+
+#[test]
+fn a_host_function_is_named_as_such() {
+    let mut program = Program::new();
+    program
+        .tell("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]))
+        .tell("cuMemcpyDtoHAsync", read(2));
+    let text = &program.said()[0];
+    assert_eq!(
+        line(text, "first:"),
+        "call #1 (cuLaunchHostFunc) writes them on a host function in stream copies, submitted by thread main"
+    );
+    assert!(
+        line(text, "missing:")
+            .starts_with("record an event on stream copies after call #1 (cuLaunchHostFunc)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_mark_is_what_a_call_waits_for_and_not_what_comes_meanwhile() {
+    let mut program = Program::new();
+    program.tell("cuMemsetD8Async", write(1));
+    let mark = program.checker.mark(What::Stream(StreamId(1)));
+    // Another thread submits while the first one waits.
+    program.tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 64)]));
+    program.checker.reached(&Call::new("cuStreamSynchronize", 3, ThreadId(1)), &mark);
+    program.tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    assert!(program.said().is_empty());
+    program.tell("read", Do::Host(vec![Access::read(0x2000, 64)]));
+    assert_eq!(program.said().len(), 1);
+}
+
+/// A program that is wrong in each way that there is a warning for.
+fn doubtful(warnings: Warnings) -> Vec<String> {
+    let mut program = Program::with(Options { warnings, ..Options::default() });
+    program
+        .tell("never", Do::Wait(2, 1))
+        .tell("work", write(1))
+        .tell("lost", Do::Record(2, 1))
+        .tell("work", Do::Work(2, vec![Access::write(0x2000, 64)]))
+        .tell("again", Do::Record(2, 2))
+        .tell("late", Do::Wait(3, 2))
+        .tell("useless", Do::Wait(2, 2))
+        .tell("query", Do::Query(What::Stream(StreamId(1)), false))
+        .tell("capture", Do::Capture(2))
+        .tell("captured", Do::Record(4, 2))
+        .tell("captured", Do::EndCapture(2, 1))
+        .tell("leak", Do::Wait(3, 4))
+        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    let warning =
+        |finding: &Finding| matches!(finding, Finding::Warning(_)).then(|| finding.to_string());
+    program.checker.take_findings().iter().filter_map(warning).collect()
+}
+
+#[test]
+fn each_warning_has_its_switch_and_its_sentence() {
+    assert!(doubtful(Warnings::default()).is_empty());
+    let never = "warning: call #1 (never) waits for nothing: event 0x1 was never recorded";
+    let lost = "warning: call #6 (late) does not wait for the work before call #3 (lost): call #5 (again) recorded event 0x2 anew while \
+                that work was pending and before anything had waited for it";
+    let useless = "warning: call #7 (useless) adds no order: its stream is after the work that event 0x2 recorded already";
+    let leak = "warning: call #12 (leak) leaves a capture: event 0x4 has work in a graph only, and orders nothing outside it";
+    let query =
+        "warning: call #13 (read) touches the result of work that call #8 (query) said is not done";
+    assert_eq!(doubtful(Warnings::all()), [never, lost, useless, leak, query]);
+    let none = Warnings::default();
+    assert_eq!(doubtful(Warnings { never_recorded: true, ..none }), [never]);
+    assert_eq!(doubtful(Warnings { lost_record: true, ..none }), [lost]);
+    assert_eq!(doubtful(Warnings { useless_wait: true, ..none }), [useless]);
+    assert_eq!(doubtful(Warnings { capture_leak: true, ..none }), [leak]);
+    assert_eq!(doubtful(Warnings { ignored_query: true, ..none }), [query]);
+}
+
+#[test]
+fn a_copied_graph_keeps_its_nodes() {
+    let node = |access| Node { work: NodeWork::Work(vec![access]), after: Vec::new() };
+    let mut program = Program::new();
+    program
+        .tell("cuGraphAddMemsetNode", Do::Define(1, vec![node(Access::write(0x1000, 64))]))
+        .tell("cuGraphInstantiate", Do::Copy(1, 2))
+        .tell(
+            "cuGraphExecMemsetNodeSetParams",
+            Do::Define(1, vec![node(Access::write(0x2000, 64))]),
+        );
+    let destroy = Op::GraphDestroy { graph: GraphId(1) };
+    program.checker.apply(Call::new("cuGraphDestroy", 4, ThreadId(1)), destroy);
+    program
+        .tell("cuGraphLaunch", Do::Launch(1, 2))
+        .tell("read", Do::Work(2, vec![Access::read(0x1000, 0x2000)]));
+    let findings = program.checker.take_findings();
+    assert_eq!(findings[0].report().unwrap().shared.first(), Some(&(0x1000..0x1040)));
+    // An event is a number like others.
+    program.tell("cuEventSynchronize", Do::Sync(What::Event(EventId(u64::MAX))));
+}
