@@ -553,6 +553,10 @@ fn table() -> Vec<Planted> {
         does(Do::Capture(A)), record(1, A), wait(B, 1), writes(A), record(3, A).mended(), wait(B, 3).mended(), reads(B),
         record(2, B), wait(A, 2), does(Do::EndCapture(A, 1)), launch(C, 1).one().two(),
     ]);
+    t.row("a captured stream goes on before it has joined", Race, vec![
+        does(Do::Capture(A)), touches(A, Access::write(OTHER, 4)), record(1, A), wait(B, 1), writes(B), record(2, B),
+        wait(A, 2).mended(), reads(A), wait(A, 2).faulty(), does(Do::EndCapture(A, 1)), launch(C, 1).one().two(),
+    ]);
     t.row("a captured graph is launched twice, in two streams", Race, vec![
         does(Do::Capture(A)), writes(A), does(Do::EndCapture(A, 1)), launch(B, 1).one(), record(1, B).mended(),
         wait(C, 1).mended(), launch(C, 1).two(),
@@ -617,6 +621,12 @@ fn table() -> Vec<Planted> {
         vec![does(Do::Start(1)), does(Do::HandOver(1)).faulty().stage(1), writes(A).one().stage(1),
             stream_sync(A).stage(1), does(Do::HandOver(1)).mended().stage(1)],
         vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2), host_reads().two().stage(2)],
+    ]);
+    t.told("two threads hand over, one of them too early", Race, vec![
+        vec![does(Do::Start(1)), does(Do::Start(2)), does(Do::HandOver(1)).faulty().stage(1), host_writes().one().stage(1),
+            does(Do::HandOver(1)).mended().stage(1)],
+        vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::HandOver(1)).stage(1)],
+        vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2), host_reads().two().stage(2)],
     ]);
     t.told("two threads write host memory", Race, vec![
         vec![does(Do::Start(1)), host_writes().one().stage(1), does(Do::HandOver(1)).mended().stage(1)],
