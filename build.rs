@@ -137,8 +137,49 @@ mod generate {
             generated.to_string().replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
         text.push_str(&codes.constant()?);
 
+        let text = with_names(&text)?;
+
         let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
         fs::write(Path::new(&out).join("bindings.rs"), text)?;
         Ok(())
+    }
+
+    /// Gives each open newtype a Debug with the names of its values, in the place of the derived one.
+    fn with_names(text: &str) -> Result<String, Box<dyn Error>> {
+        let mut named = text.to_owned();
+        for part in text.split("\nimpl ").skip(1) {
+            let Some((name, rest)) = part.split_once(" {\n    pub const ") else { continue };
+            let derived = format!("#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]\npub struct {name}(pub ");
+            // CUresult has its own.
+            if !text.contains(&derived) {
+                continue;
+            }
+            named = named.replace(&derived, &derived.replace("Debug, ", ""));
+            let (constants, _) = rest.split_once("\n}").ok_or("an impl does not end")?;
+            write!(
+                named,
+                "impl ::core::fmt::Debug for {name} {{\n    \
+                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{\n        \
+                 let name = match *self {{\n"
+            )?;
+            let mut values = Vec::new();
+            for constant in constants.split("pub const ") {
+                let value = constant.rsplit_once('(').and_then(|(_, value)| value.split_once(')'));
+                let (Some((constant, _)), Some((value, _))) = (constant.split_once(':'), value) else {
+                    return Err(format!("a constant of {name} is none: {constant}").into());
+                };
+                // Of two names for one value the first.
+                let value = value.trim().trim_end_matches(',').to_owned();
+                if !values.contains(&value) {
+                    writeln!(named, "            Self::{constant} => \"{constant}\",")?;
+                    values.push(value);
+                }
+            }
+            write!(
+                named,
+                "            _ => \"{name}\",\n        }};\n        write!(f, \"{{name}} ({{}})\", self.0)\n    }}\n}}\n"
+            )?;
+        }
+        Ok(named)
     }
 }

@@ -16,6 +16,7 @@ use crate::driver::Driver;
 use crate::driver::call::{Answer, Entry, Through, ask, call, entry};
 use crate::driver::flag;
 use crate::error::{Error, Result};
+use crate::flags::debug_by_names;
 use crate::forms::form_of;
 use crate::progress::Progress;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
@@ -36,7 +37,7 @@ bitflags! {
     /// assert!(event.flags().contains(EventFlags::TIMING));
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
         /// core and costs some tens of microseconds until the sleeper wakes. Waits of streams are not affected.
@@ -50,6 +51,8 @@ bitflags! {
         const INTERPROCESS = 4;
     }
 }
+
+debug_by_names!(EventFlags);
 
 impl EventFlags {
     /// The driver's flags: the same bits, with the sense of the timing bit turned round.

@@ -111,6 +111,7 @@ mod driver;
 mod error;
 mod event;
 pub mod ext;
+mod flags;
 mod forms;
 pub mod graph;
 pub mod green;

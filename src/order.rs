@@ -8,6 +8,7 @@ use crate::driver::Driver;
 use crate::driver::call::{Answer, Through, ask, call};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef, NewEvent};
+use crate::flags::debug_by_names;
 use crate::progress::Progress;
 use crate::stream::StreamRef;
 use crate::sys::{
@@ -16,7 +17,7 @@ use crate::sys::{
 
 bitflags! {
     /// How one record is made; none as a rule. [`EventRef::record_with`] takes it, and shows it.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
         /// In a capturing stream the record becomes a node of the graph, so that each launch records the event for those
         /// outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA 11.1). In a stream that does not capture it is an error.
@@ -27,7 +28,7 @@ bitflags! {
 bitflags! {
     /// How one wait is made; none as a rule. [`StreamRef::wait_event_with`] takes it; it is shown at
     /// [`EventRef::record_with`].
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream the wait becomes a node of the graph, so that each launch waits for what the event then
         /// stands for outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). In a stream that does not capture it is
@@ -35,6 +36,8 @@ bitflags! {
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }
+
+debug_by_names!(RecordFlags, WaitFlags);
 
 #[allow(unsafe_code)]
 impl StreamRef {

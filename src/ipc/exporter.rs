@@ -1,5 +1,6 @@
 //! The process that exported an event: an importer sees whether it is still there.
 
+use core::fmt;
 use core::time::Duration;
 
 use crate::error::Result;
@@ -80,11 +81,17 @@ pub enum ExporterState {
 ///   another container, the state is [`Unknown`](ExporterState::Unknown): wait with a limit.
 ///
 /// On other platforms the state is [`Unknown`](ExporterState::Unknown).
-#[derive(Debug)]
 pub struct ExporterProcess {
     pid: Option<u32>,
     /// None if there is no process that could be looked at.
     watch: Option<watch::Watch>,
+}
+
+/// With the state, for which it looks at the process.
+impl fmt::Debug for ExporterProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExporterProcess").field("pid", &self.pid).field("state", &self.state()).finish_non_exhaustive()
+    }
 }
 
 /// How long an exporter that has ended may go unnoticed.
@@ -163,7 +170,6 @@ mod watch {
     use crate::driver::process::Status;
 
     /// An open file of `/proc`, which stays that of one process, whoever gets its number later.
-    #[derive(Debug)]
     pub(super) enum Watch {
         /// The page map of the process's memory. The file is bound to that memory: it is empty as soon as the process has
         /// given it up, at its end or by an exec, and the CUDA context with it.
@@ -288,7 +294,6 @@ mod watch {
     use super::ExporterState;
 
     /// There is none.
-    #[derive(Debug)]
     pub(super) enum Watch {}
 
     impl Watch {

@@ -56,7 +56,7 @@ const FLAG_ORIGIN: u16 = 2;
 /// println!("{}", opened.unwrap_err());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpcEventDescriptor {
     handle: [u8; 64],
     blocking_sync: bool,
@@ -209,6 +209,18 @@ impl IpcEventDescriptor {
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
             origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device, process }),
         })
+    }
+}
+
+impl fmt::Debug for IpcEventDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits: String = self.handle.iter().map(|byte| format!("{byte:02x}")).collect();
+        f.debug_struct("IpcEventDescriptor")
+            .field("exporter_pid", &self.exporter_pid())
+            .field("device_uuid", &self.device_uuid())
+            .field("blocking_sync", &self.blocking_sync)
+            .field("raw", &format_args!("{digits}"))
+            .finish_non_exhaustive()
     }
 }
 

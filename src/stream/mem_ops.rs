@@ -9,6 +9,7 @@ use crate::driver::call::entry;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
+use crate::flags::debug_by_names;
 use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_MEMORY_BARRIER_TYPE_GPU, CU_STREAM_MEMORY_BARRIER_TYPE_SYS, CU_STREAM_WAIT_VALUE_AND,
@@ -40,7 +41,7 @@ pub enum WaitCondition {
 
 bitflags! {
     /// How a wait for a value is made; none as a rule. Shown at [`StreamRef::wait_value32`].
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
         /// Writes of other devices that had reached this one when the wait ended are seen by the work behind it. Only for
         /// devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
@@ -50,12 +51,14 @@ bitflags! {
 
 bitflags! {
     /// How a value is written; none as a rule. Shown at [`StreamRef::wait_value32`].
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
         /// The write may overtake other writes of earlier work in the stream. Only drivers before CUDA 11.7 take it.
         const NO_MEMORY_BARRIER = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
     }
 }
+
+debug_by_names!(WaitValueFlags, WriteValueFlags);
 
 /// How far a memory barrier reaches. Shown at [`MemOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

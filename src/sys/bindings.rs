@@ -228,7 +228,7 @@ impl CUdevice_attribute {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUdevice_attribute(pub u32);
 impl CUdriverProcAddressQueryResult {
     pub const CU_GET_PROC_ADDRESS_SUCCESS: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryResult(
@@ -242,7 +242,7 @@ impl CUdriverProcAddressQueryResult {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUdriverProcAddressQueryResult(pub u32);
 impl CUstreamCaptureStatus {
     pub const CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus = CUstreamCaptureStatus(
@@ -256,7 +256,7 @@ impl CUstreamCaptureStatus {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUstreamCaptureStatus(pub u32);
 impl CUstreamCaptureMode {
     pub const CU_STREAM_CAPTURE_MODE_GLOBAL: CUstreamCaptureMode = CUstreamCaptureMode(
@@ -270,7 +270,7 @@ impl CUstreamCaptureMode {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUstreamCaptureMode(pub u32);
 impl CUgraphRecaptureStatus {
     pub const CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE: CUgraphRecaptureStatus = CUgraphRecaptureStatus(
@@ -284,7 +284,7 @@ impl CUgraphRecaptureStatus {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUgraphRecaptureStatus(pub u32);
 impl CUlaunchAttributeID {
     pub const CU_LAUNCH_ATTRIBUTE_IGNORE: CUlaunchAttributeID = CUlaunchAttributeID(0);
@@ -303,7 +303,7 @@ impl CUlaunchAttributeID {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUlaunchAttributeID(pub u32);
 impl CUaccessProperty {
     pub const CU_ACCESS_PROPERTY_NORMAL: CUaccessProperty = CUaccessProperty(0);
@@ -311,7 +311,7 @@ impl CUaccessProperty {
     pub const CU_ACCESS_PROPERTY_PERSISTING: CUaccessProperty = CUaccessProperty(2);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUaccessProperty(pub u32);
 impl CUsynchronizationPolicy {
     pub const CU_SYNC_POLICY_AUTO: CUsynchronizationPolicy = CUsynchronizationPolicy(1);
@@ -322,7 +322,7 @@ impl CUsynchronizationPolicy {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUsynchronizationPolicy(pub u32);
 impl CUlaunchMemSyncDomain {
     pub const CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT: CUlaunchMemSyncDomain = CUlaunchMemSyncDomain(
@@ -333,7 +333,7 @@ impl CUlaunchMemSyncDomain {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUlaunchMemSyncDomain(pub u32);
 impl CUstreamBatchMemOpType {
     pub const CU_STREAM_MEM_OP_WAIT_VALUE_32: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
@@ -356,20 +356,20 @@ impl CUstreamBatchMemOpType {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUstreamBatchMemOpType(pub u32);
 impl CUexecAffinityType {
     pub const CU_EXEC_AFFINITY_TYPE_SM_COUNT: CUexecAffinityType = CUexecAffinityType(0);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUexecAffinityType(pub u32);
 impl CUcigDataType {
     pub const CIG_DATA_TYPE_D3D12_COMMAND_QUEUE: CUcigDataType = CUcigDataType(1);
     pub const CIG_DATA_TYPE_NV_BLOB: CUcigDataType = CUcigDataType(2);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUcigDataType(pub u32);
 impl CUstreamCigDataType {
     pub const STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST: CUstreamCigDataType = CUstreamCigDataType(
@@ -380,7 +380,7 @@ impl CUstreamCigDataType {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUstreamCigDataType(pub u32);
 impl CUdevResourceType {
     pub const CU_DEV_RESOURCE_TYPE_INVALID: CUdevResourceType = CUdevResourceType(0);
@@ -393,7 +393,7 @@ impl CUdevResourceType {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUdevResourceType(pub u32);
 impl CUdevWorkqueueConfigScope {
     pub const CU_WORKQUEUE_SCOPE_DEVICE_CTX: CUdevWorkqueueConfigScope = CUdevWorkqueueConfigScope(
@@ -404,7 +404,7 @@ impl CUdevWorkqueueConfigScope {
     );
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUdevWorkqueueConfigScope(pub u32);
 pub const CU_EVENT_DEFAULT: CUevent_flags = 0;
 pub const CU_EVENT_BLOCKING_SYNC: CUevent_flags = 1;
@@ -2366,3 +2366,186 @@ pub const RESULT_CODES: &[(CUresult, &::core::ffi::CStr)] = &[
     (CUresult::CUDA_ERROR_FABRIC_NOT_READY, c"CUDA_ERROR_FABRIC_NOT_READY"),
     (CUresult::CUDA_ERROR_UNKNOWN, c"CUDA_ERROR_UNKNOWN"),
 ];
+impl ::core::fmt::Debug for CUdevice_attribute {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT => "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
+            Self::CU_DEVICE_ATTRIBUTE_INTEGRATED => "CU_DEVICE_ATTRIBUTE_INTEGRATED",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY => "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY",
+            Self::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => "CU_DEVICE_ATTRIBUTE_PCI_BUS_ID",
+            Self::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID => "CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID",
+            Self::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING => "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING",
+            Self::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID => "CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID",
+            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR => "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
+            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR => "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
+            Self::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED => "CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED",
+            Self::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY => "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY",
+            Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 => "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1 => "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1 => "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES => "CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS => "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS",
+            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR => "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR",
+            Self::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED",
+            _ => "CUdevice_attribute",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUdriverProcAddressQueryResult {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_GET_PROC_ADDRESS_SUCCESS => "CU_GET_PROC_ADDRESS_SUCCESS",
+            Self::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND => "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND",
+            Self::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT => "CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT",
+            _ => "CUdriverProcAddressQueryResult",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamCaptureStatus {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_STREAM_CAPTURE_STATUS_NONE => "CU_STREAM_CAPTURE_STATUS_NONE",
+            Self::CU_STREAM_CAPTURE_STATUS_ACTIVE => "CU_STREAM_CAPTURE_STATUS_ACTIVE",
+            Self::CU_STREAM_CAPTURE_STATUS_INVALIDATED => "CU_STREAM_CAPTURE_STATUS_INVALIDATED",
+            _ => "CUstreamCaptureStatus",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamCaptureMode {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_STREAM_CAPTURE_MODE_GLOBAL => "CU_STREAM_CAPTURE_MODE_GLOBAL",
+            Self::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL",
+            Self::CU_STREAM_CAPTURE_MODE_RELAXED => "CU_STREAM_CAPTURE_MODE_RELAXED",
+            _ => "CUstreamCaptureMode",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUgraphRecaptureStatus {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE => "CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE",
+            Self::CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE => "CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE",
+            Self::CU_GRAPH_RECAPTURE_ERROR => "CU_GRAPH_RECAPTURE_ERROR",
+            _ => "CUgraphRecaptureStatus",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUlaunchAttributeID {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_LAUNCH_ATTRIBUTE_IGNORE => "CU_LAUNCH_ATTRIBUTE_IGNORE",
+            Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW",
+            Self::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY",
+            Self::CU_LAUNCH_ATTRIBUTE_PRIORITY => "CU_LAUNCH_ATTRIBUTE_PRIORITY",
+            Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP",
+            Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN",
+            _ => "CUlaunchAttributeID",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUaccessProperty {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_ACCESS_PROPERTY_NORMAL => "CU_ACCESS_PROPERTY_NORMAL",
+            Self::CU_ACCESS_PROPERTY_STREAMING => "CU_ACCESS_PROPERTY_STREAMING",
+            Self::CU_ACCESS_PROPERTY_PERSISTING => "CU_ACCESS_PROPERTY_PERSISTING",
+            _ => "CUaccessProperty",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUsynchronizationPolicy {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_SYNC_POLICY_AUTO => "CU_SYNC_POLICY_AUTO",
+            Self::CU_SYNC_POLICY_SPIN => "CU_SYNC_POLICY_SPIN",
+            Self::CU_SYNC_POLICY_YIELD => "CU_SYNC_POLICY_YIELD",
+            Self::CU_SYNC_POLICY_BLOCKING_SYNC => "CU_SYNC_POLICY_BLOCKING_SYNC",
+            _ => "CUsynchronizationPolicy",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUlaunchMemSyncDomain {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT => "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT",
+            Self::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE => "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE",
+            _ => "CUlaunchMemSyncDomain",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamBatchMemOpType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_STREAM_MEM_OP_WAIT_VALUE_32 => "CU_STREAM_MEM_OP_WAIT_VALUE_32",
+            Self::CU_STREAM_MEM_OP_WRITE_VALUE_32 => "CU_STREAM_MEM_OP_WRITE_VALUE_32",
+            Self::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES",
+            Self::CU_STREAM_MEM_OP_WAIT_VALUE_64 => "CU_STREAM_MEM_OP_WAIT_VALUE_64",
+            Self::CU_STREAM_MEM_OP_WRITE_VALUE_64 => "CU_STREAM_MEM_OP_WRITE_VALUE_64",
+            Self::CU_STREAM_MEM_OP_BARRIER => "CU_STREAM_MEM_OP_BARRIER",
+            _ => "CUstreamBatchMemOpType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUexecAffinityType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_EXEC_AFFINITY_TYPE_SM_COUNT => "CU_EXEC_AFFINITY_TYPE_SM_COUNT",
+            _ => "CUexecAffinityType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUcigDataType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE => "CIG_DATA_TYPE_D3D12_COMMAND_QUEUE",
+            Self::CIG_DATA_TYPE_NV_BLOB => "CIG_DATA_TYPE_NV_BLOB",
+            _ => "CUcigDataType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamCigDataType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST => "STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST",
+            Self::STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV => "STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV",
+            _ => "CUstreamCigDataType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUdevResourceType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_DEV_RESOURCE_TYPE_INVALID => "CU_DEV_RESOURCE_TYPE_INVALID",
+            Self::CU_DEV_RESOURCE_TYPE_SM => "CU_DEV_RESOURCE_TYPE_SM",
+            Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => "CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG",
+            Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE => "CU_DEV_RESOURCE_TYPE_WORKQUEUE",
+            _ => "CUdevResourceType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUdevWorkqueueConfigScope {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX => "CU_WORKQUEUE_SCOPE_DEVICE_CTX",
+            Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED",
+            _ => "CUdevWorkqueueConfigScope",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}

@@ -21,7 +21,7 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "driver/mod" "driver/observer" "driver/panics" "driver/process" "error/advice"
     "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry" "ext/completion/mod"
     "ext/completion/poller" "ext/current_stream" "ext/event_pool" "ext/ipc_lease" "ext/lazy_event"
-    "ext/mod" "ext/needs" "ext/timer" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
+    "ext/mod" "ext/needs" "ext/timer" "flags" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
     "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order" "progress" "stream/attributes"
     "stream/capture_info" "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod"
     "stream/options" "sys/version" "timeout"
