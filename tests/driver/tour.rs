@@ -67,8 +67,11 @@ fn values_are_given_apart_or_attached() {
 #[test]
 fn a_driver_that_is_named_is_opened_or_refused() {
     const TEST: &str = "a_driver_that_is_named_is_opened_or_refused";
+    /// What `--driver` is given.
+    const CHOSEN: &str = "CUDA_EVENTS_TEST_CHOSEN";
     if let Some(role) = role() {
-        let opened = Opened::new(None);
+        let chosen = std::env::var_os(CHOSEN).map(|path| Choice::Path(path.into()));
+        let opened = Opened::new(chosen.as_ref());
         match (&*role, opened) {
             ("good", Ok(opened)) => {
                 assert!(opened.no_native.is_none() && matches!(opened.choice, Choice::Native));
@@ -78,12 +81,39 @@ fn a_driver_that_is_named_is_opened_or_refused() {
                 let text = usage(failure);
                 assert!(text.contains("CUDA_EVENTS_DRIVER names "), "{text}");
             }
+            ("chosen", Err(failure)) => {
+                let path = std::env::var(CHOSEN).expect("its path");
+                let text = usage(failure);
+                assert!(text.contains(&path), "{text}");
+            }
+            ("lacking", Err(failure)) => {
+                let text = usage(failure);
+                assert!(text.contains("cuEventCreate"), "{text}");
+            }
             // An empty variable names nothing.
             ("unnamed", Ok(opened)) => assert_eq!(opened.no_native.is_some(), matches!(opened.choice, Choice::Soft)),
             (role, Ok(opened)) => panic!("{role}: {:?}", opened.driver),
             (role, Err(failure)) => panic!("{role}: {}", usage(failure)),
         }
         return say("done");
+    }
+    let lacking = |command: &mut std::process::Command| {
+        command.env("CUDA_SOFT_DRIVER", "without=cuEventCreate");
+    };
+    for variable in [DRIVER_VARIABLE, CHOSEN] {
+        let mut child = Child::start_with(TEST, "lacking", |command| {
+            command.env(variable, shared_library());
+            lacking(command);
+        });
+        assert_eq!(child.receive(), "done");
+        child.finish();
+    }
+    for path in ["libm.so.6".into(), "/tmp".into(), "/nowhere/x.so".into(), fake_library()] {
+        let mut child = Child::start_with(TEST, "chosen", |command| {
+            command.env(CHOSEN, &path);
+        });
+        assert_eq!(child.receive(), "done", "{}", path.display());
+        child.finish();
     }
     let bad: [PathBuf; 6] =
         ["relative.so".into(), "libm.so.6".into(), "/tmp".into(), "/nowhere/x.so".into(), fake_library(), "./x".into()];
