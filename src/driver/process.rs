@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_time_means_something_where_the_numbers_are_the_same() {
+    fn starts_count_where_numbers_do() {
         let own = Identity::own();
         assert!(own.started != 0 && own.numbering.pid_namespace != 0, "{own:?}");
         assert_ne!(own.numbering.boot, [0; 16]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_another_namespace_are_told() {
+    fn other_namespaces_are_told() {
         let status = |numbers: &str| format!("Name:\tPid:\nPid:\t17\nPPid:\t1\nNSpid:\t{numbers}\nNSpgid:\t17\n");
         assert!(numbers_are_own(&status("17"), 17));
         // The host's `/proc`, where the process has another number, or by chance the same.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_whole_says_nothing() {
+    fn half_a_line_says_nothing() {
         let whole = line("exporter");
         for length in 0..whole.find(" 99").expect("the last field") + 2 {
             assert_eq!(Status::of(&whole.as_bytes()[..length]), None, "{length} bytes");

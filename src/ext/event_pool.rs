@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_gives_back_to_its_own_shelf_and_then_to_the_list() {
+    fn shelves_come_before_the_list() {
         let (_soft, pool) = pool();
         let own = own_shelf() % SHELVES;
         pool.reserve(SLOTS).unwrap();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_takes_from_its_own_shelf_first() {
+    fn its_own_shelf_comes_first() {
         let (_soft, pool) = pool();
         for own in 0..3 * SHELVES {
             let entries: [Box<Entry>; SHELVES] = core::array::from_fn(|_| pool.create().unwrap());

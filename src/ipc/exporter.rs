@@ -366,7 +366,7 @@ mod tests {
 
     /// As if there were no exporter to look at: the pause between two questions grows over the whole wait.
     #[test]
-    fn a_wait_asks_as_often_as_one_without_an_exporter() {
+    fn it_asks_as_often_as_without() {
         let (_, looks) = looks(1000, &[Running], &[Pending]);
         let asked: Vec<_> = looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
         let (started, mut expected) = (timeout::now(), Vec::new());

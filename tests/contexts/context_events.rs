@@ -108,7 +108,7 @@ fn the_event_must_be_of_the_context() {
 
 /// Only that code, and only for two contexts, means that they do not go together.
 #[test]
-fn another_refusal_of_a_record_is_what_the_driver_says() {
+fn another_refusal_is_the_drivers_own() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, Function::cuCtxRecordEvent) {
         return;

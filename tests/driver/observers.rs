@@ -355,7 +355,7 @@ fn observers_that_panic_come_and_go_beside_calls() {
 
 /// A place keeps what it was built of. Another driver that gets it is called all the same.
 #[test]
-fn a_place_that_another_driver_had_calls_its_own_driver() {
+fn a_place_another_driver_had_calls_its_own() {
     let _alone = alone();
     let drivers = [1, 2, 3].map(|count| (count, SoftDriver::builder().devices(count).build()));
     for _ in 0..20 {

@@ -208,7 +208,7 @@ fn a_descriptor_says_which_process_exported_it() {
 /// This process stands for one that has got the number of an exporter that ended.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_later_process_with_the_exporters_number_is_told_apart() {
+fn a_later_process_of_that_number_is_told_apart() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
     let stream = gpu.stream();

@@ -339,7 +339,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_round_goes_on_where_it_stopped() {
+    fn rounds_go_on_where_they_stop() {
         const OLD: usize = 40;
         let held = Held::new(OLD);
         let all = held.handles();
@@ -419,7 +419,7 @@ mod tests {
 
     /// However many are pending, young or old. A tenth is promised, of which waking up takes some.
     #[test]
-    fn asking_takes_a_twelfth_of_a_core() {
+    fn it_takes_a_twelfth_of_a_core() {
         // Some that are all young until the end, and some that are old for long.
         for time in [YOUNG - MICROSECOND, YOUNG * 6] {
             for (pending, cost) in [(1, 100), (30, 100), (1000, 100), (1000, 1000), (4000, 200), (200, 20_000)] {
@@ -435,7 +435,7 @@ mod tests {
 
     /// With more young ones than a round has time for.
     #[test]
-    fn thousands_of_young_completions_are_asked_in_turn() {
+    fn many_young_ones_take_turns() {
         const YOUNG_ONES: usize = 2000;
         let (.., asked) = rounds(YOUNG_ONES, Duration::from_nanos(100), YOUNG - MICROSECOND);
         assert!(asked.len() > 3 * YOUNG_ONES, "{}", asked.len());
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn only_asking_in_vain_costs_sleep() {
+    fn asking_in_vain_costs_sleep() {
         // A tenth of a core: eleven times as long as it took.
         assert_eq!(rest(asked(0, 100), MICROSECOND * 10), MICROSECOND * 110);
         assert_eq!(rest(asked(50, 50), MICROSECOND * 10), MICROSECOND * 55);
