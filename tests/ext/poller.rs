@@ -277,49 +277,6 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
     assert_eq!(block_on(&mut completion), Ok(()));
 }
 
-/// After so long a quiet the poller asks every 200 us at the most, and every 25 us once there are news. A machine that holds
-/// it up makes it slower, never quicker: one quick window is enough.
-#[test]
-fn news_make_the_poller_quick_again() {
-    own_process!();
-    const QUIET: Duration = Duration::from_millis(400);
-    const QUICK: Duration = Duration::from_micros(100);
-    let gpu = Hooked::new();
-    let calls = Calls::new();
-    let held = gpu.gpu.stream();
-    let latch = Latch::hold(&held);
-    let pending = || {
-        let event = gpu.record(&held);
-        let its = handle(&event);
-        let mut completion = Completion::new(event);
-        pend(&mut completion, Waker::noop());
-        (completion, its)
-    };
-    let is_quick = |its| {
-        let (started, before) = (Instant::now(), calls.asked(its));
-        (0..8).for_each(|_| thread::sleep(Duration::from_millis(1)));
-        let asked = calls.asked(its) - before;
-        u32::try_from(asked).expect("a few") * QUICK > started.elapsed()
-    };
-    let arrives = || {
-        let _old = pending();
-        thread::sleep(QUIET);
-        let new = pending();
-        is_quick(new.1)
-    };
-    // By a drop, as the host functions of two held streams are in each other's way.
-    let ends = || {
-        let (old, other) = (pending(), pending());
-        thread::sleep(QUIET);
-        drop(other);
-        is_quick(old.1)
-    };
-    // A busy machine has few quick ones.
-    assert!((0..60).any(|_| arrives()), "what arrives is asked for as seldom as what is there");
-    assert!((0..60).any(|_| ends()), "when one has ended the others are asked for as seldom as before");
-    latch.release();
-}
-
 /// Otherwise Linux adds 50 us to each sleep, which is more than a completion waits for in the median.
 #[cfg(target_os = "linux")]
 #[test]

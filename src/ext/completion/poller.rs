@@ -336,6 +336,28 @@ mod tests {
         }
     }
 
+    /// What comes and what ends makes it quick again.
+    #[test]
+    fn news_begin_the_pauses_anew() {
+        let held = Held::new(3);
+        let (mut entries, quick) = (held.entries(), MICROSECOND * 25);
+        let mut poller = Poller::new();
+        let quiet_round = |poller: &mut Poller, arrived| {
+            sleep(Duration::from_secs(1));
+            poller.round(arrived).1
+        };
+        assert_eq!(quiet_round(&mut poller, vec![entries.remove(0), entries.remove(0)]), quick);
+        assert_eq!(quiet_round(&mut poller, vec![]), MICROSECOND * 500);
+        assert_eq!(quiet_round(&mut poller, vec![entries.remove(0)]), quick, "one has arrived");
+        assert_eq!(quiet_round(&mut poller, vec![]), MICROSECOND * 500);
+        let mut pending = held.pending;
+        drop(pending.pop());
+        // It is over in this round, and the next one is quick.
+        assert_eq!(quiet_round(&mut poller, vec![]), Duration::from_millis(1));
+        assert_eq!(poller.round(vec![]).1, quick, "one is over");
+        drop(held.release);
+    }
+
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
