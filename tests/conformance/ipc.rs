@@ -212,6 +212,14 @@ fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     files.unwrap_or_default().into_iter().filter(of).collect()
 }
 
+/// As [`files_of`], for a process that is still to be started: files of one that had its number before, and was killed, do not
+/// count.
+fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
+    let shared = || std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
+    let before: Vec<_> = shared().collect();
+    move |process| files_of(process).into_iter().filter(|file| !before.contains(file)).collect()
+}
+
 /// What an event answers to being asked, said before and after something.
 fn query(saw: &Saw, when: &str, rig: &Rig, event: CUevent) {
     saw.code(when, rig.cuEventQuery(event));
@@ -639,6 +647,7 @@ rules! {
             1 => "one file".to_owned(),
             count => format!("{count} files"),
         };
+        let files_of = files_of_new();
         let mut peer = Peer::start();
         let process = peer.0.id();
         peer.export();
@@ -651,6 +660,7 @@ rules! {
         saw.text(format_args!("after exit {}", said(&left)));
         left.into_iter().for_each(|file| drop(std::fs::remove_file(file)));
 
+        let files_of = files_of_new();
         let mut peer = Peer::start();
         let process = peer.0.id();
         peer.export();
@@ -664,6 +674,7 @@ rules! {
         "before no file; an ordinary event no file; an interprocess event one file"
     {
         let _ = rig;
+        let files_of = files_of_new();
         let mut peer = Peer::start();
         let process = peer.0.id();
         let said = |count: usize| {
