@@ -13,6 +13,7 @@ use crate::sys::*;
 
 /// How many tables can be observed in one process.
 pub(crate) const SLOTS: usize = 16;
+const _: () = assert!(SLOTS == 16, "each slot has an arm in `observable`");
 
 /// What the trampolines of one slot call, and whom they tell. A slot has one table for good: nobody knows which objects
 /// still hold the addresses of its trampolines, and their calls must go on to the driver that they came from.
@@ -39,7 +40,7 @@ pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() 
 )]
 pub(crate) trait Observable {
     /// The address of the trampoline for the entry point of this index in [`Function`]'s list, in this slot.
-    fn trampoline<const FUNCTION: usize, const SLOT: usize>() -> *mut c_void;
+    fn trampoline<const FUNCTION: usize>(slot: usize) -> *mut c_void;
 
     /// Whether an argument points to a place for a handle.
     #[cfg(test)]
@@ -49,7 +50,7 @@ pub(crate) trait Observable {
 macro_rules! observable {
     ($($argument:ident: $type:ident),*) => {
         impl<$($type: Copy + 'static),*> Observable for unsafe extern "C" fn($($type),*) -> CUresult {
-            fn trampoline<const FUNCTION: usize, const SLOT: usize>() -> *mut c_void {
+            fn trampoline<const FUNCTION: usize>(slot: usize) -> *mut c_void {
                 // There are as many of these as entry points times slots, so the work is in `observe`.
                 unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize, $($type: Copy + 'static),*>(
                     $($argument: $type),*
@@ -95,7 +96,27 @@ macro_rules! observable {
                     (target.tell)(slot, &Returned { function, arguments, result, created, started });
                     result
                 }
-                observed::<FUNCTION, SLOT, $($type),*> as unsafe extern "C" fn($($type),*) -> CUresult as *mut c_void
+                // Here and not where each entry point is named, which would be a list of some two thousand lines.
+                let trampoline: unsafe extern "C" fn($($type),*) -> CUresult = match slot {
+                    0 => observed::<FUNCTION, 0, $($type),*>,
+                    1 => observed::<FUNCTION, 1, $($type),*>,
+                    2 => observed::<FUNCTION, 2, $($type),*>,
+                    3 => observed::<FUNCTION, 3, $($type),*>,
+                    4 => observed::<FUNCTION, 4, $($type),*>,
+                    5 => observed::<FUNCTION, 5, $($type),*>,
+                    6 => observed::<FUNCTION, 6, $($type),*>,
+                    7 => observed::<FUNCTION, 7, $($type),*>,
+                    8 => observed::<FUNCTION, 8, $($type),*>,
+                    9 => observed::<FUNCTION, 9, $($type),*>,
+                    10 => observed::<FUNCTION, 10, $($type),*>,
+                    11 => observed::<FUNCTION, 11, $($type),*>,
+                    12 => observed::<FUNCTION, 12, $($type),*>,
+                    13 => observed::<FUNCTION, 13, $($type),*>,
+                    14 => observed::<FUNCTION, 14, $($type),*>,
+                    15 => observed::<FUNCTION, 15, $($type),*>,
+                    _ => return null_mut(),
+                };
+                trampoline as *mut c_void
             }
 
             #[cfg(test)]
@@ -141,29 +162,10 @@ macro_rules! trampolines {
                 $(Function::$function => {
                     type Pointer = <$typedef as EntryPointType>::Pointer;
                     const INDEX: usize = Function::$function as usize;
-                    match slot {
-                        0 => Pointer::trampoline::<INDEX, 0>(),
-                        1 => Pointer::trampoline::<INDEX, 1>(),
-                        2 => Pointer::trampoline::<INDEX, 2>(),
-                        3 => Pointer::trampoline::<INDEX, 3>(),
-                        4 => Pointer::trampoline::<INDEX, 4>(),
-                        5 => Pointer::trampoline::<INDEX, 5>(),
-                        6 => Pointer::trampoline::<INDEX, 6>(),
-                        7 => Pointer::trampoline::<INDEX, 7>(),
-                        8 => Pointer::trampoline::<INDEX, 8>(),
-                        9 => Pointer::trampoline::<INDEX, 9>(),
-                        10 => Pointer::trampoline::<INDEX, 10>(),
-                        11 => Pointer::trampoline::<INDEX, 11>(),
-                        12 => Pointer::trampoline::<INDEX, 12>(),
-                        13 => Pointer::trampoline::<INDEX, 13>(),
-                        14 => Pointer::trampoline::<INDEX, 14>(),
-                        15 => Pointer::trampoline::<INDEX, 15>(),
-                        _ => null_mut(),
-                    }
+                    Pointer::trampoline::<INDEX>(slot)
                 })*
             }
         }
-        const _: () = assert!(SLOTS == 16, "each slot has an arm above");
 
         /// Whether an argument points to a place for a handle.
         #[cfg(test)]
