@@ -3,6 +3,9 @@
 //! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked into the test;
 //! `shared`, the same as a shared library through dlopen; `native`, the machine's own. With `soft`,
 //! `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of CUDA.
+//!
+//! What is process-wide makes a test need a process of its own: forks, the pool (which looks at all captures), the poller, the
+//! count of host functions, the places for observers and for software drivers, the processor time. See [`own_process`].
 
 #![allow(clippy::new_without_default, reason = "what tests set up is not a default of anything")]
 #![allow(clippy::not_unsafe_ptr_arg_deref, reason = "tests hand handles on, and know that they are good")]
