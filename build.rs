@@ -1,5 +1,6 @@
-//! Picks the raw bindings. By default nothing happens here: `src/sys/bindings.rs` is committed. With the
-//! feature `bindgen` they are generated afresh from `wrapper.h` into `OUT_DIR/bindings.rs`.
+//! Picks the raw bindings. By default nothing happens here: `src/sys/bindings.rs` is committed.
+//! With the feature `bindgen` they are generated afresh from `wrapper.h` into
+//! `OUT_DIR/bindings.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -12,9 +13,9 @@ fn main() {
     }
 }
 
-/// Says which step was forgotten, where the compiler would only miss a name: an entry point is declared in `wrapper.h`,
-/// then `tools/bindings --write` is run, then it is listed in `src/sys/symbols.rs`. A package has no tools and looks at
-/// nothing.
+/// Says which step was forgotten, where the compiler would only miss a name: an entry point is
+/// declared in `wrapper.h`, then `tools/bindings --write` is run, then it is listed in
+/// `src/sys/symbols.rs`. A package has no tools and looks at nothing.
 #[cfg(not(feature = "bindgen"))]
 fn in_a_checkout() {
     use std::{fs::read_to_string, path::Path};
@@ -39,15 +40,18 @@ fn in_a_checkout() {
     for (at, line) in list.lines().enumerate() {
         for name in words(line).iter().filter(|name| !declared.contains(name)) {
             println!(
-                "cargo::error={LIST}:{}: wrapper.h does not declare {name}: add `typedef CUresult (*{name})(...);` to \
-                 it and run tools/bindings --write",
+                "cargo::error={LIST}:{}: wrapper.h does not declare {name}: add `typedef CUresult \
+                 (*{name})(...);` to it and run tools/bindings --write",
                 at + 1
             );
         }
     }
     for (at, line) in header.lines().enumerate() {
         for name in words(line).iter().filter(|name| !generated.contains(name)) {
-            println!("cargo::error=wrapper.h:{}: {BINDINGS} lacks {name}: run tools/bindings --write", at + 1);
+            println!(
+                "cargo::error=wrapper.h:{}: {BINDINGS} lacks {name}: run tools/bindings --write",
+                at + 1
+            );
         }
     }
 }
@@ -59,10 +63,12 @@ mod generate {
     use bindgen::callbacks::{EnumVariantCustomBehavior, EnumVariantValue, ParseCallbacks};
     use bindgen::{Builder, EnumVariation, Formatter, RustEdition, RustTarget};
 
-    /// Enums whose values are or-ed together, or stored in a plain integer field: integers on the Rust side too.
+    /// Enums whose values are or-ed together, or stored in a plain integer field: integers on the
+    /// Rust side too.
     const PLAIN_INTEGERS: &str = ".*_flags|CUhostTaskSyncMode|CUgraphDependencyType";
 
-    /// Notes the names of the result codes: bindgen gives them as constants, which a program cannot list.
+    /// Notes the names of the result codes: bindgen gives them as constants, which a program cannot
+    /// list.
     #[derive(Clone, Debug, Default)]
     struct ResultCodes(Rc<RefCell<Vec<String>>>);
 
@@ -87,7 +93,8 @@ mod generate {
                 return Err("wrapper.h has no CUresult".into());
             }
             let mut text = String::from(
-                "/// Each result code that CUDA 13.5 has, with its name, in the order of `wrapper.h`.\n\
+                "/// Each result code that CUDA 13.5 has, with its name, in the order of \
+                    `wrapper.h`.\n\
                  pub const RESULT_CODES: &[(CUresult, &::core::ffi::CStr)] = &[\n",
             );
             for name in names.iter() {
@@ -102,8 +109,8 @@ mod generate {
         let codes = ResultCodes::default();
         let generated = Builder::default()
             .header("wrapper.h")
-            // One fixed target, so that every host generates the same file. What is declared in wrapper.h
-            // has the same width and sign on every 64-bit target.
+            // One fixed target, so that every host generates the same file. What is declared in
+            // wrapper.h has the same width and sign on every 64-bit target.
             .clang_arg("--target=x86_64-unknown-linux-gnu")
             .rust_target(RustTarget::stable(88, 0).map_err(|error| error.to_string())?)
             .rust_edition(RustEdition::Edition2024)
@@ -125,16 +132,18 @@ mod generate {
             .derive_eq(true)
             .derive_hash(true)
             .parse_callbacks(Box::new(codes.clone()))
-            // The header comment of bindgen names its version; the file should change only when the bindings do.
+            // The header comment of bindgen names its version; the file should change only when the
+            // bindings do.
             .disable_header_comment()
             .raw_line("// Generated from wrapper.h by `tools/bindings --write`. Do not edit.")
             .generate()?;
 
-        // The layout assertions hold for 64-bit targets, the only ones that have a driver. Elsewhere the crate
-        // must still compile, to say that there is none.
+        // The layout assertions hold for 64-bit targets, the only ones that have a driver.
+        // Elsewhere the crate must still compile, to say that there is none.
         let assertion = "const _: () = {";
-        let mut text =
-            generated.to_string().replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
+        let mut text = generated
+            .to_string()
+            .replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
         text.push_str(&codes.constant()?);
 
         let text = with_names(&text)?;
@@ -144,12 +153,15 @@ mod generate {
         Ok(())
     }
 
-    /// Gives each open newtype a Debug with the names of its values, in the place of the derived one.
+    /// Gives each open newtype a Debug with the names of its values, in the place of the derived
+    /// one.
     fn with_names(text: &str) -> Result<String, Box<dyn Error>> {
         let mut named = text.to_owned();
         for part in text.split("\nimpl ").skip(1) {
             let Some((name, rest)) = part.split_once(" {\n    pub const ") else { continue };
-            let derived = format!("#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]\npub struct {name}(pub ");
+            let derived = format!(
+                "#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]\npub struct {name}(pub "
+            );
             // CUresult has its own.
             if !text.contains(&derived) {
                 continue;
@@ -159,13 +171,14 @@ mod generate {
             write!(
                 named,
                 "impl ::core::fmt::Debug for {name} {{\n    \
-                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{\n        \
-                 let name = match *self {{\n"
+                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result \
+                 {{\n        let name = match *self {{\n"
             )?;
             let mut values = Vec::new();
             for constant in constants.split("pub const ") {
                 let value = constant.rsplit_once('(').and_then(|(_, value)| value.split_once(')'));
-                let (Some((constant, _)), Some((value, _))) = (constant.split_once(':'), value) else {
+                let (Some((constant, _)), Some((value, _))) = (constant.split_once(':'), value)
+                else {
                     return Err(format!("a constant of {name} is none: {constant}").into());
                 };
                 // Of two names for one value the first.
@@ -177,7 +190,8 @@ mod generate {
             }
             write!(
                 named,
-                "            _ => \"{name}\",\n        }};\n        write!(f, \"{{name}} ({{}})\", self.0)\n    }}\n}}\n"
+                "            _ => \"{name}\",\n        }};\n        write!(f, \"{{name}} ({{}})\", \
+                    self.0)\n    }}\n}}\n"
             )?;
         }
         Ok(named)

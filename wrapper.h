@@ -526,16 +526,20 @@ typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 
 typedef void (*CUhostFn)(void *user_data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user_data);
-typedef CUresult (*CUgraphRecaptureCallback)(void *user_data, CUgraphNode node, const CUgraphNodeParams *original,
-                                             const CUgraphNodeParams *recaptured, CUgraphRecaptureStatus status);
+typedef CUresult (*CUgraphRecaptureCallback)(void *user_data, CUgraphNode node,
+    const CUgraphNodeParams *original,
+                                             const CUgraphNodeParams *recaptured,
+    CUgraphRecaptureStatus status);
 
 /* ---- Library, version, errors ---- */
 
 typedef CUresult (*PFN_cuInit_v2000)(unsigned int flags);
 typedef CUresult (*PFN_cuDriverGetVersion_v2020)(int *version);
-typedef CUresult (*PFN_cuGetProcAddress_v11030)(const unsigned char *symbol, void **function, int version,
+typedef CUresult (*PFN_cuGetProcAddress_v11030)(const unsigned char *symbol, void **function,
+    int version,
     cuuint64_t flags);
-typedef CUresult (*PFN_cuGetProcAddress_v12000)(const unsigned char *symbol, void **function, int version,
+typedef CUresult (*PFN_cuGetProcAddress_v12000)(const unsigned char *symbol, void **function,
+    int version,
     cuuint64_t flags, CUdriverProcAddressQueryResult *status);
 typedef CUresult (*PFN_cuGetErrorName_v6000)(CUresult error, const unsigned char **text);
 typedef CUresult (*PFN_cuGetErrorString_v6000)(CUresult error, const unsigned char **text);
@@ -548,15 +552,18 @@ typedef CUresult (*PFN_cuDeviceGetName_v2000)(unsigned char *name, int length, C
 typedef CUresult (*PFN_cuDeviceGetUuid_v9020)(CUuuid *uuid, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetUuid_v11040)(CUuuid *uuid, CUdevice device);
 typedef CUresult (*PFN_cuDeviceTotalMem_v3020)(size_t *bytes, CUdevice device);
-typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute, CUdevice device);
+typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute,
+    CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxRetain_v7000)(CUcontext *context, CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxRelease_v11000)(CUdevice device);
-typedef CUresult (*PFN_cuDevicePrimaryCtxGetState_v7000)(CUdevice device, unsigned int *flags, int *active);
+typedef CUresult (*PFN_cuDevicePrimaryCtxGetState_v7000)(CUdevice device, unsigned int *flags,
+    int *active);
 
 /* ---- Contexts ---- */
 
 typedef CUresult (*PFN_cuCtxCreate_v3020)(CUcontext *context, unsigned int flags, CUdevice device);
-typedef CUresult (*PFN_cuCtxCreate_v12050)(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
+typedef CUresult (*PFN_cuCtxCreate_v12050)(CUcontext *context, CUctxCreateParams *params,
+    unsigned int flags,
     CUdevice device);
 typedef CUresult (*PFN_cuCtxDestroy_v4000)(CUcontext context);
 typedef CUresult (*PFN_cuCtxGetCurrent_v4000)(CUcontext *context);
@@ -571,7 +578,8 @@ typedef CUresult (*PFN_cuCtxGetStreamPriorityRange_v5050)(int *least, int *great
 typedef CUresult (*PFN_cuCtxGetId_v12000)(CUcontext context, unsigned long long *id);
 typedef CUresult (*PFN_cuCtxGetFlags_v7000)(unsigned int *flags);
 typedef CUresult (*PFN_cuCtxFromGreenCtx_v12040)(CUcontext *context, CUgreenCtx green);
-typedef CUresult (*PFN_cuGreenCtxCreate_v12040)(CUgreenCtx *green, CUdevResourceDesc description, CUdevice device,
+typedef CUresult (*PFN_cuGreenCtxCreate_v12040)(CUgreenCtx *green, CUdevResourceDesc description,
+    CUdevice device,
     unsigned int flags);
 typedef CUresult (*PFN_cuGreenCtxDestroy_v12040)(CUgreenCtx green);
 typedef CUresult (*PFN_cuDeviceGetDevResource_v12040)(CUdevice device, CUdevResource *resource,
@@ -580,15 +588,19 @@ typedef CUresult (*PFN_cuCtxGetDevResource_v12040)(CUcontext context, CUdevResou
     CUdevResourceType type);
 typedef CUresult (*PFN_cuGreenCtxGetDevResource_v12040)(CUgreenCtx green, CUdevResource *resource,
     CUdevResourceType type);
-typedef CUresult (*PFN_cuDevSmResourceSplitByCount_v12040)(CUdevResource *result, unsigned int *groups,
-    const CUdevResource *input, CUdevResource *remaining, unsigned int flags, unsigned int min_count);
-typedef CUresult (*PFN_cuDevResourceGenerateDesc_v12040)(CUdevResourceDesc *description, CUdevResource *resources,
+typedef CUresult (*PFN_cuDevSmResourceSplitByCount_v12040)(CUdevResource *result,
+    unsigned int *groups,
+    const CUdevResource *input, CUdevResource *remaining, unsigned int flags,
+    unsigned int min_count);
+typedef CUresult (*PFN_cuDevResourceGenerateDesc_v12040)(CUdevResourceDesc *description,
+    CUdevResource *resources,
     unsigned int count);
 typedef CUresult (*PFN_cuCtxRecordEvent_v12050)(CUcontext context, CUevent event);
 typedef CUresult (*PFN_cuCtxWaitEvent_v12050)(CUcontext context, CUevent event);
 typedef CUresult (*PFN_cuGreenCtxRecordEvent_v12040)(CUgreenCtx green, CUevent event);
 typedef CUresult (*PFN_cuGreenCtxWaitEvent_v12040)(CUgreenCtx green, CUevent event);
-typedef CUresult (*PFN_cuGreenCtxStreamCreate_v12050)(CUstream *stream, CUgreenCtx green, unsigned int flags,
+typedef CUresult (*PFN_cuGreenCtxStreamCreate_v12050)(CUstream *stream, CUgreenCtx green,
+    unsigned int flags,
     int priority);
 
 /* ---- Events ---- */
@@ -596,8 +608,10 @@ typedef CUresult (*PFN_cuGreenCtxStreamCreate_v12050)(CUstream *stream, CUgreenC
 typedef CUresult (*PFN_cuEventCreate_v2000)(CUevent *event, unsigned int flags);
 typedef CUresult (*PFN_cuEventRecord_v2000)(CUevent event, CUstream stream);
 typedef CUresult (*PFN_cuEventRecord_v7000_ptsz)(CUevent event, CUstream stream);
-typedef CUresult (*PFN_cuEventRecordWithFlags_v11010)(CUevent event, CUstream stream, unsigned int flags);
-typedef CUresult (*PFN_cuEventRecordWithFlags_v11010_ptsz)(CUevent event, CUstream stream, unsigned int flags);
+typedef CUresult (*PFN_cuEventRecordWithFlags_v11010)(CUevent event, CUstream stream,
+    unsigned int flags);
+typedef CUresult (*PFN_cuEventRecordWithFlags_v11010_ptsz)(CUevent event, CUstream stream,
+    unsigned int flags);
 typedef CUresult (*PFN_cuEventQuery_v2000)(CUevent event);
 typedef CUresult (*PFN_cuEventSynchronize_v2000)(CUevent event);
 typedef CUresult (*PFN_cuEventDestroy_v4000)(CUevent event);
@@ -609,14 +623,16 @@ typedef CUresult (*PFN_cuIpcOpenEventHandle_v4010)(CUevent *event, CUipcEventHan
 /* ---- Streams ---- */
 
 typedef CUresult (*PFN_cuStreamCreate_v2000)(CUstream *stream, unsigned int flags);
-typedef CUresult (*PFN_cuStreamCreateWithPriority_v5050)(CUstream *stream, unsigned int flags, int priority);
+typedef CUresult (*PFN_cuStreamCreateWithPriority_v5050)(CUstream *stream, unsigned int flags,
+    int priority);
 typedef CUresult (*PFN_cuStreamDestroy_v4000)(CUstream stream);
 typedef CUresult (*PFN_cuStreamQuery_v2000)(CUstream stream);
 typedef CUresult (*PFN_cuStreamQuery_v7000_ptsz)(CUstream stream);
 typedef CUresult (*PFN_cuStreamSynchronize_v2000)(CUstream stream);
 typedef CUresult (*PFN_cuStreamSynchronize_v7000_ptsz)(CUstream stream);
 typedef CUresult (*PFN_cuStreamWaitEvent_v3020)(CUstream stream, CUevent event, unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitEvent_v7000_ptsz)(CUstream stream, CUevent event, unsigned int flags);
+typedef CUresult (*PFN_cuStreamWaitEvent_v7000_ptsz)(CUstream stream, CUevent event,
+    unsigned int flags);
 typedef CUresult (*PFN_cuStreamGetPriority_v5050)(CUstream stream, int *priority);
 typedef CUresult (*PFN_cuStreamGetPriority_v7000_ptsz)(CUstream stream, int *priority);
 typedef CUresult (*PFN_cuStreamGetFlags_v5050)(CUstream stream, unsigned int *flags);
@@ -625,12 +641,15 @@ typedef CUresult (*PFN_cuStreamGetId_v12000)(CUstream stream, unsigned long long
 typedef CUresult (*PFN_cuStreamGetId_v12000_ptsz)(CUstream stream, unsigned long long *id);
 typedef CUresult (*PFN_cuStreamGetCtx_v9020)(CUstream stream, CUcontext *context);
 typedef CUresult (*PFN_cuStreamGetCtx_v9020_ptsz)(CUstream stream, CUcontext *context);
-typedef CUresult (*PFN_cuStreamGetCtx_v12050)(CUstream stream, CUcontext *context, CUgreenCtx *green);
-typedef CUresult (*PFN_cuStreamGetCtx_v12050_ptsz)(CUstream stream, CUcontext *context, CUgreenCtx *green);
+typedef CUresult (*PFN_cuStreamGetCtx_v12050)(CUstream stream, CUcontext *context,
+    CUgreenCtx *green);
+typedef CUresult (*PFN_cuStreamGetCtx_v12050_ptsz)(CUstream stream, CUcontext *context,
+    CUgreenCtx *green);
 typedef CUresult (*PFN_cuStreamGetGreenCtx_v12040)(CUstream stream, CUgreenCtx *green);
 typedef CUresult (*PFN_cuStreamGetDevice_v12080)(CUstream stream, CUdevice *device);
 typedef CUresult (*PFN_cuStreamGetDevice_v12080_ptsz)(CUstream stream, CUdevice *device);
-typedef CUresult (*PFN_cuStreamGetDevResource_v13010)(CUstream stream, CUdevResource *resource, CUdevResourceType type);
+typedef CUresult (*PFN_cuStreamGetDevResource_v13010)(CUstream stream, CUdevResource *resource,
+    CUdevResourceType type);
 typedef CUresult (*PFN_cuStreamGetDevResource_v13010_ptsz)(CUstream stream, CUdevResource *resource,
     CUdevResourceType type);
 typedef CUresult (*PFN_cuStreamGetAttribute_v11000)(CUstream stream, CUstreamAttrID attribute,
@@ -643,19 +662,25 @@ typedef CUresult (*PFN_cuStreamSetAttribute_v11000_ptsz)(CUstream stream, CUstre
     const CUstreamAttrValue *value);
 typedef CUresult (*PFN_cuStreamCopyAttributes_v11000)(CUstream destination, CUstream source);
 typedef CUresult (*PFN_cuStreamCopyAttributes_v11000_ptsz)(CUstream destination, CUstream source);
-typedef CUresult (*PFN_cuStreamAddCallback_v5000)(CUstream stream, CUstreamCallback callback, void *user_data,
+typedef CUresult (*PFN_cuStreamAddCallback_v5000)(CUstream stream, CUstreamCallback callback,
+    void *user_data,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamAddCallback_v7000_ptsz)(CUstream stream, CUstreamCallback callback, void *user_data,
+typedef CUresult (*PFN_cuStreamAddCallback_v7000_ptsz)(CUstream stream, CUstreamCallback callback,
+    void *user_data,
     unsigned int flags);
 typedef CUresult (*PFN_cuLaunchHostFunc_v10000)(CUstream stream, CUhostFn host_fn, void *user_data);
-typedef CUresult (*PFN_cuLaunchHostFunc_v10000_ptsz)(CUstream stream, CUhostFn host_fn, void *user_data);
+typedef CUresult (*PFN_cuLaunchHostFunc_v10000_ptsz)(CUstream stream, CUhostFn host_fn,
+    void *user_data);
 typedef CUresult (*PFN_cuLaunchHostFunc_v13010)(CUstream stream, CUhostFn host_fn, void *user_data,
     unsigned int sync_mode);
-typedef CUresult (*PFN_cuLaunchHostFunc_v13010_ptsz)(CUstream stream, CUhostFn host_fn, void *user_data,
+typedef CUresult (*PFN_cuLaunchHostFunc_v13010_ptsz)(CUstream stream, CUhostFn host_fn,
+    void *user_data,
     unsigned int sync_mode);
-typedef CUresult (*PFN_cuStreamAttachMemAsync_v6000)(CUstream stream, CUdeviceptr address, size_t length,
+typedef CUresult (*PFN_cuStreamAttachMemAsync_v6000)(CUstream stream, CUdeviceptr address,
+    size_t length,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamAttachMemAsync_v7000_ptsz)(CUstream stream, CUdeviceptr address, size_t length,
+typedef CUresult (*PFN_cuStreamAttachMemAsync_v7000_ptsz)(CUstream stream, CUdeviceptr address,
+    size_t length,
     unsigned int flags);
 
 /* ---- Stream capture ---- */
@@ -663,75 +688,109 @@ typedef CUresult (*PFN_cuStreamAttachMemAsync_v7000_ptsz)(CUstream stream, CUdev
 typedef CUresult (*PFN_cuStreamBeginCapture_v10010)(CUstream stream, CUstreamCaptureMode mode);
 typedef CUresult (*PFN_cuStreamBeginCapture_v10010_ptsz)(CUstream stream, CUstreamCaptureMode mode);
 typedef CUresult (*PFN_cuStreamBeginCaptureToGraph_v12030)(CUstream stream, CUgraph graph,
-    const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode);
+    const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+    CUstreamCaptureMode mode);
 typedef CUresult (*PFN_cuStreamBeginCaptureToGraph_v12030_ptsz)(CUstream stream, CUgraph graph,
-    const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode);
-typedef CUresult (*PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+    const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+    CUstreamCaptureMode mode);
+typedef CUresult (*PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream stream,
+    CUstreamCaptureMode mode, CUgraph graph,
     CUgraphRecaptureCallback callback, void *user_data);
-typedef CUresult (*PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz)(CUstream stream, CUstreamCaptureMode mode,
+typedef CUresult (*PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz)(CUstream stream,
+    CUstreamCaptureMode mode,
     CUgraph graph, CUgraphRecaptureCallback callback, void *user_data);
-typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010)(CUstream stream, CUstreamCigCaptureParams *params);
-typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010_ptsz)(CUstream stream, CUstreamCigCaptureParams *params);
+typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010)(CUstream stream,
+    CUstreamCigCaptureParams *params);
+typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010_ptsz)(CUstream stream,
+    CUstreamCigCaptureParams *params);
 typedef CUresult (*PFN_cuStreamEndCapture_v10000)(CUstream stream, CUgraph *graph);
 typedef CUresult (*PFN_cuStreamEndCapture_v10000_ptsz)(CUstream stream, CUgraph *graph);
 typedef CUresult (*PFN_cuStreamEndCaptureToCig_v13010)(CUstream stream);
 typedef CUresult (*PFN_cuStreamEndCaptureToCig_v13010_ptsz)(CUstream stream);
 typedef CUresult (*PFN_cuStreamIsCapturing_v10000)(CUstream stream, CUstreamCaptureStatus *status);
-typedef CUresult (*PFN_cuStreamIsCapturing_v10000_ptsz)(CUstream stream, CUstreamCaptureStatus *status);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010_ptsz)(CUstream stream, CUstreamCaptureStatus *status,
+typedef CUresult (*PFN_cuStreamIsCapturing_v10000_ptsz)(CUstream stream,
+    CUstreamCaptureStatus *status);
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010)(CUstream stream,
+    CUstreamCaptureStatus *status, cuuint64_t *id);
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010_ptsz)(CUstream stream,
+    CUstreamCaptureStatus *status,
     cuuint64_t *id);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030)(CUstream stream,
+    CUstreamCaptureStatus *status, cuuint64_t *id,
     CUgraph *graph, const CUgraphNode **dependencies, size_t *count);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030_ptsz)(CUstream stream, CUstreamCaptureStatus *status,
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030_ptsz)(CUstream stream,
+    CUstreamCaptureStatus *status,
     cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v12030)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v12030)(CUstream stream,
+    CUstreamCaptureStatus *status, cuuint64_t *id,
     CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
-typedef CUresult (*PFN_cuStreamGetCaptureInfo_v12030_ptsz)(CUstream stream, CUstreamCaptureStatus *status,
-    cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
-typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030)(CUstream stream, CUgraphNode *dependencies,
+typedef CUresult (*PFN_cuStreamGetCaptureInfo_v12030_ptsz)(CUstream stream,
+    CUstreamCaptureStatus *status,
+    cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies,
+    const CUgraphEdgeData **edges, size_t *count);
+typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030)(CUstream stream,
+    CUgraphNode *dependencies,
     size_t count, unsigned int flags);
-typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz)(CUstream stream, CUgraphNode *dependencies,
+typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz)(CUstream stream,
+    CUgraphNode *dependencies,
     size_t count, unsigned int flags);
-typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030)(CUstream stream, CUgraphNode *dependencies,
+typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030)(CUstream stream,
+    CUgraphNode *dependencies,
     const CUgraphEdgeData *edges, size_t count, unsigned int flags);
-typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz)(CUstream stream, CUgraphNode *dependencies,
+typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz)(CUstream stream,
+    CUgraphNode *dependencies,
     const CUgraphEdgeData *edges, size_t count, unsigned int flags);
 typedef CUresult (*PFN_cuThreadExchangeStreamCaptureMode_v10010)(CUstreamCaptureMode *mode);
 
 /* ---- Stream memory operations ---- */
 
-typedef CUresult (*PFN_cuStreamWaitValue32_v8000)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWaitValue32_v8000)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWaitValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue32_v11070)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWaitValue32_v11070)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue32_v11070_ptsz)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWaitValue32_v11070_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue64_v9000)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWaitValue64_v9000)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWaitValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue64_v11070)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWaitValue64_v11070)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWaitValue64_v11070_ptsz)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWaitValue64_v11070_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue32_v8000)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWriteValue32_v8000)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWriteValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue32_v11070)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWriteValue32_v11070)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue32_v11070_ptsz)(CUstream stream, CUdeviceptr address, cuuint32_t value,
+typedef CUresult (*PFN_cuStreamWriteValue32_v11070_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint32_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue64_v9000)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWriteValue64_v9000)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWriteValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue64_v11070)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWriteValue64_v11070)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
-typedef CUresult (*PFN_cuStreamWriteValue64_v11070_ptsz)(CUstream stream, CUdeviceptr address, cuuint64_t value,
+typedef CUresult (*PFN_cuStreamWriteValue64_v11070_ptsz)(CUstream stream, CUdeviceptr address,
+    cuuint64_t value,
     unsigned int flags);
 typedef CUresult (*PFN_cuStreamBatchMemOp_v8000)(CUstream stream, unsigned int count,
     CUstreamBatchMemOpParams *operations, unsigned int flags);
@@ -746,9 +805,11 @@ typedef CUresult (*PFN_cuStreamBatchMemOp_v11070_ptsz)(CUstream stream, unsigned
 
 typedef CUresult (*PFN_cuGraphCreate_v10000)(CUgraph *graph, unsigned int flags);
 typedef CUresult (*PFN_cuGraphDestroy_v10000)(CUgraph graph);
-typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *exec, CUgraph graph,
+    CUgraphNode *error_node,
     unsigned char *log, size_t log_size);
-typedef CUresult (*PFN_cuGraphInstantiateWithFlags_v11040)(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
+typedef CUresult (*PFN_cuGraphInstantiateWithFlags_v11040)(CUgraphExec *exec, CUgraph graph,
+    unsigned long long flags);
 typedef CUresult (*PFN_cuGraphLaunch_v10000)(CUgraphExec exec, CUstream stream);
 typedef CUresult (*PFN_cuGraphLaunch_v10000_ptsz)(CUgraphExec exec, CUstream stream);
 typedef CUresult (*PFN_cuGraphExecDestroy_v10000)(CUgraphExec exec);
@@ -760,8 +821,10 @@ typedef CUresult (*PFN_cuGraphEventRecordNodeGetEvent_v11010)(CUgraphNode node, 
 typedef CUresult (*PFN_cuGraphEventRecordNodeSetEvent_v11010)(CUgraphNode node, CUevent event);
 typedef CUresult (*PFN_cuGraphEventWaitNodeGetEvent_v11010)(CUgraphNode node, CUevent *event);
 typedef CUresult (*PFN_cuGraphEventWaitNodeSetEvent_v11010)(CUgraphNode node, CUevent event);
-typedef CUresult (*PFN_cuGraphExecEventRecordNodeSetEvent_v11010)(CUgraphExec exec, CUgraphNode node, CUevent event);
-typedef CUresult (*PFN_cuGraphExecEventWaitNodeSetEvent_v11010)(CUgraphExec exec, CUgraphNode node, CUevent event);
+typedef CUresult (*PFN_cuGraphExecEventRecordNodeSetEvent_v11010)(CUgraphExec exec,
+    CUgraphNode node, CUevent event);
+typedef CUresult (*PFN_cuGraphExecEventWaitNodeSetEvent_v11010)(CUgraphExec exec, CUgraphNode node,
+    CUevent event);
 
 /* ---- Memory ---- */
 
@@ -770,23 +833,34 @@ typedef CUresult (*PFN_cuMemAlloc_v3020)(CUdeviceptr *address, size_t bytes);
 typedef CUresult (*PFN_cuMemFree_v3020)(CUdeviceptr address);
 typedef CUresult (*PFN_cuMemHostAlloc_v2020)(void **memory, size_t bytes, unsigned int flags);
 typedef CUresult (*PFN_cuMemFreeHost_v2000)(void *memory);
-typedef CUresult (*PFN_cuMemHostGetDevicePointer_v3020)(CUdeviceptr *address, void *memory, unsigned int flags);
-typedef CUresult (*PFN_cuMemsetD8Async_v3020)(CUdeviceptr destination, unsigned char value, size_t count,
+typedef CUresult (*PFN_cuMemHostGetDevicePointer_v3020)(CUdeviceptr *address, void *memory,
+    unsigned int flags);
+typedef CUresult (*PFN_cuMemsetD8Async_v3020)(CUdeviceptr destination, unsigned char value,
+    size_t count,
     CUstream stream);
-typedef CUresult (*PFN_cuMemsetD8Async_v7000_ptsz)(CUdeviceptr destination, unsigned char value, size_t count,
+typedef CUresult (*PFN_cuMemsetD8Async_v7000_ptsz)(CUdeviceptr destination, unsigned char value,
+    size_t count,
     CUstream stream);
-typedef CUresult (*PFN_cuMemsetD32Async_v3020)(CUdeviceptr destination, unsigned int value, size_t count,
+typedef CUresult (*PFN_cuMemsetD32Async_v3020)(CUdeviceptr destination, unsigned int value,
+    size_t count,
     CUstream stream);
-typedef CUresult (*PFN_cuMemsetD32Async_v7000_ptsz)(CUdeviceptr destination, unsigned int value, size_t count,
+typedef CUresult (*PFN_cuMemsetD32Async_v7000_ptsz)(CUdeviceptr destination, unsigned int value,
+    size_t count,
     CUstream stream);
-typedef CUresult (*PFN_cuMemcpyHtoDAsync_v3020)(CUdeviceptr destination, const void *source, size_t bytes,
+typedef CUresult (*PFN_cuMemcpyHtoDAsync_v3020)(CUdeviceptr destination, const void *source,
+    size_t bytes,
     CUstream stream);
-typedef CUresult (*PFN_cuMemcpyHtoDAsync_v7000_ptsz)(CUdeviceptr destination, const void *source, size_t bytes,
+typedef CUresult (*PFN_cuMemcpyHtoDAsync_v7000_ptsz)(CUdeviceptr destination, const void *source,
+    size_t bytes,
     CUstream stream);
-typedef CUresult (*PFN_cuMemcpyDtoHAsync_v3020)(void *destination, CUdeviceptr source, size_t bytes, CUstream stream);
-typedef CUresult (*PFN_cuMemcpyDtoHAsync_v7000_ptsz)(void *destination, CUdeviceptr source, size_t bytes,
+typedef CUresult (*PFN_cuMemcpyDtoHAsync_v3020)(void *destination, CUdeviceptr source,
+    size_t bytes, CUstream stream);
+typedef CUresult (*PFN_cuMemcpyDtoHAsync_v7000_ptsz)(void *destination, CUdeviceptr source,
+    size_t bytes,
     CUstream stream);
-typedef CUresult (*PFN_cuMemcpyDtoDAsync_v3020)(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
+typedef CUresult (*PFN_cuMemcpyDtoDAsync_v3020)(CUdeviceptr destination, CUdeviceptr source,
+    size_t bytes,
     CUstream stream);
-typedef CUresult (*PFN_cuMemcpyDtoDAsync_v7000_ptsz)(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
+typedef CUresult (*PFN_cuMemcpyDtoDAsync_v7000_ptsz)(CUdeviceptr destination, CUdeviceptr source,
+    size_t bytes,
     CUstream stream);

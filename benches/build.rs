@@ -16,6 +16,8 @@ fn main() {
 /// The first line of what a compiler says of itself.
 fn version(mut compiler: Command) -> String {
     let output = compiler.arg("--version").output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
     text.lines().next().unwrap_or_default().to_owned()
 }

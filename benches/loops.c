@@ -1,6 +1,6 @@
 /*
- * What a C program does that has the driver's function pointers: call, and look at the result. The handles are in
- * registers, the pointers in a table.
+ * What a C program does that has the driver's function pointers: call, and look at the
+ * result. The handles are in registers, the pointers in a table.
  */
 #include <stddef.h>
 #include <stdint.h>

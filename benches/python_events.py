@@ -1,7 +1,7 @@
 """The loops of the bench in Python: torch.cuda and NVIDIA's cuda.core, whichever is there.
 
-Prints lines of JSON like those of the bench, to be put behind them. The time of a call includes Python's own loop and
-method call, because nobody who calls from Python can do without them.
+Prints lines of JSON like those of the bench, to be put behind them. The time of a call includes
+Python's own loop and method call, because nobody who calls from Python can do without them.
 """
 
 import json
@@ -24,7 +24,9 @@ def measure(implementation, operations, names, settle):
         """Nanoseconds for one."""
         return timers[name].timeit(calls) / calls * 1e9
 
-    timers = {name: timeit.Timer(statement, globals=names) for name, statement in operations.items()}
+    timers = {
+        name: timeit.Timer(statement, globals=names) for name, statement in operations.items()
+    }
     samples = {name: [] for name in operations}
     batches = {}
     for name in operations:

@@ -1,5 +1,6 @@
-//! One side of an interprocess event, for a program in another language on the other side: it does what it is told in
-//! lines on standard input, and answers each with a line. It ends with code 2 over a line that is no command. `tests/interop/peers.py` speaks with it.
+//! One side of an interprocess event, for a program in another language on the other side: it does
+//! what it is told in lines on standard input, and answers each with a line. It ends with code 2
+//! over a line that is no command. `tests/interop/peers.py` speaks with it.
 //!
 //! The handles that go over the lines are the driver's 64 bytes in hexadecimal, which PyTorch
 //! (`torch.cuda.Event.ipc_handle`, `from_ipc_handle`) and cuda.core give and take.
@@ -21,7 +22,9 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use cuda_events::{Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
+};
 
 #[derive(Default)]
 struct Peer {
@@ -92,7 +95,10 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
         None => Driver::load()?,
     };
     let context = Context::primary(Device::new(driver, 0)?)?;
-    let (held, waiting) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    let (held, waiting) = (
+        Stream::new(&context, StreamOptions::new())?,
+        Stream::new(&context, StreamOptions::new())?,
+    );
     let mut peer = Peer::default();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -105,11 +111,14 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
             }
             "import" => {
                 let descriptor = IpcEventDescriptor::from_raw(from_hex(argument)?, false);
-                // SAFETY: the program on the other side keeps its event until this one is told to quit.
+                // SAFETY: the program on the other side keeps its event until this one is told to
+                // quit.
                 peer.imported = Some(unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?);
                 "imported".to_owned()
             }
-            "query" => peer.imported.as_ref().ok_or("nothing is imported")?.query()?.is_done().to_string(),
+            "query" => {
+                peer.imported.as_ref().ok_or("nothing is imported")?.query()?.is_done().to_string()
+            }
             "wait" => {
                 waiting.wait_event(peer.imported.as_ref().ok_or("nothing is imported")?)?;
                 peer.own = Some(waiting.record_event(EventFlags::empty())?);
@@ -141,7 +150,10 @@ impl Peer {
         event.record(held)?;
         let handle = event.ipc_descriptor()?.to_raw();
         self.exported = Some(event);
-        Ok(format!("handle {}", handle.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+        Ok(format!(
+            "handle {}",
+            handle.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        ))
     }
 }
 
@@ -150,7 +162,11 @@ fn from_hex(text: &str) -> Result<[u8; 64], NoCommand> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits: Option<[u32; 128]> = digits.and_then(|digits| digits.try_into().ok());
     match digits {
-        Some(digits) => Ok(std::array::from_fn(|byte| (digits[2 * byte] * 16 + digits[2 * byte + 1]) as u8)),
-        None => Err(NoCommand(format!("import needs the 128 hexadecimal digits of a handle, not {text:?}"))),
+        Some(digits) => {
+            Ok(std::array::from_fn(|byte| (digits[2 * byte] * 16 + digits[2 * byte + 1]) as u8))
+        }
+        None => Err(NoCommand(format!(
+            "import needs the 128 hexadecimal digits of a handle, not {text:?}"
+        ))),
     }
 }

@@ -20,41 +20,46 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 
-/// A context, shared by reference count: cloning it and keeping it in an event or a stream is cheap.
+/// A context, shared by reference count: cloning it and keeping it in an event or a stream is
+/// cheap.
 ///
-/// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime, PyTorch and most
-/// libraries use, and releases it when the last clone and the last object made in it are gone, or never, if it is
-/// [leaked](Self::leak). [`from_raw`](Self::from_raw) names a context that somebody else owns. [`green`](Self::green)
-/// creates one that has a part of the device's multiprocessors.
+/// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime,
+/// PyTorch and most libraries use, and releases it when the last clone and the last object made in
+/// it are gone, or never, if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) names a
+/// context that somebody else owns. [`green`](Self::green) creates one that has a part of the
+/// device's multiprocessors.
 ///
 /// # Dropping the last share
 ///
-/// Every clone of a context holds a share of it, and so does every event, stream or other object made in it. Dropping a
-/// share is cheap and never waits, with one exception: the last share of a context that [`primary`](Self::primary)
-/// retained or [`green`](Self::green) created. (The last share of a context with an
-/// [owner](Self::from_raw_with_owner) drops the owner, which may do the same.) That drop calls
-/// `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The
-/// driver destroys a green context then, and a primary one if nobody else in the process retains it. For a
-/// primary one it first waits until all work in the context's streams is done. **It blocks for ever if that work never ends**, for example if
+/// Every clone of a context holds a share of it, and so does every event, stream or other object
+/// made in it. Dropping a share is cheap and never waits, with one exception: the last share of a
+/// context that [`primary`](Self::primary) retained or [`green`](Self::green) created. (The last
+/// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may do the
+/// same.) That drop calls `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The driver destroys a
+/// green context then, and a primary one if nobody else in the process retains it. For a primary
+/// one it first waits until all work in the context's streams is done. **It blocks for ever if that
+/// work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that nobody writes,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// Closing or dropping an event or a stream with such work in it returns at once, unless it holds the last share. So that
-/// no drop blocks:
+/// Closing or dropping an event or a stream with such work in it returns at once, unless it holds
+/// the last share. So that no drop blocks:
 ///
 /// * Let a stream wait for an imported event only after the host has seen it done: see
 ///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
-/// * If work is in a stream that may never end, give the context up with [`abandon`](Self::abandon), before the last share
-///   is dropped. A drop that blocks already cannot be ended, except with the process.
+/// * If work is in a stream that may never end, give the context up with
+///   [`abandon`](Self::abandon), before the last share is dropped. A drop that blocks already
+///   cannot be ended, except with the process.
 ///
 /// # Current contexts
 ///
-/// A context need not be current on the calling thread: what needs it makes it current for the one call, and leaves the
-/// thread's context stack as it was, also when the call fails. "With the context current" means, for each such call, one
-/// `cuCtxGetCurrent` before, and `cuCtxPushCurrent` and `cuCtxPopCurrent` where it is not current already.
+/// A context need not be current on the calling thread: what needs it makes it current for the one
+/// call, and leaves the thread's context stack as it was, also when the call fails. "With the
+/// context current" means, for each such call, one `cuCtxGetCurrent` before, and `cuCtxPushCurrent`
+/// and `cuCtxPopCurrent` where it is not current already.
 ///
 /// Equality and hash are by handle.
 pub struct Context(ManuallyDrop<Arc<Inner>>);
@@ -66,7 +71,8 @@ struct Inner {
     /// Set once, after which one share of the count is never given back, and no others need be.
     leaked: AtomicBool,
     origin: OnceLock<Origin>,
-    /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed with this.
+    /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed
+    /// with this.
     join: OnceLock<CUevent>,
 }
 
@@ -90,8 +96,8 @@ pub(crate) struct Origin {
     pub(crate) process: Identity,
 }
 
-// SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API); the handle is an
-// address that this crate never dereferences.
+// SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API);
+// the handle is an address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
 // SAFETY: as for Send; nothing in it changes but the once-cell and the atomic flag, which are Sync.
@@ -102,10 +108,12 @@ unsafe impl Sync for Inner {}
 impl Context {
     /// Retains the device's primary context, creating it if it is not active.
     ///
-    /// The first one on a device takes a tenth of a second and a few hundred megabytes of its memory.
+    /// The first one on a device takes a tenth of a second and a few hundred megabytes of its
+    /// memory.
     ///
-    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time; `cuDevicePrimaryCtxRelease` when the last share
-    /// is dropped, which [can block](Self#dropping-the-last-share). What is current stays so.
+    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time;
+    /// `cuDevicePrimaryCtxRelease` when the last share is dropped, which [can
+    /// block](Self#dropping-the-last-share). What is current stays so.
     ///
     /// # Errors
     ///
@@ -130,19 +138,20 @@ impl Context {
         })))
     }
 
-    /// Keeps the context until the process ends: the primary context that this one retained is never released. It makes
-    /// no driver call.
+    /// Keeps the context until the process ends: the primary context that this one retained is
+    /// never released. It makes no driver call.
     ///
-    /// In return nothing needs to count the context's users any more: an event is made and dropped some nanoseconds sooner,
-    /// and threads that make events at once share nothing (`docs/performance.md` has the figures). It is for programs
-    /// that use the GPU until they end. Clones and objects that this context has already are no longer counted either; what
-    /// comes of another call of [`primary`](Self::primary) is.
+    /// In return nothing needs to count the context's users any more: an event is made and dropped
+    /// some nanoseconds sooner, and threads that make events at once share nothing
+    /// (`docs/performance.md` has the figures). It is for programs that use the GPU until they end.
+    /// Clones and objects that this context has already are no longer counted either; what comes of
+    /// another call of [`primary`](Self::primary) is.
     ///
-    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is its owner's as before: what
-    /// is kept of it then is a few bytes, each time.
+    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is
+    /// its owner's as before: what is kept of it then is a few bytes, each time.
     ///
-    /// If interprocess events were made in it, the driver's file for them stays in the shared memory of the machine, as it
-    /// does when a process is killed.
+    /// If interprocess events were made in it, the driver's file for them stays in the shared
+    /// memory of the machine, as it does when a process is killed.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -155,38 +164,43 @@ impl Context {
     /// ```
     #[must_use = "what is dropped cannot be used; keep it, or any clone"]
     pub fn leak(self) -> Self {
-        // Why the count never falls to zero again, and every copy stays valid, with relaxed loads of a flag that is
-        // never cleared:
+        // Why the count never falls to zero again, and every copy stays valid, with relaxed loads
+        // of a flag that is never cleared:
         //
-        // 1. The share in `self` is counted, unless another `leak` has set the flag before: then that one's share is
-        //    meant in these steps. It is set here by the thread that has this share. Whoever drops the share has it
-        //    from this thread, by itself or by something that synchronizes. So the store happens before that load in
-        //    `drop`, which sees it and gives nothing back: the count stays at one at least, for good.
-        // 2. A clone that was made by a load of `false` is counted. Its drop gives one back, or, having seen the flag,
-        //    none: the count is right, or too high.
-        // 3. A clone that was made by a load of `true` is not counted. Whoever drops it has it from the thread of that
-        //    load, so that the load happens before the one in `drop`; of two loads in that order the later one reads
-        //    nothing older. It sees the flag, too, and gives nothing back.
+        // 1. The share in `self` is counted, unless another `leak` has set the flag before: then
+        //    that one's share is meant in these steps. It is set here by the thread that has this
+        //    share. Whoever drops the share has it from this thread, by itself or by something that
+        //    synchronizes. So the store happens before that load in `drop`, which sees it and gives
+        //    nothing back: the count stays at one at least, for good.
+        // 2. A clone that was made by a load of `false` is counted. Its drop gives one back, or,
+        //    having seen the flag, none: the count is right, or too high.
+        // 3. A clone that was made by a load of `true` is not counted. Whoever drops it has it from
+        //    the thread of that load, so that the load happens before the one in `drop`; of two
+        //    loads in that order the later one reads nothing older. It sees the flag, too, and
+        //    gives nothing back.
         self.0.leaked.store(true, Ordering::Relaxed);
         self
     }
 
-    /// Gives the context up: the primary context that this one retained is never released, whichever clone or object is
-    /// dropped last. It makes no driver call and never blocks.
+    /// Gives the context up: the primary context that this one retained is never released,
+    /// whichever clone or object is dropped last. It makes no driver call and never blocks.
     ///
-    /// It is the way out when work in the context can never end, so that
-    /// [dropping the last share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) keeps a context
-    /// that the program goes on using; `abandon` gives up one that cannot be released.
+    /// It is the way out when work in the context can never end, so that [dropping the last
+    /// share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) keeps a
+    /// context that the program goes on using; `abandon` gives up one that cannot be released.
     ///
-    /// Clones, events and streams of the context stay valid. Closing or dropping them does not block, now or later. The
-    /// releases of other values from [`primary`](Self::primary) do not block either: the driver counts them, and this one
-    /// is missing. The context's memory on the device stays in use until the process ends. A process whose stream waits
-    /// for ever can end: its exit does not wait for the stream.
+    /// Clones, events and streams of the context stay valid. Closing or dropping them does not
+    /// block, now or later. The releases of other values from [`primary`](Self::primary) do not
+    /// block either: the driver counts them, and this one is missing. The context's memory on the
+    /// device stays in use until the process ends. A process whose stream waits for ever can end:
+    /// its exit does not wait for the stream.
     ///
-    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is its owner's as before.
-    /// The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never dropped.
+    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is
+    /// its owner's as before. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is
+    /// never dropped.
     ///
-    /// If only an event or a stream is left, its context is there: `stream.context().clone().abandon()`.
+    /// If only an event or a stream is left, its context is there:
+    /// `stream.context().clone().abandon()`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -211,12 +225,13 @@ impl Context {
 
     /// Names a context that somebody else owns. Dropping the result does nothing to it.
     ///
-    /// Where an object of the owner's can be kept, [`from_raw_with_owner`](Self::from_raw_with_owner) makes sure that
-    /// the context lives long enough. For a device's primary context neither is needed: [`primary`](Self::primary)
-    /// retains the same one.
+    /// Where an object of the owner's can be kept,
+    /// [`from_raw_with_owner`](Self::from_raw_with_owner) makes sure that the context lives long
+    /// enough. For a device's primary context neither is needed: [`primary`](Self::primary) retains
+    /// the same one.
     ///
-    /// One driver call, for the device: `cuCtxGetDevice`, of CUDA 13.0. An older driver tells the device of the current
-    /// context only, so that the context is made current for it.
+    /// One driver call, for the device: `cuCtxGetDevice`, of CUDA 13.0. An older driver tells the
+    /// device of the current context only, so that the context is made current for it.
     ///
     /// # Errors
     ///
@@ -224,11 +239,13 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live context of this driver, and must stay one until the result, its clones, and every object
-    /// made in it are dropped. If it stands for a green context, the rule of [`green`](Self::green) about threads holds.
+    /// `raw` must be a live context of this driver, and must stay one until the result, its clones,
+    /// and every object made in it are dropped. If it stands for a green context, the rule of
+    /// [`green`](Self::green) about threads holds.
     ///
-    /// While the owner captures a stream of the context, what [`Capture::begin`](crate::capture::Capture::begin) forbids to other
-    /// threads holds for the threads of the owner and of this crate together: no thread may use a stream or an event of
+    /// While the owner captures a stream of the context, what
+    /// [`Capture::begin`](crate::capture::Capture::begin) forbids to other threads holds for the
+    /// threads of the owner and of this crate together: no thread may use a stream or an event of
     /// that capture while another thread uses one of them.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
@@ -236,11 +253,12 @@ impl Context {
         unsafe { Self::name(driver, raw, Owned::Nothing) }
     }
 
-    /// Names a context that somebody else owns, and keeps `owner`, which keeps that context alive, until the last clone
-    /// and the last object made in it are dropped: an `Arc` of another library's context, say.
+    /// Names a context that somebody else owns, and keeps `owner`, which keeps that context alive,
+    /// until the last clone and the last object made in it are dropped: an `Arc` of another
+    /// library's context, say.
     ///
-    /// The owner is dropped on the thread that drops the last of these, after everything else. A context that is
-    /// [leaked](Self::leak) keeps it for ever, and a forked child does not drop it.
+    /// The owner is dropped on the thread that drops the last of these, after everything else. A
+    /// context that is [leaked](Self::leak) keeps it for ever, and a forked child does not drop it.
     ///
     /// Driver calls as [`from_raw`](Self::from_raw).
     ///
@@ -255,7 +273,8 @@ impl Context {
     /// let theirs = Arc::new(Context::primary(Device::new(driver, 0)?)?);
     ///
     /// // SAFETY: the `Arc` keeps the context alive, and no stream of it is captured.
-    /// let ours = unsafe { Context::from_raw_with_owner(driver, theirs.as_raw(), theirs.clone()) }?;
+    /// let ours =
+    ///     unsafe { Context::from_raw_with_owner(driver, theirs.as_raw(), theirs.clone()) }?;
     /// drop(theirs);
     /// let event = Event::new(&ours, EventFlags::empty())?;
     /// drop(ours);
@@ -269,8 +288,8 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped. Captures as for
-    /// [`from_raw`](Self::from_raw).
+    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped.
+    /// Captures as for [`from_raw`](Self::from_raw).
     pub unsafe fn from_raw_with_owner<O>(driver: Driver, raw: CUcontext, owner: O) -> Result<Self>
     where
         O: Any + Send + Sync,
@@ -283,8 +302,8 @@ impl Context {
     ///
     /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
     unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
-        // Whoever made the context has initialised the driver. What other code makes in a context is
-        // named with the context, so that this one place is enough.
+        // Whoever made the context has initialised the driver. What other code makes in a context
+        // is named with the context, so that this one place is enough.
         fork::note_initialised();
         let mut device: c_int = 0;
         match entry!(driver, cuCtxGetDevice_v2?) {
@@ -309,8 +328,8 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// As for [`from_raw`](Self::from_raw): whoever owns the current context must keep it until the result, its clones,
-    /// and every object made in it are dropped.
+    /// As for [`from_raw`](Self::from_raw): whoever owns the current context must keep it until the
+    /// result, its clones, and every object made in it are dropped.
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;
@@ -322,12 +341,14 @@ impl Context {
         unsafe { Self::from_raw(driver, raw) }.map(Some)
     }
 
-    /// Makes the context current on the calling thread until the guard is dropped, which restores what was before.
+    /// Makes the context current on the calling thread until the guard is dropped, which restores
+    /// what was before.
     ///
-    /// Nothing in this crate needs it; it is for other code that works in the current context. Drop guards in the
-    /// reverse order of making them.
+    /// Nothing in this crate needs it; it is for other code that works in the current context. Drop
+    /// guards in the reverse order of making them.
     ///
-    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`, and `cuCtxPopCurrent` when the guard is dropped.
+    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`, and `cuCtxPopCurrent` when the guard
+    /// is dropped.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -364,7 +385,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
+    /// What the driver answers, among it errors of work that was launched before;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the call takes no arguments.
@@ -391,8 +413,8 @@ impl Context {
         &self.0.owned
     }
 
-    /// Whether the driver takes the events of both for those of one: a primary context and its green ones share theirs. Of
-    /// a context that somebody else owns it is not known.
+    /// Whether the driver takes the events of both for those of one: a primary context and its
+    /// green ones share theirs. Of a context that somebody else owns it is not known.
     pub(crate) fn shares_events(&self, other: &Self) -> bool {
         let retained = |context: &Self| matches!(context.0.owned, Owned::Primary | Owned::Green(_));
         self == other || retained(self) && retained(other) && self.device() == other.device()
@@ -403,8 +425,9 @@ impl Context {
         &self.0.join
     }
 
-    /// This process and the context's device, asked once: the one takes some system calls, the other one of the driver. In
-    /// a forked child, where the process would be wrong, nothing of the context works.
+    /// This process and the context's device, asked once: the one takes some system calls, the
+    /// other one of the driver. In a forked child, where the process would be wrong, nothing of the
+    /// context works.
     #[inline]
     pub(crate) fn origin(&self) -> Result<&Origin> {
         match self.0.origin.get() {
@@ -453,7 +476,11 @@ fn pop(through: impl Through) -> Result<()> {
 }
 
 #[inline(always)]
-fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
+fn with_current<T>(
+    driver: Driver,
+    raw: CUcontext,
+    f: impl FnOnce(Ready) -> Result<T>,
+) -> Result<T> {
     let (current, ready) = (current(driver)?, Ready::after_a_call(driver));
     if current == raw { f(ready) } else { with_pushed(ready, raw, f) }
 }
@@ -463,13 +490,14 @@ fn with_pushed<T>(ready: Ready, raw: CUcontext, f: impl FnOnce(Ready) -> Result<
     push(ready, raw)?;
     let made = f(ready);
     let restored = restore(ready, raw);
-    // The operation's own error comes first; what was made is dropped when the driver refused to restore the stack.
+    // The operation's own error comes first; what was made is dropped when the driver refused to
+    // restore the stack.
     let made = made?;
     restored.map(|()| made)
 }
 
-/// Pops `raw`, which was pushed over something else. A refusal is returned, but not left at that: a context that is still current afterwards
-/// is popped once more, or the thread would go on with it.
+/// Pops `raw`, which was pushed over something else. A refusal is returned, but not left at that: a
+/// context that is still current afterwards is popped once more, or the thread would go on with it.
 fn restore(through: impl Through + Copy, raw: CUcontext) -> Result<()> {
     let popped = pop(through);
     if popped.is_err() && current(through.driver()) == Ok(raw) {
@@ -483,8 +511,9 @@ impl Clone for Context {
     #[inline]
     fn clone(&self) -> Self {
         if self.0.leaked.load(Ordering::Relaxed) {
-            // SAFETY: the count keeps the share of the one that was leaked for ever, so that a copy is valid without one of its
-            // own; dropped, it sees the flag as this does, and gives none back.
+            // SAFETY: the count keeps the share of the one that was leaked for ever, so that a copy
+            // is valid without one of its own; dropped, it sees the flag as this does, and gives
+            // none back.
             return Self(unsafe { core::ptr::read(&self.0) });
         }
         Self(self.0.clone())
@@ -511,10 +540,11 @@ impl Drop for Inner {
             return;
         }
         let (device, driver) = (self.device, self.device.driver());
-        // What the driver returns cannot be acted on here: it may be shutting down with the process, or the context gone
-        // with its device.
+        // What the driver returns cannot be acted on here: it may be shutting down with the
+        // process, or the context gone with its device.
         if let Some(event) = self.join.take() {
-            // SAFETY: the event is owned and not used afterwards, and its context lives until this ends.
+            // SAFETY: the event is owned and not used afterwards, and its context lives until this
+            // ends.
             let _ = unsafe { ask!(driver, cuEventDestroy_v2(event)) };
         }
         match self.owned {
@@ -525,7 +555,8 @@ impl Drop for Inner {
                 let _ = unsafe { ask!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };
             }
             Owned::Green(green) => {
-                // SAFETY: the green context is owned, and this was its last user: whatever was made in it is gone.
+                // SAFETY: the green context is owned, and this was its last user: whatever was made
+                // in it is gone.
                 let _ = unsafe { ask!(driver, cuGreenCtxDestroy?(green)) };
             }
         }
@@ -548,11 +579,15 @@ impl Hash for Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("raw", &self.0.raw).field("device", &self.0.device.ordinal()).finish()
+        f.debug_struct("Context")
+            .field("raw", &self.0.raw)
+            .field("device", &self.0.device.ordinal())
+            .finish()
     }
 }
 
-/// A context made current on this thread; dropping it restores what was before. It stays on its thread.
+/// A context made current on this thread; dropping it restores what was before. It stays on its
+/// thread.
 #[must_use = "the context is current only as long as the guard lives"]
 pub struct CurrentContext<'a> {
     context: &'a Context,
@@ -564,7 +599,8 @@ pub struct CurrentContext<'a> {
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
         let (driver, raw) = (self.context.driver(), self.context.as_raw());
-        // What it answers cannot be acted on here. A nested one is current afterwards either way, which tells nothing.
+        // What it answers cannot be acted on here. A nested one is current afterwards either way,
+        // which tells nothing.
         let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
     }
 }

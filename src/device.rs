@@ -10,8 +10,8 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 /// A GPU, by its ordinal in this process.
 ///
-/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. All methods may be called from any
-/// thread, and none needs a context.
+/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. All methods
+/// may be called from any thread, and none needs a context.
 ///
 /// ```
 /// use cuda_events::Device;
@@ -19,7 +19,8 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// for device in Device::all(driver)? {
-///     println!("{}: {}, {}, {} MiB", device.ordinal(), device.name()?, device.uuid()?, device.total_memory()? >> 20);
+///     let mib = device.total_memory()? >> 20;
+///     println!("{}: {}, {}, {mib} MiB", device.ordinal(), device.name()?, device.uuid()?);
 /// }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -33,15 +34,16 @@ pub struct Device {
 impl Device {
     /// The device of this ordinal; they are numbered from 0.
     ///
-    /// The first use of a device in a process initialises the driver (`cuInit`), which takes a tenth of a second or more.
+    /// The first use of a device in a process initialises the driver (`cuInit`), which takes a
+    /// tenth of a second or more.
     ///
-    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the message where there is no such
-    /// device.
+    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the message
+    /// where there is no such device.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchDevice`]; what `cuInit` answers, such as `CUDA_ERROR_NO_DEVICE` where there is none at all;
-    /// [`Error::ForkedChild`].
+    /// [`Error::NoSuchDevice`]; what `cuInit` answers, such as `CUDA_ERROR_NO_DEVICE` where there
+    /// is none at all; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGet")]
     #[doc(alias = "cuInit")]
     pub fn new(driver: Driver, ordinal: u32) -> Result<Self> {
@@ -54,7 +56,8 @@ impl Device {
             Err(_) => get.answer(CUresult::CUDA_ERROR_INVALID_DEVICE),
         };
         if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
-            // The count is for the message alone: if it cannot be had, the first refusal is still the one to tell.
+            // The count is for the message alone: if it cannot be had, the first refusal is still
+            // the one to tell.
             let count = Self::count(driver).map_err(|_| answer.error())?;
             return Err(Error::NoSuchDevice { ordinal, count });
         }
@@ -68,7 +71,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none); [`Error::ForkedChild`].
+    /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none);
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count(driver: Driver) -> Result<u32> {
         let ready = driver.init()?;
@@ -127,7 +131,8 @@ impl Device {
         Ok(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// The 16 bytes that name this device in every process, whatever its ordinal; of a MIG instance its own.
+    /// The 16 bytes that name this device in every process, whatever its ordinal; of a MIG instance
+    /// its own.
     ///
     /// It asks `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.
     ///
@@ -149,7 +154,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;
@@ -174,7 +180,8 @@ impl Device {
     }
 }
 
-/// Two are equal when they are the same device of the same driver library, whatever [`Driver`] they were asked of.
+/// Two are equal when they are the same device of the same driver library, whatever [`Driver`] they
+/// were asked of.
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && self.driver.is_same_library(other.driver)

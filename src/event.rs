@@ -23,7 +23,8 @@ use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 use crate::timeout;
 
 bitflags! {
-    /// How an event is created. None by default: no timing, waiting spins, this process only; the cheapest there is.
+    /// How an event is created. None by default: no timing, waiting spins, this process only; the
+    /// cheapest there is.
     ///
     /// The numbers are this crate's own: what the driver takes has another sense of timing.
     ///
@@ -39,15 +40,18 @@ bitflags! {
     /// ```
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning (`CU_EVENT_BLOCKING_SYNC`). It saves a
-        /// core and costs some tens of microseconds until the sleeper wakes. Waits of streams are not affected.
+        /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning
+        /// (`CU_EVENT_BLOCKING_SYNC`). It saves a core and costs some tens of microseconds until
+        /// the sleeper wakes. Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
-        /// Records take a time stamp, so that [`elapsed_ms`](EventRef::elapsed_ms) works. It is the reverse of the
-        /// driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times as long as others (0.7 µs on an H200).
+        /// Records take a time stamp, so that [`elapsed_ms`](EventRef::elapsed_ms) works. It is the
+        /// reverse of the driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times
+        /// as long as others (0.7 µs on an H200).
         const TIMING = 2;
-        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with `TIMING`. Recording it
-        /// again before it is done, in whichever process, does not replace the record: the new one waits for it in its stream.
-        /// Records take about seven times as long as others (0.6 µs on an H200).
+        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with
+        /// `TIMING`. Recording it again before it is done, in whichever process, does not replace
+        /// the record: the new one waits for it in its stream. Records take about seven times as
+        /// long as others (0.6 µs on an H200).
         const INTERPROCESS = 4;
     }
 }
@@ -65,17 +69,19 @@ impl EventFlags {
 ///
 /// What can be done with an event is on [`EventRef`], which this type dereferences to.
 ///
-/// An event that was never recorded stands for no work: a query says done, a wait is over at once. A record stands for
-/// the work that is in the stream at that call; recording again replaces it, and waits that were queued before keep what
-/// they saw.
+/// An event that was never recorded stands for no work: a query says done, a wait is over at once.
+/// A record stands for the work that is in the stream at that call; recording again replaces it,
+/// and waits that were queued before keep what they saw.
 ///
-/// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop ignores what the driver
-/// returns, and does nothing in a forked child; [`close`](Self::close) reports. In a context that has failed the driver
-/// keeps the event until the context is released. Do not keep events in statics or thread-locals: their destructors run
-/// while the driver is shutting down.
+/// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop
+/// ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
+/// reports. In a context that has failed the driver keeps the event until the context is released.
+/// Do not keep events in statics or thread-locals: their destructors run while the driver is
+/// shutting down.
 ///
-/// An event holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
-/// all work of the context is done: see [`Context`](Context#dropping-the-last-share).
+/// An event holds a share of its context. Dropping or closing it blocks only if that was the last
+/// share, and then until all work of the context is done: see
+/// [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -99,8 +105,9 @@ form_of!(EventRef: Event);
 
 /// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
 ///
-/// All methods may be called from any thread, and none needs a current context. Like an [`Event`] it holds a share of its
-/// context, and only [the last share](Context#dropping-the-last-share) can block when it is dropped.
+/// All methods may be called from any thread, and none needs a current context. Like an [`Event`]
+/// it holds a share of its context, and only [the last share](Context#dropping-the-last-share) can
+/// block when it is dropped.
 ///
 /// ```
 /// use cuda_events::{EventRef, Event, EventFlags};
@@ -111,7 +118,8 @@ form_of!(EventRef: Event);
 /// // Stands for the event of a library that knows nothing of this crate.
 /// let theirs = Event::new(&context, EventFlags::empty())?;
 ///
-/// // SAFETY: the event was created in this context and with these flags, and lives until the end of the example.
+/// // SAFETY: the event was created in this context and with these flags, and lives until the end
+/// // of the example.
 /// let event = unsafe { EventRef::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
 /// assert!(event.query()?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
@@ -122,13 +130,14 @@ pub struct EventRef {
     context: Context,
     flags: EventFlags,
     imported: bool,
-    /// Whether the driver returned an error for it, for those who lend events one after the other (`ext::EventPool`). It is
-    /// written after errors only.
+    /// Whether the driver returned an error for it, for those who lend events one after the other
+    /// (`ext::EventPool`). It is written after errors only.
     failed: AtomicBool,
 }
 
-// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
-// that this crate never dereferences, and nothing else here is mutable but an atomic flag.
+// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the
+// handle is an address that this crate never dereferences, and nothing else here is mutable but an
+// atomic flag.
 #[allow(unsafe_code)]
 unsafe impl Send for EventRef {}
 // SAFETY: as for Send.
@@ -139,9 +148,10 @@ unsafe impl Sync for EventRef {}
 impl Event {
     /// Creates an event in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is dropped. Both wait for one lock
-    /// of the driver: 0.1 µs together from one thread, almost 20 µs from 16 threads at once on an H200. An
-    /// [`EventPool`](crate::ext::EventPool) takes 0.02 µs from any.
+    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is
+    /// dropped. Both wait for one lock of the driver: 0.1 µs together from one thread, almost 20 µs
+    /// from 16 threads at once on an H200. An [`EventPool`](crate::ext::EventPool) takes 0.02 µs
+    /// from any.
     ///
     /// # Errors
     ///
@@ -152,17 +162,19 @@ impl Event {
         Ok(NewEvent::create(context, flags)?.in_context(context, flags))
     }
 
-    /// Takes ownership of an event that other code created in `context`. `flags` are those that it was created with;
-    /// they serve for error messages and for [`flags`](EventRef::flags), the driver cannot be asked for them.
+    /// Takes ownership of an event that other code created in `context`. `flags` are those that it
+    /// was created with; they serve for error messages and for [`flags`](EventRef::flags), the
+    /// driver cannot be asked for them.
     ///
     /// # Safety
     ///
     /// `raw` must be a live event of `context`, and nobody else may destroy it. `flags` must have
-    /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from another process.
+    /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
+    /// another process.
     ///
-    /// From a record of `raw` in a capture until that capture has ended, no other thread may use the
-    /// event or end the capture while a thread uses the event: the driver does not guard it, and crashes.
-    /// This holds between this crate and whoever else has the handle. See
+    /// From a record of `raw` in a capture until that capture has ended, no other thread may use
+    /// the event or end the capture while a thread uses the event: the driver does not guard it,
+    /// and crashes. This holds between this crate and whoever else has the handle. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, false))
@@ -173,7 +185,8 @@ impl Event {
         Self(EventRef::new(context, raw, flags, true))
     }
 
-    /// Gives up ownership: the caller destroys the event (`cuEventDestroy`), and keeps its context alive until then.
+    /// Gives up ownership: the caller destroys the event (`cuEventDestroy`), and keeps its context
+    /// alive until then.
     pub fn into_raw(self) -> CUevent {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -187,9 +200,10 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
-    /// not use the handle again: this was the one destruction. In a context that has failed the driver refuses with the
-    /// context's error and keeps the event until the context is released; nothing more can be done with the handle.
+    /// What the driver returns, among it errors of work that was launched before;
+    /// [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
+    /// destruction. In a context that has failed the driver refuses with the context's error and
+    /// keeps the event until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
         let event = self.disarm();
@@ -209,15 +223,17 @@ impl Drop for Event {
     #[allow(unsafe_code)]
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here: the driver
-        // may be shutting down with the process, or the context broken by failed work.
+        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on
+        // here: the driver may be shutting down with the process, or the context broken by failed
+        // work.
         let _ = unsafe { ask!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
     }
 }
 
 /// A new event that is not yet put together with its context. Dropping it destroys it.
 ///
-/// It is two words, which stay in registers, where an [`Event`] that is handed on is copied through memory.
+/// It is two words, which stay in registers, where an [`Event`] that is handed on is copied through
+/// memory.
 pub(crate) struct NewEvent {
     raw: CUevent,
     driver: Driver,
@@ -253,7 +269,8 @@ impl NewEvent {
 impl Drop for NewEvent {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on here.
+        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on
+        // here.
         let _ = unsafe { ask!(self.driver, cuEventDestroy_v2(self.raw)) };
     }
 }
@@ -275,33 +292,36 @@ impl EventRef {
         Self { raw, driver: context.driver(), context: context.clone(), flags, imported, failed }
     }
 
-    /// Names an event that other code created in `context` and goes on owning. Dropping the result does nothing to it.
-    /// `flags` are those that it was created with; see [`Event::from_raw`].
+    /// Names an event that other code created in `context` and goes on owning. Dropping the result
+    /// does nothing to it. `flags` are those that it was created with; see [`Event::from_raw`].
     ///
     /// # Safety
     ///
-    /// `raw` must be a live event of `context`, and must stay one until the result is dropped. `flags` as for
-    /// [`Event::from_raw`].
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    /// `flags` as for [`Event::from_raw`].
     ///
-    /// The owner may not record the event in a capture, nor end such a capture, in one thread while another
-    /// thread uses the result: the driver does not guard it, and crashes. See
+    /// The owner may not record the event in a capture, nor end such a capture, in one thread while
+    /// another thread uses the result: the driver does not guard it, and crashes. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self::new(context, raw, flags, false)
     }
 
-    /// Whether all work that the last record stands for is done; true for an event that was never recorded.
+    /// Whether all work that the last record stands for is done; true for an event that was never
+    /// recorded.
     ///
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
-    /// One driver call: `cuEventQuery`. It waits for one lock of the driver: 0.1 µs from one thread, some 8 µs from 16 threads
-    /// at once on an H200. Where many wait, one thread that asks for all is better: see [`Completion`](crate::ext::Completion).
+    /// One driver call: `cuEventQuery`. It waits for one lock of the driver: 0.1 µs from one
+    /// thread, some 8 µs from 16 threads at once on an H200. Where many wait, one thread that asks
+    /// for all is better: see [`Completion`](crate::ext::Completion).
     ///
     /// # Errors
     ///
     /// What the driver answers, among it errors of work that was launched before. For an event last
-    /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is under way, which such a query
-    /// invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An event that is used outside of the graph is for
+    /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is
+    /// under way, which such a query invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An
+    /// event that is used outside of the graph is for
     /// [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "is_done")]
@@ -311,8 +331,8 @@ impl EventRef {
         self.watched(unsafe { query(self.driver, self.raw) })
     }
 
-    /// Blocks the calling thread until all work that the last record stands for is done. It spins unless the event was
-    /// created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
+    /// Blocks the calling thread until all work that the last record stands for is done. It spins
+    /// unless the event was created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
     ///
     /// One driver call: `cuEventSynchronize`.
     ///
@@ -330,10 +350,11 @@ impl EventRef {
 
     /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
     ///
-    /// The driver has no such call. This one queries, first in quick succession, then at most every millisecond with the
-    /// thread asleep in between; it returns up to a millisecond late. An imported event needs it above all: nobody
-    /// completes what a killed exporter had recorded. For such an event
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also looks at the exporter.
+    /// The driver has no such call. This one queries, first in quick succession, then at most every
+    /// millisecond with the thread asleep in between; it returns up to a millisecond late. An
+    /// imported event needs it above all: nobody completes what a killed exporter had recorded. For
+    /// such an event [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also
+    /// looks at the exporter.
     ///
     /// Driver calls: `cuEventQuery`, as often as it asks.
     ///
@@ -346,8 +367,9 @@ impl EventRef {
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
     ///
-    /// NVIDIA names a resolution of about half a microsecond, and the driver gives the time as an `f32` of milliseconds. Such
-    /// a number has 24 significant bits, so that the steps between neighbouring results grow with the time:
+    /// NVIDIA names a resolution of about half a microsecond, and the driver gives the time as an
+    /// `f32` of milliseconds. Such a number has 24 significant bits, so that the steps between
+    /// neighbouring results grow with the time:
     ///
     /// | at | a step is |
     /// | --- | --- |
@@ -357,11 +379,12 @@ impl EventRef {
     /// | 1 h | 250 µs |
     /// | 1 day | 8000 µs |
     ///
-    /// A result is off by half a step at most. For the resolution of short times over a long one, record events in between,
-    /// take the time from each to the next, and add these times as `f64`. Half a second from event to event is a good
-    /// choice: each time is then exact to 16 ns, and the sum of an hour to about a microsecond, as the errors of the
-    /// parts mostly cancel. Where the grid of the device's time stamps is known (32 ns on an H200), rounding each
-    /// such part to it makes the sum exact.
+    /// A result is off by half a step at most. For the resolution of short times over a long one,
+    /// record events in between, take the time from each to the next, and add these times as `f64`.
+    /// Half a second from event to event is a good choice: each time is then exact to 16 ns, and
+    /// the sum of an hour to about a microsecond, as the errors of the parts mostly cancel. Where
+    /// the grid of the device's time stamps is known (32 ns on an H200), rounding each such part to
+    /// it makes the sum exact.
     ///
     /// ```
     /// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -382,14 +405,16 @@ impl EventRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// It does not wait. One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    /// It does not wait. One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers
+    /// `cuEventElapsedTime`.
     ///
     /// # Errors
     ///
-    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`] or [`Error::NotRecorded`], of which the first that applies is
-    /// told; [`Error::NotReady`]; otherwise the driver's code, such as `CUDA_ERROR_CAPTURED_EVENT` for an event last
-    /// [recorded](Self::record) in a capture that is under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the
-    /// launches of a graph, capture [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
+    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`] or [`Error::NotRecorded`], of which
+    /// the first that applies is told; [`Error::NotReady`]; otherwise the driver's code, such as
+    /// `CUDA_ERROR_CAPTURED_EVENT` for an event last [recorded](Self::record) in a capture that is
+    /// under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the launches of a graph,
+    /// capture [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     #[inline]
@@ -397,14 +422,18 @@ impl EventRef {
         let mut code = CUresult::CUDA_SUCCESS;
         if !flag::unusual() {
             let mut milliseconds = MaybeUninit::uninit();
-            // SAFETY: a place for the one number; both events are alive as long as their references are.
-            code = unsafe { (self.elapsed_entry().pointer)(milliseconds.as_mut_ptr(), self.raw, end.raw) };
+            // SAFETY: a place for the one number; both events are alive as long as their references
+            // are.
+            code = unsafe {
+                (self.elapsed_entry().pointer)(milliseconds.as_mut_ptr(), self.raw, end.raw)
+            };
             if code == CUresult::CUDA_SUCCESS {
                 // SAFETY: with a success the driver has written it.
                 return Ok(unsafe { milliseconds.assume_init() });
             }
         }
-        // One cold way for all that is not plain, or the time would go through memory on the plain way too.
+        // One cold way for all that is not plain, or the time would go through memory on the plain
+        // way too.
         self.elapsed_otherwise(end, code)
     }
 
@@ -414,15 +443,15 @@ impl EventRef {
         entry!(self.driver, cuEventElapsedTime_v2 or cuEventElapsedTime)
     }
 
-    /// The time from this event's record to `end`'s, with the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it
-    /// comes. It does not wait.
+    /// The time from this event's record to `end`'s, with the resolution of
+    /// [`elapsed_ms`](Self::elapsed_ms), from which it comes. It does not wait.
     ///
     /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
     ///
-    /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can say and a `Duration`
-    /// cannot; else as [`elapsed_ms`](Self::elapsed_ms).
+    /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can
+    /// say and a `Duration` cannot; else as [`elapsed_ms`](Self::elapsed_ms).
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     pub fn elapsed(&self, end: &Self) -> Result<Duration> {
@@ -445,7 +474,8 @@ impl EventRef {
             let mut milliseconds = 0.0;
             let through = self.driver.with(end.driver);
             // SAFETY: as in `elapsed_ms`.
-            answer = elapsed.ask(through, |elapsed| unsafe { elapsed(&mut milliseconds, self.raw, end.raw) })?;
+            answer = elapsed
+                .ask(through, |elapsed| unsafe { elapsed(&mut milliseconds, self.raw, end.raw) })?;
             if answer.is_success() {
                 return Ok(milliseconds);
             }
@@ -466,8 +496,9 @@ impl EventRef {
         })
     }
 
-    /// Makes the event stand for all work that is in the context now, in whatever stream. The event must belong to the
-    /// context, where the primary context and its [green](Context::green) ones count as one. It does not wait. CUDA 12.5.
+    /// Makes the event stand for all work that is in the context now, in whatever stream. The event
+    /// must belong to the context, where the primary context and its [green](Context::green) ones
+    /// count as one. It does not wait. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
     ///
@@ -479,7 +510,8 @@ impl EventRef {
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    /// # let one = Stream::new(&context, StreamOptions::new())?;
+    /// # let two = Stream::new(&context, StreamOptions::new())?;
     ///
     /// // Whatever is in any stream now comes before whatever is put into any stream from now on.
     /// let event = Event::new(&context, EventFlags::empty())?;
@@ -490,20 +522,23 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the driver
-    /// answers; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`]; [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
+    /// what else the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
         let through = self.driver.with(context.driver());
         // SAFETY: context and event are alive as long as their references are.
         let answer = unsafe { ask!(through, cuCtxRecordEvent?(context.as_raw(), self.raw)) }?;
-        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !self.context.shares_events(context) {
+        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE
+            && !self.context.shares_events(context)
+        {
             return Err(self.mismatch(context, answer));
         }
         answer.check()
     }
 
-    /// Whether the driver would crash over a wait of this context: for an interprocess event of another one.
+    /// Whether the driver would crash over a wait of this context: for an interprocess event of
+    /// another one.
     #[inline(always)]
     pub(crate) fn cannot_be_waited_for(&self, waiting: &Context) -> bool {
         self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting
@@ -534,8 +569,9 @@ impl EventRef {
         self.context.device()
     }
 
-    /// The flags that the event was created with. An imported event has [`INTERPROCESS`](EventFlags::INTERPROCESS), and
-    /// [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC) if its descriptor says so.
+    /// The flags that the event was created with. An imported event has
+    /// [`INTERPROCESS`](EventFlags::INTERPROCESS), and [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC)
+    /// if its descriptor says so.
     pub fn flags(&self) -> EventFlags {
         self.flags
     }
@@ -575,7 +611,8 @@ impl EventRef {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a record, a query or a wait of the host ever returned an error for the event, through whatever reference.
+    /// Whether a record, a query or a wait of the host ever returned an error for the event,
+    /// through whatever reference.
     #[inline(always)]
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
@@ -604,7 +641,8 @@ type ElapsedTime = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
 
 #[allow(unsafe_code)]
 impl Context {
-    /// The event that a wait for the context's legacy default stream records there, made when first needed.
+    /// The event that a wait for the context's legacy default stream records there, made when first
+    /// needed.
     pub(crate) fn join_event(&self) -> Result<EventRef> {
         let flags = EventFlags::empty();
         let raw = match self.join().get() {
@@ -622,9 +660,9 @@ impl Context {
         Ok(EventRef::new(self, raw, flags, false))
     }
 
-    /// Makes all work that is put into any stream of the context from now on wait for the event's last record; the
-    /// calling thread does not wait. The event may belong to another context, unless it is an interprocess event. CUDA
-    /// 12.5.
+    /// Makes all work that is put into any stream of the context from now on wait for the event's
+    /// last record; the calling thread does not wait. The event may belong to another context,
+    /// unless it is an interprocess event. CUDA 12.5.
     ///
     /// No stream of the context may capture: that capture is invalidated.
     ///
@@ -632,8 +670,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; [`Error::ContextMismatch`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`; what else the
-    /// driver answers; [`Error::ForkedChild`].
+    /// [`Error::Unsupported`]; [`Error::ContextMismatch`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
+    /// what else the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
         let through = self.driver().with(event.driver);

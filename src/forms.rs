@@ -1,8 +1,10 @@
-//! What is true of a handle is true of all its forms: comparison, hash, debug output, and standing for one another.
+//! What is true of a handle is true of all its forms: comparison, hash, debug output, and standing
+//! for one another.
 
 /// Gives a type that dereferences to a handle's type what the handle's type has.
 ///
-/// `Borrow` demands that both hash and compare alike, which they do because each of these asks the handle.
+/// `Borrow` demands that both hash and compare alike, which they do because each of these asks the
+/// handle.
 macro_rules! form_of {
     ($handle:ty: $form:ty $(, $parameter:ident)?) => {
         impl$(<$parameter>)? PartialEq for $form {

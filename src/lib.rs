@@ -2,25 +2,31 @@
 //!
 //! # What this crate does
 //!
-//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no GPU. A program built with
-//!   this crate starts on a machine without a driver: there [`Driver::load`] returns an error.
-//! * It resolves each entry point at the version that introduced its ABI, so that it works with every driver from CUDA 11.0
-//!   on. A call that the driver is too old for returns [`Error::Unsupported`] when it is made, and not before.
-//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess events](IpcEventDescriptor) in types
-//!   that own objects they created and borrow all others.
-//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call each: no context call, no
-//!   lock, no allocation.
-//! * An error names the call that failed and the driver's code, and says what to do where the cause is known.
+//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
+//!   GPU. A program built with this crate starts on a machine without a driver: there
+//!   [`Driver::load`] returns an error.
+//! * It resolves each entry point at the version that introduced its ABI, so that it works with
+//!   every driver from CUDA 11.0 on. A call that the driver is too old for returns
+//!   [`Error::Unsupported`] when it is made, and not before.
+//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
+//!   events](IpcEventDescriptor) in types that own objects they created and borrow all others.
+//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
+//!   each: no context call, no lock, no allocation.
+//! * An error names the call that failed and the driver's code, and says what to do where the cause
+//!   is known.
 //!
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * The items of the root and of all modules except [`ext`] start no thread, and track nothing behind your back:
-//!   [what they keep](#what-is-kept-for-the-process) is listed below. The page of [`ext`] says what its items keep.
-//! * It does not use a current device or a current stream. Constructors take a context; operations take a stream.
-//! * It never panics, never unloads the driver, and never initialises it before the first use of a device.
-//! * It serves 64-bit programs only. It compiles for 32-bit targets, but finds no driver there and calls none: the
-//!   declarations are those of the 64-bit driver. [`Driver::load`] says so.
+//! * The items of the root and of all modules except [`ext`] start no thread, and track nothing
+//!   behind your back: [what they keep](#what-is-kept-for-the-process) is listed below. The page of
+//!   [`ext`] says what its items keep.
+//! * It does not use a current device or a current stream. Constructors take a context; operations
+//!   take a stream.
+//! * It never panics, never unloads the driver, and never initialises it before the first use of a
+//!   device.
+//! * It serves 64-bit programs only. It compiles for 32-bit targets, but finds no driver there and
+//!   calls none: the declarations are those of the 64-bit driver. [`Driver::load`] says so.
 //!
 //! # Where to look
 //!
@@ -63,20 +69,21 @@
 //!
 //! # Two layers
 //!
-//! [`sys`] is the raw layer: declarations, and the table of function pointers that [`Driver::symbols`] returns. All other
-//! modules are safe wrappers around it. Handles convert both ways (`as_raw`, `into_raw`, `from_raw`), so that the two layers
-//! mix, also with other bindings.
+//! [`sys`] is the raw layer: declarations, and the table of function pointers that
+//! [`Driver::symbols`] returns. All other modules are safe wrappers around it. Handles convert both
+//! ways (`as_raw`, `into_raw`, `from_raw`), so that the two layers mix, also with other bindings.
 //!
 //! # Contexts and threads
 //!
-//! Objects are `Send` and `Sync`, as the driver is. Guards are neither: they stay on their thread. Graphs are `Send` only:
-//! one thread at a time may use one. Creation, interprocess export and import, and default streams depend on the current
-//! context; those calls make theirs current and restore the previous one. Nothing else depends on it.
+//! Objects are `Send` and `Sync`, as the driver is. Guards are neither: they stay on their thread.
+//! Graphs are `Send` only: one thread at a time may use one. Creation, interprocess export and
+//! import, and default streams depend on the current context; those calls make theirs current and
+//! restore the previous one. Nothing else depends on it.
 //!
-//! Each method names the driver calls that it makes, or the method whose calls they are. A method that names none makes none.
-//! "With the context current" means one more call, `cuCtxGetCurrent`, where the context is already current, and three more
-//! where it is not. A method that makes one call on a stream you created makes it with the context current on a default
-//! stream.
+//! Each method names the driver calls that it makes, or the method whose calls they are. A method
+//! that names none makes none. "With the context current" means one more call, `cuCtxGetCurrent`,
+//! where the context is already current, and three more where it is not. A method that makes one
+//! call on a stream you created makes it with the context current on a default stream.
 //!
 //! # What is kept for the process
 //!
@@ -91,17 +98,27 @@
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver is given their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
 //! | the sixteen places for [observers](Driver::observe): a function of the driver's type carries no data | its end | one for each place, in the observed calls |
 //!
-//! A graph has a number, of a counter, and a mutex of its own for the events that its nodes refer to.
+//! A graph has a number, of a counter, and a mutex of its own for the events that its nodes refer
+//! to.
 //!
 //! # Forking
 //!
-//! CUDA does not survive a fork once it is initialised. In such a child every call returns [`Error::ForkedChild`], and
-//! dropping inherited objects does nothing. Loading does not initialise: a process may load, fork, and use the device in the
-//! child.
+//! CUDA does not survive a fork once it is initialised. In such a child every call returns
+//! [`Error::ForkedChild`], and dropping inherited objects does nothing. Loading does not
+//! initialise: a process may load, fork, and use the device in the child.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
-#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::unreachable)]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable
+)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 // Who may import whom is in floors.txt beside this file, which tools/floors holds the imports to.
 pub mod capture;

@@ -2,8 +2,8 @@
 
 /// Whether work is done.
 ///
-/// The queries and the waits with a limit return it instead of a `bool`, so that a program which ignores it gets a
-/// warning from the compiler: nothing may rely on work that is still pending.
+/// The queries and the waits with a limit return it instead of a `bool`, so that a program which
+/// ignores it gets a warning from the compiler: nothing may rely on work that is still pending.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};

@@ -15,7 +15,8 @@ pub(crate) fn poll(timeout: Duration, query: impl FnMut() -> Result<Progress>) -
     poll_until(timeout, || false, query)
 }
 
-/// As [`poll`], until `is_last`, which it calls before each question, says that this one is the last.
+/// As [`poll`], until `is_last`, which it calls before each question, says that this one is the
+/// last.
 pub(crate) fn poll_until(
     timeout: Duration,
     mut is_last: impl FnMut() -> bool,
@@ -58,7 +59,8 @@ mod real {
     }
 }
 
-/// A time of each thread that goes on only when the thread lets it, so that tests count instead of waiting.
+/// A time of each thread that goes on only when the thread lets it, so that tests count instead of
+/// waiting.
 #[cfg(test)]
 mod virtually {
     use core::cell::Cell;
@@ -96,7 +98,11 @@ mod tests {
             Ok(Progress::Pending)
         });
         assert_eq!(answer, Ok(Progress::Pending));
-        assert_eq!(now() - started, timeout, "it ends when the time is up, not sooner and not later");
+        assert_eq!(
+            now() - started,
+            timeout,
+            "it ends when the time is up, not sooner and not later"
+        );
         asked
     }
 
@@ -110,7 +116,11 @@ mod tests {
             assert!(gaps.iter().all(|gap| *gap <= Duration::from_millis(1)), "{gaps:?}");
             // 50 at once, ten while the pause grows, and one a millisecond.
             let most = 50 + 11 + milliseconds as usize;
-            assert!(asked.len() <= most && asked.len() + 3 >= most, "{} in {timeout:?}", asked.len());
+            assert!(
+                asked.len() <= most && asked.len() + 3 >= most,
+                "{} in {timeout:?}",
+                asked.len()
+            );
         }
     }
 
@@ -141,11 +151,14 @@ mod tests {
     /// A stream that is held, and the driver that it is of.
     fn with_held_stream(test: impl FnOnce(&crate::Stream)) {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
         #[allow(unsafe_code)]
-        let driver =
-            unsafe { crate::Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new()) };
-        let context = crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
+        let driver = unsafe {
+            crate::Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new())
+        };
+        let context =
+            crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
         let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
         let (release, released) = std::sync::mpsc::channel::<()>();
         stream
@@ -163,8 +176,9 @@ mod tests {
         with_held_stream(|stream| {
             let event = stream.record_event(crate::EventFlags::empty()).unwrap();
             for timeout in [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)] {
-                for wait in [&|| event.synchronize_timeout(timeout), &|| stream.synchronize_timeout(timeout)]
-                    as [&dyn Fn() -> Result<Progress>; 2]
+                for wait in [&|| event.synchronize_timeout(timeout), &|| {
+                    stream.synchronize_timeout(timeout)
+                }] as [&dyn Fn() -> Result<Progress>; 2]
                 {
                     let started = now();
                     assert_eq!(wait(), Ok(Progress::Pending));

@@ -1,8 +1,9 @@
 """Compares wrapper.h with the vendor's headers, and src/sys/bindings.rs with wrapper.h.
 
-Every function-pointer typedef, record layout and constant of wrapper.h is looked up in cuda.h and cudaTypedefs.h
-of several CUDA versions from 11.8 to 13.5. Those headers come out of the vendor's PyPI wheels, are kept under the
-target folder and never enter the repository. vendor-docs/abi.md says what is compared, and by which rules.
+Every function-pointer typedef, record layout and constant of wrapper.h is looked up in cuda.h and
+cudaTypedefs.h of several CUDA versions from 11.8 to 13.5. Those headers come out of the vendor's
+PyPI wheels, are kept under the target folder and never enter the repository. vendor-docs/abi.md
+says what is compared, and by which rules.
 """
 
 import argparse
@@ -21,41 +22,83 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # CUDA version, wheel, its SHA-256. Ascending; the last one decides what must be complete.
 HEADERS = [
-    ((11, 8), "nvidia-cuda-runtime-cu11==11.8.89", "92d04069a987e1fbc9213f8376d265df0f7bb42617d44f5eda1f496acea7f2d1"),
-    ((12, 0), "nvidia-cuda-runtime-cu12==12.0.146", "18c038592af387684812fa712642aa9a26c12da80acb488b6709f7cced147f71"),
-    ((12, 4), "nvidia-cuda-runtime-cu12==12.4.127", "64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5"),
-    ((12, 8), "nvidia-cuda-runtime-cu12==12.8.90", "adade8dcbd0edf427b7204d480d6066d33902cab2a4707dcfc48a2d0fd44ab90"),
-    ((12, 9), "nvidia-cuda-runtime-cu12==12.9.79", "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3"),
-    ((13, 0), "nvidia-cuda-runtime==13.0.96", "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"),
-    ((13, 5), "nvidia-cuda-runtime==13.5.37", "df2b79a8852f10d1fef8c848489c49eebb5754051bf870202a862831412b179d"),
+    (
+        (11, 8),
+        "nvidia-cuda-runtime-cu11==11.8.89",
+        "92d04069a987e1fbc9213f8376d265df0f7bb42617d44f5eda1f496acea7f2d1",
+    ),
+    (
+        (12, 0),
+        "nvidia-cuda-runtime-cu12==12.0.146",
+        "18c038592af387684812fa712642aa9a26c12da80acb488b6709f7cced147f71",
+    ),
+    (
+        (12, 4),
+        "nvidia-cuda-runtime-cu12==12.4.127",
+        "64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5",
+    ),
+    (
+        (12, 8),
+        "nvidia-cuda-runtime-cu12==12.8.90",
+        "adade8dcbd0edf427b7204d480d6066d33902cab2a4707dcfc48a2d0fd44ab90",
+    ),
+    (
+        (12, 9),
+        "nvidia-cuda-runtime-cu12==12.9.79",
+        "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
+    ),
+    (
+        (13, 0),
+        "nvidia-cuda-runtime==13.0.96",
+        "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548",
+    ),
+    (
+        (13, 5),
+        "nvidia-cuda-runtime==13.5.37",
+        "df2b79a8852f10d1fef8c848489c49eebb5754051bf870202a862831412b179d",
+    ),
 ]
 
 # Each is compared under these; `long` and enums differ between them.
 TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-pc-windows-msvc"]
 
-# Typedefs whose presence in a header is not what the version in their name says: name -> (versions, reason).
+# Typedefs whose presence in a header is not what the version in their name says: name -> (versions,
+# reason).
 PRESENCE_EXCEPTIONS = {}
 
 # A name that stood for another number in an old header: (name, version) -> (number there, reason).
 VALUE_EXCEPTIONS = {
-    ("CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS", (11, 8)): (93, "the name went to the second ABI in 12.0"),
-    ("CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR", (11, 8)): (94, "the name went to the second ABI in 12.0"),
+    ("CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS", (11, 8)): (
+        93,
+        "the name went to the second ABI in 12.0",
+    ),
+    ("CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR", (11, 8)): (
+        94,
+        "the name went to the second ABI in 12.0",
+    ),
 }
 
-# Records that grew inside the padding that the vendor keeps around them: record -> (first version with the layout
-# of wrapper.h, reason). Compared whole from there on. Before, they must be no larger than in wrapper.h, and each field
-# that is there must be at its place: then an older driver writes within the record of wrapper.h, and means what that says.
+# Records that grew inside the padding that the vendor keeps around them: record -> (first version
+# with the layout of wrapper.h, reason). Compared whole from there on. Before, they must be no
+# larger than in wrapper.h, and each field that is there must be at its place: then an older driver
+# writes within the record of wrapper.h, and means what that says.
 LAYOUT_SINCE = {
     "CUdevResource": ((13, 1), "the link to the next resource took the place of padding"),
-    "CUdevSmResource": ((13, 4), "a field was added at the end; it is a member of CUdevResource's padded union"),
+    "CUdevSmResource": (
+        (13, 4),
+        "a field was added at the end; it is a member of CUdevResource's padded union",
+    ),
 }
 
-# Unions and enums of which wrapper.h declares a part on purpose, and why. The part is compared all the same.
+# Unions and enums of which wrapper.h declares a part on purpose, and why. The part is compared all
+# the same.
 PARTIAL = {
     "CUdevice_attribute": "the attributes that matter to events and streams",
     "CUlaunchAttributeID": "the attributes that a stream can carry",
-    "CUlaunchAttributeValue": "the members for those attributes, and the padding that gives the full size",
-    "CUstreamBatchMemOpParams": "not the atomic reduction, an operation that the newest headers added",
+    "CUlaunchAttributeValue": "the members for those attributes, and the padding that gives the "
+                              "full size",
+    "CUstreamBatchMemOpParams": "not the atomic reduction, an operation that the newest headers "
+                                "added",
     "CUstreamBatchMemOpType": "likewise",
     "CUexecAffinityType": "not the count of its values, which changes",
     "CUctx_flags": "not the mask of all flags, which changes, nor a second name of one flag",
@@ -68,18 +111,24 @@ C_LIBRARY = {
     "stdlib.h": "#include <stddef.h>\n",
     "stdint.h": "typedef __UINT8_TYPE__ uint8_t;\ntypedef __UINT16_TYPE__ uint16_t;\n"
     "typedef __UINT32_TYPE__ uint32_t;\ntypedef __UINT64_TYPE__ uint64_t;\n"
-    "typedef __INT32_TYPE__ int32_t;\ntypedef __INT64_TYPE__ int64_t;\ntypedef __UINTPTR_TYPE__ uintptr_t;\n",
+    "typedef __INT32_TYPE__ int32_t;\ntypedef __INT64_TYPE__ int64_t;\ntypedef __UINTPTR_TYPE__ "
+    "uintptr_t;\n",
 }
 
 CLANG_ARGS = ["-x", "c", "-std=c11", "-nostdinc", "-ferror-limit=0"]
 
 INTEGERS = {
-    **dict.fromkeys((TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG, TypeKind.ULONGLONG), "unsigned"),
-    **dict.fromkeys((TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG), "signed"),
+    **dict.fromkeys(
+        (TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG, TypeKind.ULONGLONG),
+        "unsigned",
+    ),
+    **dict.fromkeys(
+        (TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG), "signed"
+    ),
 }
 
-# How wrapper.h names a union that the vendor leaves without a name: <struct>_u, and its member `u` where that has no
-# name either. The proof takes both for unnamed.
+# How wrapper.h names a union that the vendor leaves without a name: <struct>_u, and its member `u`
+# where that has no name either. The proof takes both for unnamed.
 UNNAMED = "_u"
 
 RECORDS = (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL)
@@ -100,7 +149,8 @@ class Record:
 
 @dataclass
 class Declarations:
-    """What one header, or wrapper.h, declares; types in words that are comparable between headers."""
+    """What one header, or wrapper.h, declares; types in words that are comparable between headers.
+    """
 
     functions: dict = field(default_factory=dict)  # PFN_... -> (result, parameter, parameter, ...)
     callbacks: dict = field(default_factory=dict)  # other function-pointer typedefs, the same
@@ -111,7 +161,11 @@ class Declarations:
 
 
 def parse(name: str, source: str, target: str, include: list):
-    args = CLANG_ARGS + [f"--target={target}"] + [word for path in include for word in ("-I", str(path))]
+    args = (
+        CLANG_ARGS
+        + [f"--target={target}"]
+        + [word for path in include for word in ("-I", str(path))]
+    )
     unit = Index.create().parse(name, args=args, unsaved_files=[(name, source)])
     errors = [str(d) for d in unit.diagnostics if d.severity >= d.Error]
     if errors:
@@ -127,9 +181,10 @@ def tag_stem(name: str) -> str:
 class Reader:
     """Collects the declarations of one translation unit.
 
-    `vendor`: plain `char` reads as `unsigned char`. wrapper.h writes every text, handle and UUID byte as
-    `unsigned char`, because bindgen turns `char` into i8 or u8 by target. The two have the same size, alignment
-    and calling convention, so the difference is by design and the only one that is let through.
+    `vendor`: plain `char` reads as `unsigned char`. wrapper.h writes every text, handle and UUID
+    byte as `unsigned char`, because bindgen turns `char` into i8 or u8 by target. The two have the
+    same size, alignment and calling convention, so the difference is by design and the only one
+    that is let through.
     """
 
     def __init__(self, unit, wanted, vendor: bool):
@@ -140,8 +195,8 @@ class Reader:
         for cursor in cursors:
             if cursor.kind == CursorKind.TYPEDEF_DECL:
                 target = cursor.underlying_typedef_type.get_canonical().get_declaration()
-                # A tag can have several typedefs (..._v1 and the plain one): the first that wrapper.h uses,
-                # else the first.
+                # A tag can have several typedefs (..._v1 and the plain one): the first that
+                # wrapper.h uses, else the first.
                 if target.kind in (*RECORDS, CursorKind.ENUM_DECL):
                     known = self.names.get(target.get_usr())
                     if known is None or (known not in wanted and cursor.spelling in wanted):
@@ -177,16 +232,20 @@ class Reader:
             target = kind.get_declaration()
             if self.is_unnamed(target):
                 return const + self.inline(target)
-            word = {CursorKind.UNION_DECL: "union", CursorKind.ENUM_DECL: "enum"}.get(target.kind, "struct")
+            word = {CursorKind.UNION_DECL: "union", CursorKind.ENUM_DECL: "enum"}.get(
+                target.kind, "struct"
+            )
             width = f" of {kind.get_size()} bytes" if word == "enum" else ""
             return f"{const}{word} {self.name(target)}{width}"
         if kind.kind in (TypeKind.CHAR_S, TypeKind.CHAR_U) and self.vendor:
             return f"{const}unsigned 1"
-        # By width, not by spelling: the vendor's 64-bit integer is `unsigned long` on Linux and `unsigned long
-        # long` on Windows. A type that has another width on one of the targets is seen on that target.
+        # By width, not by spelling: the vendor's 64-bit integer is `unsigned long` on Linux and
+        # `unsigned long long` on Windows. A type that has another width on one of the targets is
+        # seen on that target.
         if kind.kind in INTEGERS:
             return f"{const}{INTEGERS[kind.kind]} {kind.get_size()}"
-        # clang spells a qualified builtin with the qualifier, so that it is taken off here and put back above.
+        # clang spells a qualified builtin with the qualifier, so that it is taken off here and put
+        # back above.
         return const + kind.spelling.removeprefix("const ")
 
     def signature(self, kind) -> tuple:
@@ -201,7 +260,9 @@ class Reader:
 
     def inline(self, cursor) -> str:
         record = self.record(cursor)
-        members = ", ".join(f"{path}@{at}:{what}" for path, (at, _, what) in sorted(record.fields.items()))
+        members = ", ".join(
+            f"{path}@{at}:{what}" for path, (at, _, what) in sorted(record.fields.items())
+        )
         return f"unnamed {record.kind} {{{members}}}"
 
     def record(self, cursor) -> Record:
@@ -226,12 +287,18 @@ class Reader:
                 TypeKind.FUNCTIONPROTO,
                 TypeKind.FUNCTIONNOPROTO,
             ):
-                table = self.out.functions if cursor.spelling.startswith("PFN_") else self.out.callbacks
+                table = (
+                    self.out.functions if cursor.spelling.startswith("PFN_") else self.out.callbacks
+                )
                 table[cursor.spelling] = self.signature(target.get_pointee())
             elif self.names.get(target.get_declaration().get_usr()) != cursor.spelling:
                 self.out.scalars[cursor.spelling] = self.words(target)
         elif cursor.kind == CursorKind.ENUM_DECL and cursor.is_definition():
-            values = {c.spelling: c.enum_value for c in cursor.get_children() if c.kind == CursorKind.ENUM_CONSTANT_DECL}
+            values = {
+                c.spelling: c.enum_value
+                for c in cursor.get_children()
+                if c.kind == CursorKind.ENUM_CONSTANT_DECL
+            }
             if self.is_unnamed(cursor):
                 self.out.constants.update(values)
             else:
@@ -253,7 +320,9 @@ def macro_probe(names) -> str:
 def read(name, source, target, include, free_constants, wanted=(), vendor=False) -> Declarations:
     unit = parse(name, source + macro_probe(free_constants), target, include)
     declared = Reader(unit, set(wanted), vendor).out
-    declared.constants = {k.removeprefix("proof_"): v for k, v in declared.constants.items() if k.startswith("proof_")}
+    declared.constants = {
+        k.removeprefix("proof_"): v for k, v in declared.constants.items() if k.startswith("proof_")
+    }
     return declared
 
 
@@ -264,12 +333,16 @@ def wrapper_rules(text: str) -> list:
     if re.search(r"#\s*include", code):
         problems.append("wrapper.h includes a file")
     if re.search(r"\bchar\b", re.sub(r"\bunsigned\s+char\b", "", code)):
-        problems.append("wrapper.h uses plain char, whose sign differs by target: write unsigned char")
+        problems.append(
+            "wrapper.h uses plain char, whose sign differs by target: write unsigned char"
+        )
     if re.search(r"\blong\b", re.sub(r"\blong\s+long\b", "", code)):
         problems.append("wrapper.h uses long, whose width differs by target")
     # bindgen would call it __bindgen_ty_1, and its member __bindgen_anon_1.
     if re.search(r"(?<!typedef )\b(?:union|struct)\s*{", code):
-        problems.append("wrapper.h has a union or struct without a name: make it a typedef, <struct>_u")
+        problems.append(
+            "wrapper.h has a union or struct without a name: make it a typedef, <struct>_u"
+        )
     return problems
 
 
@@ -283,7 +356,8 @@ def read_wrapper(text: str, target=TARGETS[0]) -> Declarations:
 def read_vendor(folder: Path, library: Path, target: str, ours: Declarations):
     """The default view of a header, and what it declares only for the vendor's internal use.
 
-    A few superseded typedefs sit behind that switch in the newer headers; the driver still exports them.
+    A few superseded typedefs sit behind that switch in the newer headers; the driver still exports
+    them.
     """
     wanted = {*ours.records, *ours.enums, *ours.scalars}
     text = (folder / "cuda.h").read_text(errors="replace")
@@ -293,7 +367,9 @@ def read_vendor(folder: Path, library: Path, target: str, ours: Declarations):
     plain = read("vendor.h", source, target, include, free, wanted, vendor=True)
     source = "#define __CUDA_API_VERSION_INTERNAL\n" + source
     internal = read("vendor.h", source, target, include, [], wanted, vendor=True)
-    return plain, {name: sig for name, sig in internal.functions.items() if name not in plain.functions}
+    return plain, {
+        name: sig for name, sig in internal.functions.items() if name not in plain.functions
+    }
 
 
 @dataclass
@@ -356,7 +432,9 @@ class Proof:
         things |= {("callback", name) for name in ours.callbacks}
         things |= {("record", name) for name in ours.records}
         things |= {("type", name) for name in ours.scalars}
-        things |= {("field", f"{n}.{f}") for n, record in ours.records.items() for f in record.fields}
+        things |= {
+            ("field", f"{n}.{f}") for n, record in ours.records.items() for f in record.fields
+        }
         things |= {("constant", c) for values in ours.enums.values() for c in values}
         things |= {("constant", c) for c in ours.constants}
         return things
@@ -373,7 +451,10 @@ class Proof:
             if version in versions:
                 expected = not expected
             if (other is not None) != expected:
-                complain(f"{name} is {'missing' if expected else 'there already'}, its number says otherwise")
+                complain(
+                    f"{name} is {'missing' if expected else 'there already'}, its number says "
+                    f"otherwise"
+                )
             if other is None:
                 continue
             found.add(("function", name))
@@ -414,7 +495,10 @@ class Proof:
                         continue
                     # A member may be such a record itself.
                     if (here[0], here[2]) != (at, what) or size > here[1]:
-                        complain(f"{name}.{path} was elsewhere:\n    here:  {here}\n    there: {at, size, what}")
+                        complain(
+                            f"{name}.{path} was elsewhere:\n    here:  {here}\n"
+                            f"    there: {at, size, what}"
+                        )
                 continue
             found.add(("record", name))
             tally.records += 1
@@ -428,7 +512,10 @@ class Proof:
                 found.add(("field", f"{name}.{path}"))
                 tally.fields += 1
                 if (at, size, what) != other.fields[path]:
-                    complain(f"{name}.{path} differs:\n    here:  {at, size, what}\n    there: {other.fields[path]}")
+                    complain(
+                        f"{name}.{path} differs:\n    here:  {at, size, what}\n    there: "
+                        f"{other.fields[path]}"
+                    )
             lacking = sorted(set(other.fields) - set(record.fields))
             if lacking and name not in PARTIAL:
                 complain(f"{name} lacks {', '.join(lacking)}")
@@ -464,27 +551,44 @@ def compare_rust(ours: Declarations, rust: str) -> tuple:
     """That what was proved for wrapper.h is what gets compiled."""
     problems = []
     typedefs = {}
-    for name, parameters in re.findall(r"pub type (PFN_\w+) = .*?extern \"C\" fn\((.*?)\)\s*-> CUresult", rust, flags=re.S):
+    for name, parameters in re.findall(
+        r"pub type (PFN_\w+) = .*?extern \"C\" fn\((.*?)\)\s*-> CUresult", rust, flags=re.S
+    ):
         typedefs[name] = len(re.findall(r"\b\w+: ", parameters))
     for name, signature in ours.functions.items():
         if name not in typedefs:
             problems.append(f"bindings.rs lacks {name}")
         elif typedefs[name] != len(signature) - 1:
-            problems.append(f"bindings.rs: {name} has {typedefs[name]} parameters, wrapper.h {len(signature) - 1}")
-    problems += [f"bindings.rs has {name}, wrapper.h does not" for name in typedefs if name not in ours.functions]
+            problems.append(
+                f"bindings.rs: {name} has {typedefs[name]} parameters, "
+                f"wrapper.h {len(signature) - 1}"
+            )
+    problems += [
+        f"bindings.rs has {name}, wrapper.h does not"
+        for name in typedefs
+        if name not in ours.functions
+    ]
 
     values = {n: int(v) for n, v in re.findall(r"pub const (\w+): \w+ = (?:\w+\(\s*)?(\d+)", rust)}
-    constants = {**{c: v for enum in ours.enums.values() for c, v in enum.items()}, **ours.constants}
+    constants = {
+        **{c: v for enum in ours.enums.values() for c, v in enum.items()},
+        **ours.constants,
+    }
     for name, value in constants.items():
         if values.get(name) != value:
             problems.append(f"bindings.rs has {name} = {values.get(name)}, wrapper.h {value}")
 
-    problems += [f"bindings.rs has {name}, wrapper.h does not" for name in values if name not in constants]
+    problems += [
+        f"bindings.rs has {name}, wrapper.h does not" for name in values if name not in constants
+    ]
 
     sizes = {n: int(v) for n, v in re.findall(r"size_of::<(\w+)>\(\) - (\d+)usize", rust)}
     for name, record in ours.records.items():
         if sizes.get(name) != record.size:
-            problems.append(f"bindings.rs asserts {sizes.get(name)} bytes for {name}, wrapper.h has {record.size}")
+            problems.append(
+                f"bindings.rs asserts {sizes.get(name)} bytes for {name}, wrapper.h has "
+                f"{record.size}"
+            )
     return problems, (len(typedefs), len(ours.records), len(constants))
 
 
@@ -498,9 +602,18 @@ def fetch(cache: Path) -> dict:
         with tempfile.TemporaryDirectory() as scratch:
             pinned = Path(scratch) / "pinned.txt"
             pinned.write_text(f"{requirement} --hash=sha256:{digest}\n")
-            # The headers do not depend on the platform of the wheel, so one platform serves every host.
+            # The headers do not depend on the platform of the wheel, so one platform serves every
+            # host.
             platforms = ("manylinux_2_17_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64")
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-deps",
+            ]
             command += ["--only-binary=:all:", "--require-hashes", "-r", str(pinned), "-d", scratch]
             command += [word for platform in platforms for word in ("--platform", platform)]
             if subprocess.run(command).returncode != 0:
@@ -525,18 +638,27 @@ def read_headers(cache: Path, wrapper: str) -> dict:
     for name, text in C_LIBRARY.items():
         (library / name).write_text("#pragma once\n" + text)
     for version, folder in folders.items():
-        macro = re.search(r"^#define CUDA_VERSION (\d+)", (folder / "cuda.h").read_text(errors="replace"), flags=re.M)
+        macro = re.search(
+            r"^#define CUDA_VERSION (\d+)",
+            (folder / "cuda.h").read_text(errors="replace"),
+            flags=re.M,
+        )
         if not macro or int(macro.group(1)) != version[0] * 1000 + version[1] * 10:
-            raise Failure(f"the wheel for {version[0]}.{version[1]} holds the header of another version")
+            raise Failure(
+                f"the wheel for {version[0]}.{version[1]} holds the header of another version"
+            )
     headers = {}
     for target in TARGETS:
         ours = read_wrapper(wrapper, target)
-        headers[target] = {v: read_vendor(folder, library, target, ours) for v, folder in folders.items()}
+        headers[target] = {
+            v: read_vendor(folder, library, target, ours) for v, folder in folders.items()
+        }
     return headers
 
 
 def compare_headers(headers: dict, wrapper: str) -> tuple:
-    """The differences on any target, each told once, and the counts, which must be the same on all targets."""
+    """The differences on any target, each told once, and the counts, which must be the same on all
+    targets."""
     problems, first = wrapper_rules(wrapper), None
     for target, versions in headers.items():
         found, tallies = Proof(versions).run(read_wrapper(wrapper, target))
@@ -548,7 +670,8 @@ def compare_headers(headers: dict, wrapper: str) -> tuple:
 
 
 def self_test(cache: Path, wrapper: str, rust: str) -> int:
-    """Damages copies of wrapper.h and of the bindings, one way each, and sees that each is caught."""
+    """Damages copies of wrapper.h and of the bindings, one way each, and sees that each is caught.
+    """
     vendor = read_headers(cache, wrapper)
     ours = read_wrapper(wrapper)
 
@@ -558,47 +681,213 @@ def self_test(cache: Path, wrapper: str, rust: str) -> int:
     def bindings(text):
         return compare_rust(ours, text)[0]
 
-    # What is damaged; the check that must see it and its text; where (a text that occurs once), what is there, what
-    # it becomes; what the complaint must name.
+    # What is damaged; the check that must see it and its text; where (a text that occurs once),
+    # what is there, what it becomes; what the complaint must name.
     cases = [
-        ("a parameter's type", headers, wrapper,
-         "PFN_cuStreamWaitEvent_v3020)", "unsigned int flags", "unsigned long long flags", "PFN_cuStreamWaitEvent_v3020"),
-        ("a parameter's const", headers, wrapper,
-         "PFN_cuMemcpyHtoDAsync_v3020)", "const void", "void", "PFN_cuMemcpyHtoDAsync_v3020"),
-        ("two handles swapped", headers, wrapper,
-         "PFN_cuEventRecord_v2000)", "CUevent event, CUstream stream", "CUstream stream, CUevent event", "PFN_cuEventRecord_v2000"),
-        ("a handle by pointer instead of by value", headers, wrapper,
-         "PFN_cuIpcOpenEventHandle_v4010)", "CUipcEventHandle handle", "CUipcEventHandle *handle", "PFN_cuIpcOpenEventHandle_v4010"),
-        ("a return type", headers, wrapper, "typedef CUresult (*PFN_cuInit_v2000)", "CUresult", "CUdevice", "PFN_cuInit_v2000"),
-        ("an enumerator's value", headers, wrapper, "CU_EVENT_BLOCKING_SYNC", "0x1", "0x8", "CU_EVENT_BLOCKING_SYNC"),
-        ("a macro's value", headers, wrapper, "CU_MEMHOSTALLOC_DEVICEMAP", "0x02", "0x04", "CU_MEMHOSTALLOC_DEVICEMAP"),
-        ("a special handle's value", headers, wrapper, "CU_STREAM_PER_THREAD", "0x2", "0x3", "CU_STREAM_PER_THREAD"),
-        ("a field's type", headers, wrapper, "unsigned char from_port", "char", "short", "CUgraphEdgeData.from_port"),
-        ("a field's name", headers, wrapper, "unsigned char to_port", "to_port", "two_port", "CUgraphEdgeData lacks to_port"),
-        ("a field left out", headers, wrapper, "    unsigned int localityDomainId;", "    unsigned int localityDomainId;", "", "CUdevSmResource"),
-        ("a field's place in a union", headers, wrapper,
-         "    CUdevResource_u u;", "    CUdevResource_u u;", "    int first;\n    CUdevResource_u u;", "CUdevResource.sm differs"),
-        ("a field of a union left out", headers, wrapper,
-         "    CUdevWorkqueueResource wq;", "    CUdevWorkqueueResource wq;", "", "CUdevResource lacks wq"),
-        ("a union without a name", headers, wrapper,
-         "    CUexecAffinityParam_u param;", "CUexecAffinityParam_u", "union { CUexecAffinitySmCount smCount; }", "a union or struct without a name"),
-        ("an array's length", headers, wrapper, "unsigned char reserved[64]", "64", "60", "CUipcEventHandle"),
-        ("a result code left out", headers, wrapper,
-         "CUDA_ERROR_FABRIC_NOT_READY", "CUDA_ERROR_FABRIC_NOT_READY = 919,", "", "CUDA_ERROR_FABRIC_NOT_READY"),
-        ("a function in no header", headers, wrapper,
-         "PFN_cuEventQuery_v2000)", "Query", "Querry", "function PFN_cuEventQuerry_v2000 is in no header at all"),
-        ("a function under another version", headers, wrapper,
-         "PFN_cuEventElapsedTime_v12080)", "v12080", "v12070", "PFN_cuEventElapsedTime_v12070"),
-        ("a 32-bit integer on Windows only", headers, wrapper,
-         "typedef unsigned long long cuuint64_t", "long long", "long", "cuuint64_t differs"),
-        ("plain char", headers, wrapper, "unsigned char *name", "unsigned char", "char", "plain char"),
-        ("a typedef missing in the bindings", bindings, rust,
-         "pub type PFN_cuEventQuery_v2000 ", "PFN_cuEventQuery_v2000", "Gone", "PFN_cuEventQuery_v2000"),
-        ("a constant changed in the bindings", bindings, rust,
-         "const CU_EVENT_INTERPROCESS", "= 4", "= 5", "CU_EVENT_INTERPROCESS"),
+        (
+            "a parameter's type",
+            headers,
+            wrapper,
+            "PFN_cuStreamWaitEvent_v3020)",
+            "unsigned int flags",
+            "unsigned long long flags",
+            "PFN_cuStreamWaitEvent_v3020",
+        ),
+        (
+            "a parameter's const",
+            headers,
+            wrapper,
+            "PFN_cuMemcpyHtoDAsync_v3020)",
+            "const void",
+            "void",
+            "PFN_cuMemcpyHtoDAsync_v3020",
+        ),
+        (
+            "two handles swapped",
+            headers,
+            wrapper,
+            "PFN_cuEventRecord_v2000)",
+            "CUevent event, CUstream stream",
+            "CUstream stream, CUevent event",
+            "PFN_cuEventRecord_v2000",
+        ),
+        (
+            "a handle by pointer instead of by value",
+            headers,
+            wrapper,
+            "PFN_cuIpcOpenEventHandle_v4010)",
+            "CUipcEventHandle handle",
+            "CUipcEventHandle *handle",
+            "PFN_cuIpcOpenEventHandle_v4010",
+        ),
+        (
+            "a return type",
+            headers,
+            wrapper,
+            "typedef CUresult (*PFN_cuInit_v2000)",
+            "CUresult",
+            "CUdevice",
+            "PFN_cuInit_v2000",
+        ),
+        (
+            "an enumerator's value",
+            headers,
+            wrapper,
+            "CU_EVENT_BLOCKING_SYNC",
+            "0x1",
+            "0x8",
+            "CU_EVENT_BLOCKING_SYNC",
+        ),
+        (
+            "a macro's value",
+            headers,
+            wrapper,
+            "CU_MEMHOSTALLOC_DEVICEMAP",
+            "0x02",
+            "0x04",
+            "CU_MEMHOSTALLOC_DEVICEMAP",
+        ),
+        (
+            "a special handle's value",
+            headers,
+            wrapper,
+            "CU_STREAM_PER_THREAD",
+            "0x2",
+            "0x3",
+            "CU_STREAM_PER_THREAD",
+        ),
+        (
+            "a field's type",
+            headers,
+            wrapper,
+            "unsigned char from_port",
+            "char",
+            "short",
+            "CUgraphEdgeData.from_port",
+        ),
+        (
+            "a field's name",
+            headers,
+            wrapper,
+            "unsigned char to_port",
+            "to_port",
+            "two_port",
+            "CUgraphEdgeData lacks to_port",
+        ),
+        (
+            "a field left out",
+            headers,
+            wrapper,
+            "    unsigned int localityDomainId;",
+            "    unsigned int localityDomainId;",
+            "",
+            "CUdevSmResource",
+        ),
+        (
+            "a field's place in a union",
+            headers,
+            wrapper,
+            "    CUdevResource_u u;",
+            "    CUdevResource_u u;",
+            "    int first;\n    CUdevResource_u u;",
+            "CUdevResource.sm differs",
+        ),
+        (
+            "a field of a union left out",
+            headers,
+            wrapper,
+            "    CUdevWorkqueueResource wq;",
+            "    CUdevWorkqueueResource wq;",
+            "",
+            "CUdevResource lacks wq",
+        ),
+        (
+            "a union without a name",
+            headers,
+            wrapper,
+            "    CUexecAffinityParam_u param;",
+            "CUexecAffinityParam_u",
+            "union { CUexecAffinitySmCount smCount; }",
+            "a union or struct without a name",
+        ),
+        (
+            "an array's length",
+            headers,
+            wrapper,
+            "unsigned char reserved[64]",
+            "64",
+            "60",
+            "CUipcEventHandle",
+        ),
+        (
+            "a result code left out",
+            headers,
+            wrapper,
+            "CUDA_ERROR_FABRIC_NOT_READY",
+            "CUDA_ERROR_FABRIC_NOT_READY = 919,",
+            "",
+            "CUDA_ERROR_FABRIC_NOT_READY",
+        ),
+        (
+            "a function in no header",
+            headers,
+            wrapper,
+            "PFN_cuEventQuery_v2000)",
+            "Query",
+            "Querry",
+            "function PFN_cuEventQuerry_v2000 is in no header at all",
+        ),
+        (
+            "a function under another version",
+            headers,
+            wrapper,
+            "PFN_cuEventElapsedTime_v12080)",
+            "v12080",
+            "v12070",
+            "PFN_cuEventElapsedTime_v12070",
+        ),
+        (
+            "a 32-bit integer on Windows only",
+            headers,
+            wrapper,
+            "typedef unsigned long long cuuint64_t",
+            "long long",
+            "long",
+            "cuuint64_t differs",
+        ),
+        (
+            "plain char",
+            headers,
+            wrapper,
+            "unsigned char *name",
+            "unsigned char",
+            "char",
+            "plain char",
+        ),
+        (
+            "a typedef missing in the bindings",
+            bindings,
+            rust,
+            "pub type PFN_cuEventQuery_v2000 ",
+            "PFN_cuEventQuery_v2000",
+            "Gone",
+            "PFN_cuEventQuery_v2000",
+        ),
+        (
+            "a constant changed in the bindings",
+            bindings,
+            rust,
+            "const CU_EVENT_INTERPROCESS",
+            "= 4",
+            "= 5",
+            "CU_EVENT_INTERPROCESS",
+        ),
     ]
     failed = 0
-    for check, text, what in ((headers, wrapper, "wrapper.h as it is"), (bindings, rust, "the bindings as they are")):
+    for check, text, what in (
+        (headers, wrapper, "wrapper.h as it is"),
+        (bindings, rust, "the bindings as they are"),
+    ):
         if problems := check(text):
             failed += 1
             print(f"FAILED  {what} must pass first:\n" + "\n".join(problems))
@@ -611,21 +900,46 @@ def self_test(cache: Path, wrapper: str, rust: str) -> int:
         damaged = before + (where + after).replace(old, new, 1)
         caught = [problem for problem in check(damaged) if named in problem]
         failed += not caught
-        print(f"caught  {what}: {caught[0].splitlines()[0]}" if caught else f"FAILED  {what}: not caught")
+        print(
+            f"caught  {what}: {caught[0].splitlines()[0]}"
+            if caught
+            else f"FAILED  {what}: not caught"
+        )
 
-    if nothing := [p for p in Proof({(13, 5): (Declarations(), {})}).run(ours)[0] if "nothing was compared" in p]:
+    if nothing := [
+        p
+        for p in Proof({(13, 5): (Declarations(), {})}).run(ours)[0]
+        if "nothing was compared" in p
+    ]:
         print(f"caught  an empty header: {nothing[0]}")
     else:
         failed += 1
         print("FAILED  an empty header: not caught")
-    print("self-test:", "failed" if failed else f"passed, {len(cases) + 1} of {len(cases) + 1} damages caught")
+    print(
+        "self-test:",
+        "failed" if failed else f"passed, {len(cases) + 1} of {len(cases) + 1} damages caught",
+    )
     return 1 if failed else 0
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(prog="tools/abi-proof", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--wrapper", type=Path, default=ROOT / "wrapper.h", help="compare this file instead of wrapper.h")
-    arguments.add_argument("--bindings", type=Path, default=ROOT / "src/sys/bindings.rs", help="compare these bindings instead")
+    arguments = argparse.ArgumentParser(
+        prog="tools/abi-proof",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_argument(
+        "--wrapper",
+        type=Path,
+        default=ROOT / "wrapper.h",
+        help="compare this file instead of wrapper.h",
+    )
+    arguments.add_argument(
+        "--bindings",
+        type=Path,
+        default=ROOT / "src/sys/bindings.rs",
+        help="compare these bindings instead",
+    )
     arguments.add_argument("--self-test", action="store_true", help="show that damage is caught")
     arguments.add_argument("--cache", type=Path, required=True, help=argparse.SUPPRESS)
     options = arguments.parse_args()
@@ -644,12 +958,21 @@ def main() -> int:
     def of(part, whole):
         return f"{part} of {whole}".rjust(14)
 
-    fields, types = sum(len(r.fields) for r in ours.records.values()), len(ours.callbacks) + len(ours.scalars)
+    fields, types = (
+        sum(len(r.fields) for r in ours.records.values()),
+        len(ours.callbacks) + len(ours.scalars),
+    )
     constants = sum(len(values) for values in ours.enums.values()) + len(ours.constants)
-    print("Compared, of what wrapper.h declares; the rest is not in that header yet. Same counts on each of")
+    print(
+        "Compared, of what wrapper.h declares; the rest is not in that header yet. Same counts on "
+        "each of"
+    )
     print(", ".join(TARGETS) + ".")
     print("Internal: functions whose typedef that header shows only for the vendor's internal use.")
-    print("header     functions       records        fields   other types     constants  not in it yet  internal")
+    print(
+        "header     functions       records        fields   other types     constants  not in it "
+        "yet  internal"
+    )
     for version, t in sorted(tallies.items()):
         print(
             f"{version[0]}.{version[1]}".ljust(6)

@@ -1,9 +1,11 @@
-//! The null driver: a CUDA driver whose functions return success at once, so that only the cost of calling is left.
+//! The null driver: a CUDA driver whose functions return success at once, so that only the cost of
+//! calling is left.
 //!
-//! What a function gives through a pointer is plausible and always the same. One context is current, for all threads, so
-//! that asking for it is one load. Nothing is checked.
+//! What a function gives through a pointer is plausible and always the same. One context is
+//! current, for all threads, so that asking for it is one load. Nothing is checked.
 //!
-//! What `cuda-events` binds is exported: what is written out here, and whatever else there is only succeeds.
+//! What `cuda-events` binds is exported: what is written out here, and whatever else there is only
+//! succeeds.
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
@@ -20,15 +22,17 @@ const UUID: [u8; 16] = *b"the null driver!";
 static CURRENT: AtomicUsize = AtomicUsize::new(0);
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
-/// A parameter of the driver's calls that nothing looks at. Integers and pointers are passed alike in the C ABI of the
-/// 64-bit targets that this runs on.
+/// A parameter of the driver's calls that nothing looks at. Integers and pointers are passed alike
+/// in the C ABI of the 64-bit targets that this runs on.
 type Any = usize;
 
-/// Functions that are written out: they give something, where each `*name = value` is one store through a parameter, or do
-/// something. What is `absent` is not exported. Whatever else is bound only succeeds.
+/// Functions that are written out: they give something, where each `*name = value` is one store
+/// through a parameter, or do something. What is `absent` is not exported. Whatever else is bound
+/// only succeeds.
 macro_rules! functions {
     (
-        gives { $($name:ident($($parameter:ident: $type:ty),*) { $(*$out:ident = $value:expr;)* })* }
+        gives { $($name:ident($($parameter:ident: $type:ty),*) {
+            $(*$out:ident = $value:expr;)* })* }
         does { $($doing:ident($($given:ident: $given_type:ty),*) $body:block)* }
         absent { $($absent:ident)* }
     ) => {
@@ -86,18 +90,22 @@ functions! {
         cuDeviceGetUuid(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
         cuDeviceGetUuid_v2(uuid: *mut [u8; 16], _device: c_int) { *uuid = UUID; }
         cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) { *context = CONTEXT; }
-        cuDevicePrimaryCtxGetState(_device: c_int, flags: *mut c_uint, active: *mut c_int) { *flags = 0; *active = 1; }
+        cuDevicePrimaryCtxGetState(_device: c_int, flags: *mut c_uint,
+            active: *mut c_int) { *flags = 0; *active = 1; }
         cuCtxGetCurrent(context: *mut Handle) { *context = CURRENT.load(Ordering::Relaxed); }
         cuCtxGetDevice(device: *mut c_int) { *device = 0; }
         cuCtxGetDevice_v2(device: *mut c_int, _context: Any) { *device = 0; }
-        cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) { *least = 0; *greatest = -5; }
+        cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) { *least = 0;
+        *greatest = -5; }
         cuEventCreate(event: *mut Handle, _flags: c_uint) { *event = EVENT; }
         cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
-        cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
+        cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any,
+            _end: Any) { *milliseconds = 1.0; }
         cuIpcGetEventHandle(handle: *mut [u8; 64], _event: Any) { *handle = [7; 64]; }
         cuIpcOpenEventHandle(event: *mut Handle) { *event = EVENT; }
         cuStreamCreate(stream: *mut Handle, _flags: c_uint) { *stream = STREAM; }
-        cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint, _priority: c_int) { *stream = STREAM; }
+        cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint,
+            _priority: c_int) { *stream = STREAM; }
         cuStreamGetPriority(_stream: Any, priority: *mut c_int) { *priority = 0; }
         cuStreamGetFlags(_stream: Any, flags: *mut c_uint) { *flags = 1; }
         cuStreamGetId(_stream: Any, id: *mut u64) { *id = 1; }
@@ -118,7 +126,8 @@ functions! {
             unsafe { *context = CURRENT.load(Ordering::Relaxed) };
             CURRENT.store(BEFORE.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        cuLaunchHostFunc(_stream: Any, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) {
+        cuLaunchHostFunc(_stream: Any, function: unsafe extern "C" fn(*mut c_void),
+            data: *mut c_void) {
             // SAFETY: the driver's contract: the caller passes a function that takes `data`.
             unsafe { function(data) };
         }

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use crate::rounds::{percentile, rounded};
 
-/// Work of another length each time, so that its end falls anywhere between two looks of whoever looks from time to time.
+/// Work of another length each time, so that its end falls anywhere between two looks of whoever
+/// looks from time to time.
 fn short(sample: usize) -> Duration {
     Duration::from_micros(100 + (sample as u64 * 7919) % 211)
 }
@@ -30,8 +31,10 @@ fn long(sample: usize) -> Duration {
 }
 
 pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
-    // Made one after the other, so that the driver gives them different queues and the held one holds up no other.
-    let (stream, held) = (Stream::new(context, StreamOptions::new()), Stream::new(context, StreamOptions::new()));
+    // Made one after the other, so that the driver gives them different queues and the held one
+    // holds up no other.
+    let (stream, held) =
+        (Stream::new(context, StreamOptions::new()), Stream::new(context, StreamOptions::new()));
     let (stream, held) = (stream.expect("a stream"), held.expect("a stream"));
     let ways: [(&str, EventFlags); 3] = [
         ("synchronize, spinning", EventFlags::empty()),
@@ -56,8 +59,15 @@ pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)
 
 const FUTURE: &str = "future";
 
-/// How long after the end of the work its waiter runs, in microseconds; none if it was done before it was waited for.
-fn lateness(context: &Context, stream: &Stream, way: &str, flags: EventFlags, duration: Duration) -> Option<f64> {
+/// How long after the end of the work its waiter runs, in microseconds; none if it was done before
+/// it was waited for.
+fn lateness(
+    context: &Context,
+    stream: &Stream,
+    way: &str,
+    flags: EventFlags,
+    duration: Duration,
+) -> Option<f64> {
     let base = Instant::now();
     let event = Event::new(context, flags).expect("an event");
     let work = Box::new(Work { base, duration, ended: AtomicU64::new(0) });
@@ -132,7 +142,8 @@ impl Wake for Signal {
 
 /// When the event's future was woken; none if it was done before it was waited for.
 fn wait(base: Instant, event: Event) -> Option<u64> {
-    let signal = Arc::new(Signal { base, woken: AtomicU64::new(0), waiter: std::thread::current() });
+    let signal =
+        Arc::new(Signal { base, woken: AtomicU64::new(0), waiter: std::thread::current() });
     let waker = Waker::from(Arc::clone(&signal));
     let mut completion = pin!(Completion::new(event));
     if completion.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_ready() {
@@ -141,7 +152,10 @@ fn wait(base: Instant, event: Event) -> Option<u64> {
     let started = Instant::now();
     loop {
         std::thread::park_timeout(Duration::from_secs(1));
-        assert!(started.elapsed() < Duration::from_secs(20), "a completion was not told of for 20 s");
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "a completion was not told of for 20 s"
+        );
         let woken = signal.woken.load(Ordering::Acquire);
         if woken != 0 {
             return Some(woken);
@@ -151,7 +165,8 @@ fn wait(base: Instant, event: Event) -> Option<u64> {
 
 /// How long the processor time is measured.
 const IDLE: Duration = Duration::from_secs(2);
-/// How many events there are; the completions share them, so that no queue of the driver's fills up.
+/// How many events there are; the completions share them, so that no queue of the driver's fills
+/// up.
 const EVENTS: usize = 64;
 /// How long fresh work is measured beside so many others at the most, however late its waiters are.
 const BESIDE: Duration = Duration::from_secs(5);
@@ -165,7 +180,13 @@ impl Wake for Count {
 }
 
 /// The processor time while so many completions are pending, and how late fresh ones are then.
-fn beside_others(context: &Context, stream: &Stream, held: &Stream, samples: usize, report: &mut impl FnMut(Value)) {
+fn beside_others(
+    context: &Context,
+    stream: &Stream,
+    held: &Stream,
+    samples: usize,
+    report: &mut impl FnMut(Value),
+) {
     for waiting in [0, 1, 1_000, 10_000] {
         let hold = Hold::new(held);
         let events: Vec<Arc<Event>> = (0..waiting.min(EVENTS))
@@ -173,8 +194,12 @@ fn beside_others(context: &Context, stream: &Stream, held: &Stream, samples: usi
             .collect();
         let woken = Arc::new(Count(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&woken));
-        let mut completions: Vec<_> =
-            events.iter().cycle().take(waiting).map(|event| Box::pin(Completion::new(Arc::clone(event)))).collect();
+        let mut completions: Vec<_> = events
+            .iter()
+            .cycle()
+            .take(waiting)
+            .map(|event| Box::pin(Completion::new(Arc::clone(event))))
+            .collect();
         for completion in &mut completions {
             let poll = completion.as_mut().poll(&mut TaskContext::from_waker(&waker));
             assert!(matches!(poll, Poll::Pending), "the stream is held");
@@ -184,13 +209,15 @@ fn beside_others(context: &Context, stream: &Stream, held: &Stream, samples: usi
         std::thread::sleep(IDLE);
         let share = (cpu_time() - cpu).as_secs_f64() / started.elapsed().as_secs_f64();
         report(json!({
-            "kind": "idle", "waiting": waiting, "events": events.len(), "cpu_percent": rounded(share * 100.0),
+            "kind": "idle", "waiting": waiting, "events": events.len(),
+            "cpu_percent": rounded(share * 100.0),
         }));
         if waiting > 0 {
             let started = Instant::now();
-            let late = (0..samples)
-                .take_while(|_| started.elapsed() < BESIDE)
-                .filter_map(|sample| lateness(context, stream, FUTURE, EventFlags::empty(), short(sample)));
+            let late =
+                (0..samples).take_while(|_| started.elapsed() < BESIDE).filter_map(|sample| {
+                    lateness(context, stream, FUTURE, EventFlags::empty(), short(sample))
+                });
             report(wake_row(FUTURE, "100 to 310 us", waiting, late.collect()));
         }
         drop(hold);
@@ -200,7 +227,8 @@ fn beside_others(context: &Context, stream: &Stream, held: &Stream, samples: usi
     }
 }
 
-/// Holds a stream until it is dropped. A host function that blocks would hold up those of all other streams too.
+/// Holds a stream until it is dropped. A host function that blocks would hold up those of all other
+/// streams too.
 struct Hold<'a> {
     stream: &'a Stream,
     word: *mut c_void,
@@ -220,7 +248,9 @@ impl<'a> Hold<'a> {
         let code = unsafe { (symbols.cuMemHostGetDevicePointer_v2)(&mut address, word, 0) };
         assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostGetDevicePointer failed");
         // SAFETY: the memory is freed when the stream is done.
-        let held = unsafe { stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty()) };
+        let held = unsafe {
+            stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty())
+        };
         held.expect("a wait for a value in memory");
         hold
     }
@@ -247,6 +277,7 @@ fn cpu_time() -> Duration {
     // SAFETY: a place for the answer.
     let code = unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     assert_eq!(code, 0, "the process has no usage");
-    let time = |time: libc::timeval| Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec as u32 * 1000);
+    let time =
+        |time: libc::timeval| Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec as u32 * 1000);
     time(usage.ru_utime) + time(usage.ru_stime)
 }

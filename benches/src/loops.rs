@@ -1,6 +1,7 @@
 //! The measured operations: each as a loop of the safe layer, of the raw table, of C and of cudarc.
 //!
-//! Each loop is a function of its own under a plain name, so that callgrind's figures can be told apart.
+//! Each loop is a function of its own under a plain name, so that callgrind's figures can be told
+//! apart.
 
 use core::hint::black_box;
 use core::ptr::null_mut;
@@ -10,7 +11,8 @@ use cuda_events::{Event, EventFlags};
 
 use crate::rig::{Handles, Rig, make_current};
 
-/// Makes an operation so many times, stops at the first failure, and says how often it was not made.
+/// Makes an operation so many times, stops at the first failure, and says how often it was not
+/// made.
 pub type Loop = fn(&Rig, u64) -> u64;
 
 /// `name: |rig| call` is a loop over `call`, a `Result`.
@@ -22,7 +24,8 @@ macro_rules! loops {
             extern "C" fn $name($rig: &Rig, n: u64) -> u64 {
                 // Two loops of one body must not become one function.
                 // SAFETY: it is only a comment.
-                unsafe { core::arch::asm!(concat!("/* ", stringify!($name), " */"), options(nomem, nostack)) };
+                unsafe { core::arch::asm!(concat!("/* ", stringify!($name), " */"),
+                    options(nomem, nostack)) };
                 $(let $local = $value;)*
                 let mut left = n;
                 while left != 0 {
@@ -40,8 +43,10 @@ macro_rules! loops {
 loops! {
     safe_record: |rig| let event = &rig.event; let stream = &rig.stream; event.record(stream);
     safe_record_timing: |rig| let event = &rig.end; let stream = &rig.stream; event.record(stream);
-    safe_record_shared: |rig| let event = &rig.shared; let stream = &rig.stream; event.record(stream);
-    safe_record_default: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
+    safe_record_shared: |rig| let event = &rig.shared; let stream = &rig.stream;
+    event.record(stream);
+    safe_record_default: |rig| let event = &rig.event; let stream = &rig.legacy;
+    event.record(stream);
     safe_query: |rig| let event = &rig.event; pending(event.query());
     safe_synchronize: |rig| let event = &rig.event; event.synchronize();
     safe_wait: |rig| let event = &rig.event; let stream = &rig.other; stream.wait_event(event);
@@ -50,14 +55,20 @@ loops! {
     safe_stream_synchronize: |rig| let stream = &rig.stream; stream.synchronize();
     safe_create_drop: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
     safe_record_event: |rig| let stream = &rig.stream; stream.record_event(EventFlags::empty());
-    safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other; stream.wait_stream(other);
+    safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other;
+    stream.wait_stream(other);
     safe_pool: |rig| let pool = &rig.pools.ours; pool.take();
     safe_export: |rig| let event = &rig.shared; seen(&event.ipc_descriptor());
-    safe_create_drop_leaked: |rig| let context = &rig.leaked; Event::new(context, EventFlags::empty());
-    safe_import_close_leaked: |rig| let context = &rig.leaked; let descriptor = &rig.imported; import(context, descriptor);
-    safe_create_drop_elsewhere: |rig| let context = &rig.context; Event::new(context, EventFlags::empty());
-    safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy; event.record(stream);
-    safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported; import(context, descriptor);
+    safe_create_drop_leaked: |rig| let context = &rig.leaked;
+    Event::new(context, EventFlags::empty());
+    safe_import_close_leaked: |rig| let context = &rig.leaked; let descriptor = &rig.imported;
+    import(context, descriptor);
+    safe_create_drop_elsewhere: |rig| let context = &rig.context;
+    Event::new(context, EventFlags::empty());
+    safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy;
+    event.record(stream);
+    safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported;
+    import(context, descriptor);
 
     crossbeam_array_queue: |rig| let pool = &rig.pools.array; pool.take();
     crossbeam_seg_queue: |rig| let pool = &rig.pools.segments; pool.take();
@@ -72,16 +83,21 @@ loops! {
     raw_export: |rig| let handles = Raw::of(rig); handles.export();
     raw_create_drop: |rig| let handles = Raw::of(rig); handles.create_destroy();
 
-    cudarc_record: |rig| let event = &rig.peer.event; let stream = &*rig.peer.stream; event.record(stream);
-    cudarc_record_timing: |rig| let event = &rig.peer.end; let stream = &*rig.peer.stream; event.record(stream);
+    cudarc_record: |rig| let event = &rig.peer.event; let stream = &*rig.peer.stream;
+    event.record(stream);
+    cudarc_record_timing: |rig| let event = &rig.peer.end; let stream = &*rig.peer.stream;
+    event.record(stream);
     cudarc_query: |rig| let event = &rig.peer.event; pending(event.try_is_complete());
     cudarc_synchronize: |rig| let event = &rig.peer.event; event.synchronize();
-    cudarc_wait: |rig| let event = &rig.peer.event; let stream = &*rig.peer.other; stream.wait(event);
-    cudarc_elapsed: |rig| let start = &rig.peer.start; let end = &rig.peer.end; positive(start.elapsed_ms(end));
+    cudarc_wait: |rig| let event = &rig.peer.event; let stream = &*rig.peer.other;
+    stream.wait(event);
+    cudarc_elapsed: |rig| let start = &rig.peer.start; let end = &rig.peer.end;
+    positive(start.elapsed_ms(end));
     cudarc_stream_synchronize: |rig| let stream = &*rig.peer.stream; stream.synchronize();
     cudarc_create_drop: |rig| let context = &rig.peer.context; context.new_event(None);
     cudarc_record_event: |rig| let stream = &*rig.peer.stream; stream.record_event(None);
-    cudarc_wait_stream: |rig| let stream = &*rig.peer.stream; let other = &*rig.peer.other; stream.join(other);
+    cudarc_wait_stream: |rig| let stream = &*rig.peer.stream; let other = &*rig.peer.other;
+    stream.join(other);
 }
 
 /// Done and not done are both answers, as they are to the C loop.
@@ -102,7 +118,10 @@ fn seen<T, E>(answer: &Result<T, E>) -> Result<(), ()> {
 }
 
 #[inline(always)]
-fn import(context: &cuda_events::Context, descriptor: &cuda_events::IpcEventDescriptor) -> cuda_events::Result<Event> {
+fn import(
+    context: &cuda_events::Context,
+    descriptor: &cuda_events::IpcEventDescriptor,
+) -> cuda_events::Result<Event> {
     // SAFETY: the process that exported it keeps the event until this program has ended.
     unsafe { Event::from_ipc_descriptor(context, descriptor) }
 }
@@ -215,7 +234,8 @@ macro_rules! c_loops {
         }
         $(
             fn $name(rig: &Rig, n: u64) -> u64 {
-                // SAFETY: the declaration is that of loops.c, and so are the layouts; the rig's objects are alive.
+                // SAFETY: the declaration is that of loops.c, and so are the layouts; the rig's
+                // objects are alive.
                 unsafe { c::$name(&rig.handles, n) }
             }
         )*
@@ -223,7 +243,8 @@ macro_rules! c_loops {
 }
 
 c_loops! {
-    c_record c_record_timing c_record_shared c_record_default c_get_current c_query c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
+    c_record c_record_timing c_record_shared c_record_default c_get_current c_query
+    c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
     c_create_drop c_record_event c_wait_stream c_export c_import_close
 }
 
@@ -273,16 +294,19 @@ macro_rules! operation {
 const OPERATIONS: &[Operation] = &[
     operation!("record": c_record safe_record raw_record cudarc_record),
     operation!("query, done": c_query safe_query raw_query cudarc_query),
-    operation!("synchronize, done": c_synchronize safe_synchronize raw_synchronize cudarc_synchronize),
+    operation!("synchronize, done":
+        c_synchronize safe_synchronize raw_synchronize cudarc_synchronize),
     operation!("stream wait": c_wait safe_wait raw_wait cudarc_wait),
     operation!("elapsed": c_elapsed safe_elapsed raw_elapsed cudarc_elapsed),
     operation!("stream query": c_stream_query safe_stream_query raw_stream_query),
     operation!("stream synchronize, idle":
-        c_stream_synchronize safe_stream_synchronize raw_stream_synchronize cudarc_stream_synchronize),
+        c_stream_synchronize safe_stream_synchronize raw_stream_synchronize
+        cudarc_stream_synchronize),
     operation!("record, timing": c_record_timing safe_record_timing cudarc_record_timing),
     operation!("record, interprocess": c_record_shared safe_record_shared),
     operation!("create + drop": c_create_drop safe_create_drop raw_create_drop cudarc_create_drop),
-    operation!("create + drop, context leaked": c_create_drop safe_create_drop_leaked cudarc_create_drop),
+    operation!("create + drop, context leaked":
+        c_create_drop safe_create_drop_leaked cudarc_create_drop),
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
     operation!("pool take + return": c_create_drop safe_pool),
@@ -300,7 +324,8 @@ const OPERATIONS: &[Operation] = &[
     operation!("ask for the current context": c_get_current),
 ];
 
-/// The variable with a word that the names of the wanted operations have; the processes that measure inherit it.
+/// The variable with a word that the names of the wanted operations have; the processes that
+/// measure inherit it.
 pub const MATCHING: &str = "EVENTS_BENCH_MATCHING";
 
 /// The operations that are wanted.

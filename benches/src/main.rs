@@ -6,10 +6,11 @@
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
 //!
-//! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only the operations that have it in their names.
+//! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only the operations that have it in
+//! their names.
 //!
-//! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what was measured. The
-//! libraries of the null and the software driver lie beside the program.
+//! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what
+//! was measured. The libraries of the null and the software driver lie beside the program.
 
 mod completions;
 mod loops;
@@ -56,9 +57,10 @@ fn main() -> ExitCode {
         "plot" => match (arguments.get(1), options.value("--out")) {
             (Some(file), Some(out)) => {
                 let rows = rows(file);
-                let driver =
-                    drawn(&rows, options.value("--driver")).unwrap_or_else(|why| fail(&format!("{file}: {why}")));
-                fs::write(out, plot::plot(&rows, driver)).unwrap_or_else(|error| fail(&format!("{out}: {error}")));
+                let driver = drawn(&rows, options.value("--driver"))
+                    .unwrap_or_else(|why| fail(&format!("{file}: {why}")));
+                fs::write(out, plot::plot(&rows, driver))
+                    .unwrap_or_else(|error| fail(&format!("{out}: {error}")));
                 ExitCode::SUCCESS
             }
             _ => usage(),
@@ -81,7 +83,8 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "\
-usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick] [--only PART,PART]
+usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
+                            [--only PART,PART]
        events-bench loops   --driver null|soft|native --calls N
        events-bench report  FILE [--markdown]
        events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -99,7 +102,8 @@ fn fail(message: &str) -> ! {
 }
 
 fn load() -> Driver {
-    Driver::load().unwrap_or_else(|error| fail(&format!("there is no CUDA driver to measure: {error}")))
+    Driver::load()
+        .unwrap_or_else(|error| fail(&format!("there is no CUDA driver to measure: {error}")))
 }
 
 struct Options<'a>(&'a [String]);
@@ -128,7 +132,10 @@ fn rows(file: &str) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap_or_else(|error| fail(&format!("{file}: {error}")));
     let read = |(line, text): (usize, &str)| {
         serde_json::from_str(text).unwrap_or_else(|error| {
-            fail(&format!("{file}, line {}: {error}: these are not lines that the bench wrote", line + 1))
+            fail(&format!(
+                "{file}, line {}: {error}: these are not lines that the bench wrote",
+                line + 1
+            ))
         })
     };
     let rows: Vec<Value> = text.lines().enumerate().map(read).collect();
@@ -143,19 +150,23 @@ fn rows(file: &str) -> Vec<Value> {
     rows
 }
 
-/// The driver whose figures are drawn: the wanted one, else the GPU's, else the first that was timed.
+/// The driver whose figures are drawn: the wanted one, else the GPU's, else the first that was
+/// timed.
 fn drawn<'a>(rows: &'a [Value], wanted: Option<&'a str>) -> Result<&'a str, String> {
     let timed = |driver: &&str| report::Run::new(rows, driver).of_kind("time").next().is_some();
     let mut drivers = report::drivers(rows).into_iter().filter(timed);
     match wanted {
-        Some(wanted) => {
-            drivers.find(|driver| *driver == wanted).ok_or(format!("no operation was timed on driver {wanted:?}"))
-        }
-        None => drivers.next().ok_or("no operation was timed, so that there is nothing to draw".to_owned()),
+        Some(wanted) => drivers
+            .find(|driver| *driver == wanted)
+            .ok_or(format!("no operation was timed on driver {wanted:?}")),
+        None => drivers
+            .next()
+            .ok_or("no operation was timed, so that there is nothing to draw".to_owned()),
     }
 }
 
-/// Runs with this driver as the one that the system's search finds: cudarc has no other way to be given one.
+/// Runs with this driver as the one that the system's search finds: cudarc has no other way to be
+/// given one.
 fn with_driver(driver: &str, verb: &str, options: &Options) -> ExitCode {
     if driver == "native" || std::env::var(CHOSEN).is_ok() {
         return if verb == "loops" { count(options) } else { measure(driver, options) };
@@ -217,7 +228,8 @@ const PARTS: [&str; 5] = ["operations", "threads", "scale", "loading", "completi
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
     let rounds = options.number("--rounds", if quick { 30 } else { 300 });
-    let only: Vec<&str> = options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
+    let only: Vec<&str> =
+        options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
     if let Some(unknown) = only.iter().find(|part| !PARTS.contains(part)) {
         fail(&format!("there is no part {unknown:?}; --only takes some of {}", PARTS.join(",")));
     }
@@ -232,12 +244,17 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     let context = rig::first_context(driver);
     // Not before there is something to measure.
     let mut out = options.value("--out").map(|file| {
-        BufWriter::new(File::create(file).unwrap_or_else(|error| fail(&format!("{file} cannot be written: {error}"))))
+        BufWriter::new(
+            File::create(file)
+                .unwrap_or_else(|error| fail(&format!("{file} cannot be written: {error}"))),
+        )
     });
     let mut report = |mut row: Value| {
         row["driver"] = name.into();
         match &mut out {
-            Some(out) => writeln!(out, "{row}").and_then(|()| out.flush()).expect("the file can be written"),
+            Some(out) => {
+                writeln!(out, "{row}").and_then(|()| out.flush()).expect("the file can be written")
+            }
             None => println!("{row}"),
         }
     };
@@ -251,14 +268,19 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     };
     rig::make_current(driver.symbols(), context.as_raw());
 
-    // One process has its addresses by chance, and they can make one call some nanoseconds slower than another.
+    // One process has its addresses by chance, and they can make one call some nanoseconds slower
+    // than another.
     if wanted("operations") {
-        let samples = processes::measure_in(processes::OPERATIONS, if quick { 2 } else { 20 }, rounds);
+        let samples =
+            processes::measure_in(processes::OPERATIONS, if quick { 2 } else { 20 }, rounds);
         rounds::Samples::merge(&samples).report(samples.len(), &mut report);
     }
     if wanted("threads") {
         let (processes, rounds) = if quick { (2, 6) } else { (10, 100) };
-        threads::report_all(&processes::measure_in(processes::THREADS, processes, rounds), &mut report);
+        threads::report_all(
+            &processes::measure_in(processes::THREADS, processes, rounds),
+            &mut report,
+        );
     }
     if wanted("scale") {
         let (live, repetitions) = if quick { (100_000, 2) } else { (1_000_000, 5) };
@@ -278,21 +300,32 @@ fn measure(name: &str, options: &Options) -> ExitCode {
 fn about(context: &cuda_events::Context) -> Value {
     let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let cpu = text("/proc/cpuinfo");
-    let cpu =
-        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("", |(_, name)| name);
     let date = Command::new("date").args(["-u", "+%Y-%m-%d %H:%M UTC"]).output();
-    let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let date = date
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default();
     let driver = context.driver();
     // Without the file, whose place says nothing.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_file = |index: usize| {
-        let (word, before) = (&arguments[index], index.checked_sub(1).map(|before| &arguments[before]));
-        word == "--out" || word.starts_with("--out=") || before.is_some_and(|before| before == "--out")
+        let (word, before) =
+            (&arguments[index], index.checked_sub(1).map(|before| &arguments[before]));
+        word == "--out"
+            || word.starts_with("--out=")
+            || before.is_some_and(|before| before == "--out")
     };
-    let command: Vec<&str> = (0..arguments.len()).filter(|&at| !is_file(at)).map(|at| arguments[at].as_str()).collect();
+    let command: Vec<&str> =
+        (0..arguments.len()).filter(|&at| !is_file(at)).map(|at| arguments[at].as_str()).collect();
     let command = format!("events-bench {}", command.join(" "));
     let native = text("/proc/driver/nvidia/version");
-    let native = native.lines().next().and_then(|line| line.split_whitespace().find(|word| word.contains('.')));
+    let native = native
+        .lines()
+        .next()
+        .and_then(|line| line.split_whitespace().find(|word| word.contains('.')));
     json!({
         "kind": "run",
         "date": date,

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::report::Run;
 
-/// Implementations in the order that they are drawn in: name in the rows, name in the picture, colour.
+/// Implementations in the order that they are drawn in: name in the rows, name in the picture,
+/// colour.
 const DRAWN: [(&str, &str, &str); 4] = [
     ("cuda.core", "cuda.core (Python)", "#999999"),
     ("torch", "torch.cuda (Python)", "#cc79a7"),
@@ -20,36 +21,49 @@ const WIDTH: f64 = 900.0;
 const TOP: f64 = 86.0;
 const ROW: f64 = 30.0;
 
-/// One row for each operation that the C loop and this crate do; time on a logarithmic axis, C at 1.
+/// One row for each operation that the C loop and this crate do; time on a logarithmic axis, C at
+/// 1.
 pub fn plot(rows: &[Value], driver: &str) -> String {
     let run = Run::new(rows, driver);
-    let operations: Vec<&str> =
-        run.operations().into_iter().filter(|operation| run.find("time", operation, "safe").is_some()).collect();
-    let ratios =
-        || operations.iter().flat_map(|operation| DRAWN.iter().filter_map(|(name, ..)| run.ratio(operation, name)));
+    let operations: Vec<&str> = run
+        .operations()
+        .into_iter()
+        .filter(|operation| run.find("time", operation, "safe").is_some())
+        .collect();
+    let ratios = || {
+        operations
+            .iter()
+            .flat_map(|operation| DRAWN.iter().filter_map(|(name, ..)| run.ratio(operation, name)))
+    };
     let least = ratios().fold(1.0, f64::min).max(0.02);
     let most = ratios().fold(2.0, f64::max) * 1.15;
     let low = if least < 0.9 { least * 0.8 } else { 0.9 };
-    let x = |ratio: f64| LEFT + (WIDTH - LEFT - RIGHT) * (ratio.max(low) / low).ln() / (most / low).ln();
+    let x = |ratio: f64| {
+        LEFT + (WIDTH - LEFT - RIGHT) * (ratio.max(low) / low).ln() / (most / low).ln()
+    };
     let height = TOP + ROW * operations.len() as f64 + 44.0;
     let bottom = height - 40.0;
 
     let mut svg = String::new();
     let _ = writeln!(
         svg,
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">"##
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"
+            font-family="sans-serif" font-size="13">"##
     );
     let _ = writeln!(svg, r##"<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>"##);
     let about = run.of_kind("run").next();
     let of = |key: &str| about.and_then(|run| run[key].as_str()).unwrap_or("");
     let _ = writeln!(
         svg,
-        r##"<text x="16" y="26" font-size="17" font-weight="bold">Time of one call, as a multiple of the same call in C</text>"##
+        r##"<text x="16" y="26" font-size="17" font-weight="bold">Time of one call, as a multiple
+            of the same call in C</text>"##
     );
-    let device = if driver == "null" { "the null driver (functions return at once)" } else { of("device") };
+    let device =
+        if driver == "null" { "the null driver (functions return at once)" } else { of("device") };
     let _ = writeln!(
         svg,
-        r##"<text x="16" y="45" fill="#555555">{}, CUDA {}, {}. Medians; bars: 10th to 90th percentile.</text>"##,
+        r##"<text x="16" y="45" fill="#555555">{}, CUDA {}, {}. Medians; bars: 10th to 90th
+            percentile.</text>"##,
         escape(device),
         escape(of("cuda")),
         escape(of("date"))
@@ -62,15 +76,20 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
             at += 30.0 + 8.0 * title.len() as f64;
         }
     }
-    for tick in [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0] {
+    for tick in [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
+    {
         if tick < low || tick > most {
             continue;
         }
-        let (x, colour, width) =
-            (x(tick), if tick == 1.0 { "#000000" } else { "#dddddd" }, if tick == 1.0 { 1.5 } else { 1.0 });
+        let (x, colour, width) = (
+            x(tick),
+            if tick == 1.0 { "#000000" } else { "#dddddd" },
+            if tick == 1.0 { 1.5 } else { 1.0 },
+        );
         let _ = writeln!(
             svg,
-            r##"<line x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>"##
+            r##"<line x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom}" stroke="{colour}"
+                stroke-width="{width}"/>"##
         );
         let label = if tick == 1.0 { "1 = C".to_owned() } else { format!("{tick} x") };
         let _ = writeln!(
@@ -84,7 +103,8 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
         if index % 2 == 0 {
             let _ = writeln!(
                 svg,
-                r##"<rect x="0" y="{}" width="{WIDTH}" height="{ROW}" fill="#0072b2" fill-opacity="0.05"/>"##,
+                r##"<rect x="0" y="{}" width="{WIDTH}" height="{ROW}" fill="#0072b2"
+                    fill-opacity="0.05"/>"##,
                 y - ROW / 2.0
             );
         }
@@ -102,14 +122,16 @@ pub fn plot(rows: &[Value], driver: &str) -> String {
             {
                 let _ = writeln!(
                     svg,
-                    r##"<line x1="{:.1}" y1="{y}" x2="{:.1}" y2="{y}" stroke="{colour}" stroke-width="3" stroke-opacity="0.5"/>"##,
+                    r##"<line x1="{:.1}" y1="{y}" x2="{:.1}" y2="{y}" stroke="{colour}"
+                        stroke-width="3" stroke-opacity="0.5"/>"##,
                     x(p10),
                     x(p90.min(most)),
                 );
             }
             let _ = writeln!(
                 svg,
-                r##"<circle cx="{:.1}" cy="{y}" r="5" fill="{colour}"><title>{name}: {ratio:.2} x C</title></circle>"##,
+                r##"<circle cx="{:.1}" cy="{y}" r="5" fill="{colour}"><title>{name}: {ratio:.2} x
+                    C</title></circle>"##,
                 x(ratio)
             );
         }

@@ -24,7 +24,8 @@ fn child(verb: &str) -> Command {
 
 /// Opens the library, then has this crate open it again and resolve everything.
 ///
-/// The second open finds the library there and costs next to nothing, so that it is what this crate adds to `dlopen`.
+/// The second open finds the library there and costs next to nothing, so that it is what this crate
+/// adds to `dlopen`.
 pub fn load() -> ExitCode {
     unsafe extern "C" {
         fn dlopen(name: *const c_char, flags: i32) -> *mut core::ffi::c_void;
@@ -86,7 +87,8 @@ pub fn measure_loading(processes: usize, report: &mut impl FnMut(Value)) {
 /// Creates an interprocess event, says its descriptor, and keeps it until it is told to end.
 pub fn export() -> ExitCode {
     let driver = Driver::load().expect("a driver");
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     println!("{}", event.ipc_descriptor().expect("an exported event"));
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

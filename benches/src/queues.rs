@@ -1,7 +1,8 @@
 //! The pool of events over a queue of a well-kept crate, to be measured beside ours.
 //!
-//! It does what `EventPool` does when an event is taken and given back: the same box, the same three looks at flags. Where
-//! ours has shelves, this has one queue. The rest of a pool is left out, so that it can only be the faster for it.
+//! It does what `EventPool` does when an event is taken and given back: the same box, the same
+//! three looks at flags. Where ours has shelves, this has one queue. The rest of a pool is left
+//! out, so that it can only be the faster for it.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::mem::ManuallyDrop;
@@ -13,7 +14,8 @@ use cuda_events::{Context, Event, EventFlags};
 /// As many as ours has slots.
 const CAPACITY: usize = 128;
 
-/// Stand for the library's own flags. Other crates could write them, so that they are loaded each time.
+/// Stand for the library's own flags. Other crates could write them, so that they are loaded each
+/// time.
 #[unsafe(no_mangle)]
 pub static BENCH_FORKED: AtomicBool = AtomicBool::new(false);
 #[unsafe(no_mangle)]

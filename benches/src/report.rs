@@ -15,13 +15,18 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
             "soft" => "On the software driver",
             _ => "Building",
         };
-        let _ = if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
+        let _ =
+            if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
         let about = run.about();
         if !about.is_empty() {
             let _ = writeln!(out, "{about}\n");
         }
         for (heading, note, table) in run.tables() {
-            let _ = if markdown { writeln!(out, "#### {heading}\n") } else { writeln!(out, "-- {heading} --\n") };
+            let _ = if markdown {
+                writeln!(out, "#### {heading}\n")
+            } else {
+                writeln!(out, "-- {heading} --\n")
+            };
             if !note.is_empty() {
                 let _ = writeln!(out, "{note}\n");
             }
@@ -60,7 +65,8 @@ impl<'a> Run<'a> {
     }
 
     pub fn find(&self, kind: &str, operation: &str, implementation: &str) -> Option<&'a Value> {
-        self.of_kind(kind).find(|row| row["operation"] == operation && row["implementation"] == implementation)
+        self.of_kind(kind)
+            .find(|row| row["operation"] == operation && row["implementation"] == implementation)
     }
 
     /// The operations in the order that they were measured in.
@@ -78,26 +84,34 @@ impl<'a> Run<'a> {
         self.find("time", operation, implementation)?[what]["median"].as_f64()
     }
 
-    /// What a call takes, as a multiple of the C loop's; peers from other processes have only their own time.
+    /// What a call takes, as a multiple of the C loop's; peers from other processes have only their
+    /// own time.
     pub fn ratio(&self, operation: &str, implementation: &str) -> Option<f64> {
-        self.median(operation, implementation, "ratio")
-            .or_else(|| Some(self.median(operation, implementation, "ns")? / self.median(operation, "c", "ns")?))
+        self.median(operation, implementation, "ratio").or_else(|| {
+            Some(
+                self.median(operation, implementation, "ns")?
+                    / self.median(operation, "c", "ns")?,
+            )
+        })
     }
 
     fn tables(&self) -> Vec<(&'static str, String, Table)> {
         let mut tables = Vec::new();
         if !self.operations().is_empty() {
-            let note = "Medians in ns per call, with the 10th and 90th percentile over the rounds in brackets; ratios are of \
-                        the same round, to the C loop where nothing else is said. The pools over crossbeam's queues stand in \
-                        the columns of `safe`.";
+            let note = "Medians in ns per call, with the 10th and 90th percentile over the rounds \
+                        in brackets; ratios are of the same round, to the C loop where nothing \
+                        else is said. The pools over crossbeam's queues stand in the columns of \
+                        `safe`.";
             tables.push(("Times", note.to_owned(), self.times()));
         }
         if let Some(row) = self.of_kind("instructions").next() {
-            let compilers = row["compilers"].as_str().map_or_else(String::new, |name| format!(" Compiled by {name}."));
+            let compilers = row["compilers"]
+                .as_str()
+                .map_or_else(String::new, |name| format!(" Compiled by {name}."));
             let note = format!(
-                "Instructions of one call (callgrind), the driver's function included; `over` is over the C loop.{compilers} \
-                 Another compiler gives other counts. `shared writes`: instructions that lock a cache line or write a \
-                 static, in this crate."
+                "Instructions of one call (callgrind), the driver's function included; `over` is \
+                 over the C loop.{compilers} Another compiler gives other counts. `shared writes`: \
+                 instructions that lock a cache line or write a static, in this crate."
             );
             tables.push(("Instructions", note, self.instructions()));
         }
@@ -106,14 +120,14 @@ impl<'a> Run<'a> {
             let time = if figure == "cpu_ns" { "processor time" } else { "wall-clock time" };
             let window = match row["rounds"].as_u64() {
                 Some(_) => {
-                    " All threads make the calls at the same time, each on a core of its own; `c again` is C measured \
-                            against itself."
+                    " All threads make the calls at the same time, each on a core of its own; `c \
+                            again` is C measured against itself."
                 }
                 None => "",
             };
             let note = format!(
-                "Own event and stream for each thread (one pool for all): {time} per call of a thread in ns, median and 10th \
-                 to 90th percentile over the rounds.{window}"
+                "Own event and stream for each thread (one pool for all): {time} per call of a \
+                 thread in ns, median and 10th to 90th percentile over the rounds.{window}"
             );
             tables.push(("Threads", note, self.threads()));
         }
@@ -137,7 +151,8 @@ impl<'a> Run<'a> {
             with("", "date", "; "),
             with("", "device", ", "),
             with("CUDA ", "cuda", ""),
-            with(" (driver ", "driver_version", ")") + if text("cuda").is_empty() { "" } else { "; " },
+            with(" (driver ", "driver_version", ")")
+                + if text("cuda").is_empty() { "" } else { "; " },
             text("cpu"),
             run["cores"],
             with(", load ", "load", ""),
@@ -169,12 +184,16 @@ impl<'a> Run<'a> {
         table.head.push("target".to_owned());
         for operation in self.operations() {
             let cell = |implementation: &str, what: &str, digits| {
-                let row = self.find("time", operation, implementation).filter(|row| row[what].is_object());
+                let row = self
+                    .find("time", operation, implementation)
+                    .filter(|row| row[what].is_object());
                 row.map_or_else(String::new, |row| spread(&row[what], digits))
             };
-            let plain = |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 2));
+            let plain =
+                |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 2));
             // Where another crate's queue stands in for ours, it does so in the same column.
-            let safe = if self.find("time", operation, "safe").is_some() { "safe" } else { "crossbeam" };
+            let safe =
+                if self.find("time", operation, "safe").is_some() { "safe" } else { "crossbeam" };
             let mut cells = vec![
                 operation.to_owned(),
                 plain(self.median(operation, "c", "ns")),
@@ -195,10 +214,15 @@ impl<'a> Run<'a> {
 
     /// The target for the operation on this driver, and whether it is met.
     fn target(&self, operation: &str) -> String {
-        let Some(targets) = TARGETS.iter().find(|targets| targets.operation == operation) else { return String::new() };
+        let Some(targets) = TARGETS.iter().find(|targets| targets.operation == operation) else {
+            return String::new();
+        };
         let mut judged = Vec::new();
-        let mut judge = |what: String, met: bool| judged.push(if met { what } else { format!("{what}: MISSED") });
-        let (over, ratio) = (self.median(operation, "safe", "over_c"), self.ratio(operation, "safe"));
+        let mut judge = |what: String, met: bool| {
+            judged.push(if met { what } else { format!("{what}: MISSED") })
+        };
+        let (over, ratio) =
+            (self.median(operation, "safe", "over_c"), self.ratio(operation, "safe"));
         let peer = self.median(operation, "cudarc", "over_c");
         match (self.driver, over, ratio) {
             ("null", Some(over), _) => {
@@ -243,11 +267,15 @@ impl<'a> Run<'a> {
         }
         for operation in operations {
             let count = |implementation: &str, what: &str| {
-                self.find("instructions", operation, implementation).and_then(|row| row[what].as_f64())
+                self.find("instructions", operation, implementation)
+                    .and_then(|row| row[what].as_f64())
             };
-            let plain = |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 0));
-            let most =
-                TARGETS.iter().find(|targets| targets.operation == operation).and_then(|targets| targets.instructions);
+            let plain =
+                |value: Option<f64>| value.map_or_else(String::new, |value| number(value, 0));
+            let most = TARGETS
+                .iter()
+                .find(|targets| targets.operation == operation)
+                .and_then(|targets| targets.instructions);
             let writes = ["safe", "cudarc"].map(|name| plain(count(name, "shared_writes")));
             let target = match (most, count("safe", "over_c")) {
                 (Some(most), Some(over)) if over <= most => format!("<= {most}"),
@@ -271,19 +299,28 @@ impl<'a> Run<'a> {
         table
     }
 
-    /// Processor time where the driver never blocks; where it does, waiting is part of what a call costs.
+    /// Processor time where the driver never blocks; where it does, waiting is part of what a call
+    /// costs.
     fn thread_figures(&self) -> (&'static str, &'static str) {
         if self.driver == "native" { ("wall_ns", "wall_ratio") } else { ("cpu_ns", "cpu_ratio") }
     }
 
-    fn thread_row(&self, operation: &Value, implementation: &str, threads: u64) -> Option<&'a Value> {
+    fn thread_row(
+        &self,
+        operation: &Value,
+        implementation: &str,
+        threads: u64,
+    ) -> Option<&'a Value> {
         self.of_kind("threads").find(|row| {
-            row["operation"] == *operation && row["implementation"] == implementation && row["threads"] == threads
+            row["operation"] == *operation
+                && row["implementation"] == implementation
+                && row["threads"] == threads
         })
     }
 
     fn threads(&self) -> Table {
-        let mut threads: Vec<u64> = self.of_kind("threads").filter_map(|row| row["threads"].as_u64()).collect();
+        let mut threads: Vec<u64> =
+            self.of_kind("threads").filter_map(|row| row["threads"].as_u64()).collect();
         threads.sort_unstable();
         threads.dedup();
         let (figure, ratio) = self.thread_figures();
@@ -295,14 +332,21 @@ impl<'a> Run<'a> {
             let mut line = |title: String, what: &str, digits, target: String| {
                 let mut cells = vec![text(operation), title];
                 cells.extend(threads.iter().map(|&count| {
-                    let row = self.thread_row(operation, &implementation, count).filter(|row| row[what].is_object());
+                    let row = self
+                        .thread_row(operation, &implementation, count)
+                        .filter(|row| row[what].is_object());
                     row.map_or_else(String::new, |row| spread(&row[what], digits))
                 }));
                 cells.push(target);
                 table.rows.push(cells);
             };
-            let target = if implementation == "safe" { self.thread_target(operation, &threads) } else { String::new() };
-            let compared = self.driver == "native" && matches!(implementation.as_str(), "safe" | "c again");
+            let target = if implementation == "safe" {
+                self.thread_target(operation, &threads)
+            } else {
+                String::new()
+            };
+            let compared =
+                self.driver == "native" && matches!(implementation.as_str(), "safe" | "c again");
             let own = if compared { String::new() } else { target.clone() };
             line(implementation.clone(), figure, 1, own);
             if compared && row[ratio].is_object() {
@@ -321,7 +365,10 @@ impl<'a> Run<'a> {
         };
         let (target, missed): (_, &dyn Fn(u64) -> Option<bool>) = match self.driver {
             "null" => (format!("<= {FLAT} x one thread"), &|count| {
-                Some(value("safe", count, figure, "median")? > FLAT * value("safe", 1, figure, "median")?)
+                Some(
+                    value("safe", count, figure, "median")?
+                        > FLAT * value("safe", 1, figure, "median")?,
+                )
             }),
             "native" => (format!("<= {CURVE} x C, or within the spread of c again"), &|count| {
                 let safe = value("safe", count, ratio, "median")?;
@@ -335,16 +382,27 @@ impl<'a> Run<'a> {
             .filter_map(|&count| missed(count).map(|missed| (count, missed)))
             .collect();
         let Some((most, _)) = judged.last() else { return String::new() };
-        let missed: Vec<String> =
-            judged.iter().filter(|(_, missed)| *missed).map(|(count, _)| count.to_string()).collect();
-        let on = if missed.is_empty() { String::new() } else { format!(": MISSED on {}", missed.join(", ")) };
+        let missed: Vec<String> = judged
+            .iter()
+            .filter(|(_, missed)| *missed)
+            .map(|(count, _)| count.to_string())
+            .collect();
+        let on = if missed.is_empty() {
+            String::new()
+        } else {
+            format!(": MISSED on {}", missed.join(", "))
+        };
         format!("{target}, up to {most} threads{on}")
     }
 
     fn others(&self) -> Table {
         let mut table = Table::new(&["what", "measured", "target"]);
         let mut add = |what: String, measured: String, target: &str, met: bool| {
-            let target = if met || target.is_empty() { target.to_owned() } else { format!("{target}: MISSED") };
+            let target = if met || target.is_empty() {
+                target.to_owned()
+            } else {
+                format!("{target}: MISSED")
+            };
             table.rows.push(vec![what, measured, target]);
         };
         for row in self.of_kind("load") {
@@ -359,15 +417,20 @@ impl<'a> Run<'a> {
             );
             add("load again, us".into(), spread(&row["again_us"], 2), "", true);
         }
-        if let (Some(pool), Some(c)) =
-            (self.median("pool take + return", "safe", "ns"), self.median("create + drop", "c", "ns"))
-        {
+        if let (Some(pool), Some(c)) = (
+            self.median("pool take + return", "safe", "ns"),
+            self.median("create + drop", "c", "ns"),
+        ) {
             let name = "pool take + return, ns";
             match self.driver {
                 "null" => add(name.into(), number(pool, 1), "<= 25 ns", pool <= 25.0),
                 _ => {
                     let times = c / pool;
-                    let measured = format!("{}, {} x faster than create + destroy", number(pool, 1), number(times, 1));
+                    let measured = format!(
+                        "{}, {} x faster than create + destroy",
+                        number(pool, 1),
+                        number(times, 1)
+                    );
                     add(name.into(), measured, ">= 4 x", times >= 4.0);
                 }
             }
@@ -375,18 +438,30 @@ impl<'a> Run<'a> {
         let pooled = |threads: u64| {
             let mut rows = self.of_kind("threads");
             let row = rows.find(|row| {
-                row["operation"] == "pool take + return" && row["implementation"] == "safe" && row["threads"] == threads
+                row["operation"] == "pool take + return"
+                    && row["implementation"] == "safe"
+                    && row["threads"] == threads
             })?;
             row["cpu_ns"]["median"].as_f64()
         };
         if let (Some(one), Some(eight)) = (pooled(1), pooled(8)) {
             let measured = format!("{} and {}", number(one, 1), number(eight, 1));
-            add("pool on 1 and on 8 threads, ns of processor time".into(), measured, "<= 2 x", eight <= 2.0 * one);
+            add(
+                "pool on 1 and on 8 threads, ns of processor time".into(),
+                measured,
+                "<= 2 x",
+                eight <= 2.0 * one,
+            );
         }
         for row in self.of_kind("scale") {
             let name = format!("{} live events, {}", row["live"], text(&row["implementation"]));
             if let Some(bytes) = row["bytes"].as_f64() {
-                add(format!("{name}: bytes each"), number(bytes, 1), "<= 32", bytes.floor() <= 32.0);
+                add(
+                    format!("{name}: bytes each"),
+                    number(bytes, 1),
+                    "<= 32",
+                    bytes.floor() <= 32.0,
+                );
             }
             for what in ["create", "drop"] {
                 let steps = &row[what];
@@ -401,11 +476,15 @@ impl<'a> Run<'a> {
                 );
                 let (target, met) = match (self.driver, row["implementation"].as_str()) {
                     ("null", Some("safe")) => (format!("<= x {GROWTH}"), growth <= GROWTH),
-                    ("native", Some("safe")) => (format!("growth <= {CURVE} x C's"), over_c <= CURVE),
+                    ("native", Some("safe")) => {
+                        (format!("growth <= {CURVE} x C's"), over_c <= CURVE)
+                    }
                     _ => (String::new(), true),
                 };
                 add(
-                    format!("{name}: {what}, ns in the twentieth with the fewest -> with the most alive"),
+                    format!(
+                        "{name}: {what}, ns in the twentieth with the fewest -> with the most alive"
+                    ),
                     measured,
                     &target,
                     met,
@@ -414,7 +493,8 @@ impl<'a> Run<'a> {
         }
         for row in self.of_kind("wake") {
             let figure = |name: &str| row[name].as_f64().unwrap_or(f64::NAN);
-            let measured = format!("{} / {} / {}", figure("p50_us"), figure("p90_us"), figure("p99_us"));
+            let measured =
+                format!("{} / {} / {}", figure("p50_us"), figure("p90_us"), figure("p99_us"));
             let way = text(&row["way"]);
             let others = row["others"].as_u64().unwrap_or(0);
             let work = row["work"].as_str().map_or_else(String::new, |work| format!(" of {work}"));
@@ -422,8 +502,14 @@ impl<'a> Run<'a> {
                 (0, _) => String::new(),
                 (others, events) => format!(", {others} others pending on {events} events"),
             };
-            let (target, met) = if way == "future" { ("p50 <= 30 us", figure("p50_us") <= 30.0) } else { ("", true) };
-            let samples = row["samples"].as_u64().map_or_else(String::new, |samples| format!(" ({samples} samples)"));
+            let (target, met) = if way == "future" {
+                ("p50 <= 30 us", figure("p50_us") <= 30.0)
+            } else {
+                ("", true)
+            };
+            let samples = row["samples"]
+                .as_u64()
+                .map_or_else(String::new, |samples| format!(" ({samples} samples)"));
             add(
                 format!("from work{work} done to woken, {way}{beside}: p50 / p90 / p99, us"),
                 measured + &samples,
@@ -435,7 +521,8 @@ impl<'a> Run<'a> {
             let share = row["cpu_percent"].as_f64().unwrap_or(f64::NAN);
             let on = row["events"].as_u64().filter(|&events| events > 0);
             let on = on.map_or_else(String::new, |events| format!(" on {events} events"));
-            let name = format!("processor time while {} futures wait{on}, % of a core", row["waiting"]);
+            let name =
+                format!("processor time while {} futures wait{on}, % of a core", row["waiting"]);
             add(name, number(share, 1), "<= 10 %", share <= 10.0);
         }
         for row in self.of_kind("build") {
@@ -450,7 +537,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A call on several threads over one on one thread, on the null driver; some of it is the processor's.
+/// A call on several threads over one on one thread, on the null driver; some of it is the
+/// processor's.
 const FLAT: f64 = 1.5;
 /// This crate's curve over C's on a GPU.
 const CURVE: f64 = 1.10;
@@ -472,7 +560,11 @@ struct Targets {
     native_against_cudarc: Option<f64>,
 }
 
-const fn hot(operation: &'static str, null_against_cudarc: Option<f64>, native_against_cudarc: Option<f64>) -> Targets {
+const fn hot(
+    operation: &'static str,
+    null_against_cudarc: Option<f64>,
+    native_against_cudarc: Option<f64>,
+) -> Targets {
     Targets {
         operation,
         null_over: Some(1.0),
@@ -514,7 +606,11 @@ const TARGETS: &[Targets] = &[
         ..at_most("create + drop, context leaked", 1.10)
     },
     at_most("record_event + drop", 1.10),
-    Targets { null_against_cudarc: Some(4.0), native_against_cudarc: Some(2.0), ..at_most("wait_stream", 1.05) },
+    Targets {
+        null_against_cudarc: Some(4.0),
+        native_against_cudarc: Some(2.0),
+        ..at_most("wait_stream", 1.05)
+    },
     at_most("IPC export, again", 1.05),
     at_most("IPC import + close", 1.05),
     at_most("IPC import + close, context leaked", 1.05),
@@ -541,12 +637,20 @@ impl Table {
         }
         let all = || core::iter::once(&self.head).chain(&self.rows);
         let widths: Vec<usize> = (0..self.head.len())
-            .map(|column| all().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            .map(|column| {
+                all()
+                    .filter_map(|row| row.get(column))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
             .collect();
         for row in all() {
             let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
                 // Words to the left, numbers to the right.
-                let words = column == 0 || self.head[column] == "target" || self.head[column] == "implementation";
+                let words = column == 0
+                    || self.head[column] == "target"
+                    || self.head[column] == "implementation";
                 if words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
             });
             let line: Vec<String> = cells.collect();

@@ -1,11 +1,15 @@
-//! What the loops work on: the same streams and events for the safe layer, the raw table and C, and cudarc's own.
+//! What the loops work on: the same streams and events for the safe layer, the raw table and C, and
+//! cudarc's own.
 
 use core::ffi::c_void;
 use std::sync::Arc;
 
 use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUcontext, CUresult, Function, Symbols};
-use cuda_events::{Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
+    StreamRef,
+};
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
@@ -95,7 +99,8 @@ impl Pools {
     /// With an event in each.
     pub fn new(context: &Context) -> Self {
         let ours = EventPool::new(context, EventFlags::empty()).expect("a pool");
-        let pools = Self { ours, array: QueuePool::new(context), segments: QueuePool::new(context) };
+        let pools =
+            Self { ours, array: QueuePool::new(context), segments: QueuePool::new(context) };
         pools.ours.reserve(1).expect("an event for the pool");
         drop(pools.array.take().expect("an event for the pool"));
         drop(pools.segments.take().expect("an event for the pool"));
@@ -132,7 +137,12 @@ unsafe impl Sync for Rig {}
 
 impl Rig {
     /// The context is current on the calling thread from now on.
-    pub fn new(context: &Context, leaked: &Context, peer: &Arc<CudaContext>, imported: IpcEventDescriptor) -> Self {
+    pub fn new(
+        context: &Context,
+        leaked: &Context,
+        peer: &Arc<CudaContext>,
+        imported: IpcEventDescriptor,
+    ) -> Self {
         let symbols = context.driver().symbols();
         make_current(symbols, context.as_raw());
         let stream = || Stream::new(context, StreamOptions::new()).expect("a stream");
@@ -210,5 +220,7 @@ pub fn leaked_context(context: &Context) -> Context {
 
 pub fn first_context(driver: Driver) -> Context {
     let context = Device::new(driver, 0).and_then(Context::primary);
-    context.unwrap_or_else(|error| crate::fail(&format!("device 0 has no context to measure in: {error}")))
+    context.unwrap_or_else(|error| {
+        crate::fail(&format!("device 0 has no context to measure in: {error}"))
+    })
 }

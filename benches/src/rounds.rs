@@ -47,12 +47,18 @@ pub fn measure(rig: &Rig, rounds: usize) -> Samples {
     let operations = operations();
     let batches: Vec<Vec<u64>> = operations
         .iter()
-        .map(|operation| (0..operation.loops.len()).map(|index| batch(rig, operation, index)).collect())
+        .map(|operation| {
+            (0..operation.loops.len()).map(|index| batch(rig, operation, index)).collect()
+        })
         .collect();
-    let mut nanoseconds: Vec<Vec<Vec<f64>>> =
-        operations.iter().map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()]).collect();
+    let mut nanoseconds: Vec<Vec<Vec<f64>>> = operations
+        .iter()
+        .map(|operation| vec![Vec::with_capacity(rounds); operation.loops.len()])
+        .collect();
     for round in 0..rounds {
-        for (operation, (batches, samples)) in operations.iter().zip(batches.iter().zip(&mut nanoseconds)) {
+        for (operation, (batches, samples)) in
+            operations.iter().zip(batches.iter().zip(&mut nanoseconds))
+        {
             let count = operation.loops.len();
             for turn in 0..count {
                 // Another one is first in each round.
@@ -73,9 +79,14 @@ impl Samples {
     /// What several processes measured, as if one had.
     pub fn merge(processes: &[Value]) -> Self {
         let of = |operation: usize, index: usize| -> Vec<f64> {
-            processes.iter().flat_map(|process| numbers(&process["nanoseconds"][operation][index])).collect()
+            processes
+                .iter()
+                .flat_map(|process| numbers(&process["nanoseconds"][operation][index]))
+                .collect()
         };
-        let batch = |operation: usize, index: usize| processes[0]["batches"][operation][index].as_u64().unwrap_or(0);
+        let batch = |operation: usize, index: usize| {
+            processes[0]["batches"][operation][index].as_u64().unwrap_or(0)
+        };
         let operations = operations();
         let each = |operation: usize| 0..operations[operation].loops.len();
         Self {
@@ -89,7 +100,9 @@ impl Samples {
     }
 
     pub fn report(&self, processes: usize, mut report: impl FnMut(Value)) {
-        for (operation, (batches, samples)) in operations().iter().zip(self.batches.iter().zip(&self.nanoseconds)) {
+        for (operation, (batches, samples)) in
+            operations().iter().zip(self.batches.iter().zip(&self.nanoseconds))
+        {
             let c = &samples[0];
             let safe = operation.loops.iter().position(|timed| timed.implementation() == "safe");
             for (timed, (batch, own)) in operation.loops.iter().zip(batches.iter().zip(samples)) {
@@ -106,7 +119,9 @@ impl Samples {
                     "batch": batch,
                 });
                 if let (Some(safe), "cudarc") = (safe, timed.implementation()) {
-                    row["over_safe"] = spread(own.iter().zip(&samples[safe]).map(|(own, safe)| own / safe).collect());
+                    row["over_safe"] = spread(
+                        own.iter().zip(&samples[safe]).map(|(own, safe)| own / safe).collect(),
+                    );
                 }
                 report(row);
             }

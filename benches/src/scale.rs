@@ -12,7 +12,8 @@ use crate::rounds::{rounded, spread};
 /// In how many steps the number grows and shrinks.
 const STEPS: usize = 20;
 
-/// `measured_bytes`: whether all memory that is taken meanwhile is this crate's, as it is on the null driver.
+/// `measured_bytes`: whether all memory that is taken meanwhile is this crate's, as it is on the
+/// null driver.
 pub fn measure(
     context: &Context,
     measured_bytes: bool,
@@ -34,7 +35,13 @@ pub fn measure(
         assert_eq!(code, CUresult::CUDA_SUCCESS, "cuEventDestroy failed");
     };
     let c = || grow_and_shrink(live, create, destroy);
-    let safe = || grow_and_shrink(live, || Event::new(context, EventFlags::empty()).expect("an event"), drop::<Event>);
+    let safe = || {
+        grow_and_shrink(
+            live,
+            || Event::new(context, EventFlags::empty()).expect("an event"),
+            drop::<Event>,
+        )
+    };
     // The driver and the allocator keep memory of what is gone: all are to find it there.
     c();
     safe();
@@ -53,12 +60,14 @@ pub fn measure(
         let costs: Vec<&Cost> = pairs.iter().map(|pair| &pair[index]).collect();
         let bytes = if measured_bytes { rounded(costs[0].bytes).into() } else { Value::Null };
         let mut row = json!({
-            "kind": "scale", "implementation": implementation, "live": live, "bytes": bytes, "repetitions": repetitions,
+            "kind": "scale", "implementation": implementation, "live": live, "bytes": bytes,
+                "repetitions": repetitions,
         });
         type Way = (&'static str, fn(&Cost) -> &Steps);
         let ways: [Way; 2] = [("create", |cost| &cost.create), ("drop", |cost| &cost.destroy)];
         for (what, steps) in ways {
-            let over_c = || pairs.iter().map(|pair| steps(&pair[index]).growth() / steps(&pair[0]).growth());
+            let over_c =
+                || pairs.iter().map(|pair| steps(&pair[index]).growth() / steps(&pair[0]).growth());
             row[what] = json!({
                 "few_ns": spread(costs.iter().map(|cost| steps(cost).few).collect()),
                 "most_ns": spread(costs.iter().map(|cost| steps(cost).most).collect()),
@@ -90,7 +99,11 @@ impl Steps {
     }
 }
 
-fn grow_and_shrink<T>(live: usize, mut create: impl FnMut() -> T, mut destroy: impl FnMut(T)) -> Cost {
+fn grow_and_shrink<T>(
+    live: usize,
+    mut create: impl FnMut() -> T,
+    mut destroy: impl FnMut(T),
+) -> Cost {
     let step = live / STEPS;
     let before = heap();
     let mut events = Vec::with_capacity(live);

@@ -1,6 +1,7 @@
 //! The same operations on many threads, each with its own events and streams.
 //!
-//! All threads make one operation from one moment on until another, so that each has all the others beside it.
+//! All threads make one operation from one moment on until another, so that each has all the others
+//! beside it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -50,7 +51,8 @@ fn measured() -> Vec<Vec<Measured>> {
             // The raw table is what C is.
             let wanted = loops.iter().filter(|timed| timed.implementation() != "raw");
             let again = Measured { operation, name: AGAIN, timed: &loops[0] };
-            let all = wanted.map(|timed| Measured { operation, name: timed.implementation(), timed });
+            let all =
+                wanted.map(|timed| Measured { operation, name: timed.implementation(), timed });
             all.chain([again]).collect()
         })
         .collect()
@@ -64,7 +66,8 @@ struct Meeting {
     start: AtomicU64,
     /// The shortest time that a thread took for a batch.
     shortest: AtomicU64,
-    /// Of all threads: when the last began, calls, and nanoseconds of processor and wall-clock time.
+    /// Of all threads: when the last began, calls, and nanoseconds of processor and wall-clock
+    /// time.
     sum: Mutex<Sum>,
 }
 
@@ -93,27 +96,45 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Val
             shortest: AtomicU64::new(u64::MAX),
             sum: Mutex::default(),
         };
-        // By operation, implementation and round; null where the threads were not beside each other.
-        let samples: Mutex<Vec<Vec<[Vec<Value>; 2]>>> =
-            Mutex::new(operations.iter().map(|each| each.iter().map(|_| Default::default()).collect()).collect());
+        // By operation, implementation and round; null where the threads were not beside each
+        // other.
+        let samples: Mutex<Vec<Vec<[Vec<Value>; 2]>>> = Mutex::new(
+            operations
+                .iter()
+                .map(|each| each.iter().map(|_| Default::default()).collect())
+                .collect(),
+        );
         std::thread::scope(|scope| {
             for &core in &cores[..threads] {
                 let (meeting, samples, operations) = (&meeting, &samples, &operations);
                 let (leaked, pools) = (&leaked, &pools);
                 scope.spawn(move || {
                     stay_on(core);
-                    let mut rig = Rig::new(context, leaked, peer, IpcEventDescriptor::from_raw([0; 64], false));
+                    let mut rig = Rig::new(
+                        context,
+                        leaked,
+                        peer,
+                        IpcEventDescriptor::from_raw([0; 64], false),
+                    );
                     rig.pools = pools.clone();
                     let batches: Vec<Vec<u64>> = operations
                         .iter()
-                        .map(|each| each.iter().map(|measured| batch(&rig, measured.timed, meeting)).collect())
+                        .map(|each| {
+                            each.iter()
+                                .map(|measured| batch(&rig, measured.timed, meeting))
+                                .collect()
+                        })
                         .collect();
                     for round in 0..rounds {
-                        for (operation, (each, batches)) in operations.iter().zip(&batches).enumerate() {
+                        for (operation, (each, batches)) in
+                            operations.iter().zip(&batches).enumerate()
+                        {
                             for turn in 0..each.len() {
                                 // Another one is first in each round.
                                 let index = (turn + round) % each.len();
-                                let Some(sum) = together(&rig, each[index].timed, batches[index], meeting) else {
+                                let Some(sum) =
+                                    together(&rig, each[index].timed, batches[index], meeting)
+                                else {
                                     continue;
                                 };
                                 let beside = sum.late < WINDOW / 5;
@@ -136,7 +157,8 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Val
             for (measured, [cpu, wall]) in each.iter().zip(samples) {
                 let (operation, name) = (measured.operation, measured.name);
                 rows.push(json!({
-                    "operation": operation, "implementation": name, "threads": threads, "cpu": cpu, "wall": wall,
+                    "operation": operation, "implementation": name, "threads": threads, "cpu": cpu,
+                    "wall": wall,
                 }));
             }
         }
@@ -157,7 +179,9 @@ pub fn report_all(processes: &[Value], report: &mut impl FnMut(Value)) {
         if row["implementation"] == "c" {
             c = index;
         }
-        let ratio = |what| spread(all(index, what).iter().zip(all(c, what)).map(|(own, c)| own / c).collect());
+        let ratio = |what| {
+            spread(all(index, what).iter().zip(all(c, what)).map(|(own, c)| own / c).collect())
+        };
         report(json!({
             "kind": "threads",
             "operation": row["operation"],
@@ -209,7 +233,8 @@ fn together(rig: &Rig, timed: &Timed, batch: u64, meeting: &Meeting) -> Option<S
     leader.then(|| core::mem::take(&mut *meeting.sum.lock().expect("no thread panicked")))
 }
 
-/// How many calls all threads make between two looks at the clock: the same for all, found with all of them at it.
+/// How many calls all threads make between two looks at the clock: the same for all, found with all
+/// of them at it.
 fn batch(rig: &Rig, timed: &Timed, meeting: &Meeting) -> u64 {
     let mut batch = 1;
     loop {
@@ -240,7 +265,8 @@ fn cores() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect()
 }
 
-/// Keeps the calling thread on a core: threads that wake each other are put on one core else, beside idle ones.
+/// Keeps the calling thread on a core: threads that wake each other are put on one core else,
+/// beside idle ones.
 fn stay_on(core: usize) {
     // SAFETY: plain bits, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };

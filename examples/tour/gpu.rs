@@ -1,5 +1,5 @@
-//! Memory, memory operations and host functions: what the crate leaves to its raw layer, wrapped as far as the tour
-//! needs it.
+//! Memory, memory operations and host functions: what the crate leaves to its raw layer, wrapped as
+//! far as the tour needs it.
 
 use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
@@ -22,11 +22,15 @@ pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
     if event.synchronize_timeout(TIMEOUT)?.is_done() {
         Ok(())
     } else {
-        Err(Failure::Runtime(format!("work on the device was not done after {} s", TIMEOUT.as_secs())))
+        Err(Failure::Runtime(format!(
+            "work on the device was not done after {} s",
+            TIMEOUT.as_secs()
+        )))
     }
 }
 
-/// Memory of the device. It is made in the current context, and freed when all work of that context is done.
+/// Memory of the device. It is made in the current context, and freed when all work of that context
+/// is done.
 pub(crate) struct DeviceBuffer {
     context: Context,
     address: CUdeviceptr,
@@ -45,26 +49,38 @@ impl DeviceBuffer {
     /// Sets every word of four bytes, in the stream's order.
     pub(crate) fn memset(&self, value: u32, stream: &StreamRef) -> Result<(), Error> {
         let memset = self.context.driver().symbols().cuMemsetD32Async;
-        // SAFETY: the memory has that many words, and is not freed before the stream is done with it: see drop.
-        check(Function::cuMemsetD32Async, unsafe { memset(self.address, value, self.bytes / 4, stream.as_raw()) })
+        // SAFETY: the memory has that many words, and is not freed before the stream is done with
+        // it: see drop.
+        check(Function::cuMemsetD32Async, unsafe {
+            memset(self.address, value, self.bytes / 4, stream.as_raw())
+        })
     }
 
     /// Copies to another buffer of the device, in the stream's order.
     pub(crate) fn copy_to(&self, other: &Self, stream: &StreamRef) -> Result<(), Error> {
         let copy = self.context.driver().symbols().cuMemcpyDtoDAsync_v2;
         let bytes = self.bytes.min(other.bytes);
-        // SAFETY: both have that many bytes, and are not freed before the stream is done with them: see drop.
-        check(Function::cuMemcpyDtoDAsync_v2, unsafe { copy(other.address, self.address, bytes, stream.as_raw()) })
+        // SAFETY: both have that many bytes, and are not freed before the stream is done with them:
+        // see drop.
+        check(Function::cuMemcpyDtoDAsync_v2, unsafe {
+            copy(other.address, self.address, bytes, stream.as_raw())
+        })
     }
 
     /// Copies the last bytes, as many as the other has, to host memory, in the stream's order.
-    pub(crate) fn copy_end_to_host(&self, host: &HostBuffer, stream: &StreamRef) -> Result<(), Error> {
+    pub(crate) fn copy_end_to_host(
+        &self,
+        host: &HostBuffer,
+        stream: &StreamRef,
+    ) -> Result<(), Error> {
         let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
         let bytes = self.bytes.min(host.bytes);
         let from = self.address + (self.bytes - bytes) as CUdeviceptr;
-        // SAFETY: both have that many bytes, and are not freed before the stream is done with them: see drop. Nobody
-        // reads the host's meanwhile: see `HostBuffer::words`.
-        check(Function::cuMemcpyDtoHAsync_v2, unsafe { copy(host.memory.cast(), from, bytes, stream.as_raw()) })
+        // SAFETY: both have that many bytes, and are not freed before the stream is done with them:
+        // see drop. Nobody reads the host's meanwhile: see `HostBuffer::words`.
+        check(Function::cuMemcpyDtoHAsync_v2, unsafe {
+            copy(host.memory.cast(), from, bytes, stream.as_raw())
+        })
     }
 }
 
@@ -77,15 +93,16 @@ impl Drop for DeviceBuffer {
     }
 }
 
-/// Page-locked memory of the host, which asynchronous copies need to be asynchronous. It begins as zeros.
+/// Page-locked memory of the host, which asynchronous copies need to be asynchronous. It begins as
+/// zeros.
 pub(crate) struct HostBuffer {
     context: Context,
     memory: *mut u32,
     bytes: usize,
 }
 
-// SAFETY: it is plain memory that does not belong to a thread, and what is in it can be read only through an unsafe
-// method, whose caller sees to it that nobody writes.
+// SAFETY: it is plain memory that does not belong to a thread, and what is in it can be read only
+// through an unsafe method, whose caller sees to it that nobody writes.
 unsafe impl Sync for HostBuffer {}
 
 impl HostBuffer {
@@ -105,8 +122,8 @@ impl HostBuffer {
     ///
     /// No work that writes to it may be queued or running while the result is used.
     pub(crate) unsafe fn words(&self) -> &[u32] {
-        // SAFETY: that many initialised words, which live as long as `self`; pages are aligned for them; the caller
-        // says that nobody writes.
+        // SAFETY: that many initialised words, which live as long as `self`; pages are aligned for
+        // them; the caller says that nobody writes.
         unsafe { std::slice::from_raw_parts(self.memory, self.bytes / 4) }
     }
 }
@@ -125,12 +142,15 @@ impl Drop for HostBuffer {
 /// # Safety
 ///
 /// What `work` borrows must stay until it has run.
-pub(crate) unsafe fn run_on_host<'a>(stream: &StreamRef, work: impl FnOnce() + Send + 'a) -> Result<(), Error> {
+pub(crate) unsafe fn run_on_host<'a>(
+    stream: &StreamRef,
+    work: impl FnOnce() + Send + 'a,
+) -> Result<(), Error> {
     type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 
     extern "C" fn call(work: *mut c_void) {
-        // SAFETY: the box that was given away below for this one call. What it borrows is still there: the caller of
-        // `run_on_host` saw to it.
+        // SAFETY: the box that was given away below for this one call. What it borrows is still
+        // there: the caller of `run_on_host` saw to it.
         let work = unsafe { Box::from_raw(work.cast::<Work<'static>>()) };
         work();
     }
@@ -147,9 +167,11 @@ pub(crate) unsafe fn run_on_host<'a>(stream: &StreamRef, work: impl FnOnce() + S
     })
 }
 
-/// Holds a stream: nothing that is put into it afterwards runs before the latch is released or dropped.
+/// Holds a stream: nothing that is put into it afterwards runs before the latch is released or
+/// dropped.
 ///
-/// In a function that makes one, declare it behind the buffers: their drop waits for the work that it holds.
+/// In a function that makes one, declare it behind the buffers: their drop waits for the work that
+/// it holds.
 pub(crate) struct Latch(#[expect(dead_code, reason = "dropping it is what releases")] Sender<()>);
 
 impl Latch {

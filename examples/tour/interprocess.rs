@@ -1,12 +1,13 @@
 //! Part 4: an event that two processes share.
 //!
-//! The parent holds its stream, queues work behind the hold, and records an interprocess event behind the work. The
-//! child opens the event from its descriptor and lets a stream wait for it. Only then does the parent release.
+//! The parent holds its stream, queues work behind the hold, and records an interprocess event
+//! behind the work. The child opens the event from its descriptor and lets a stream wait for it.
+//! Only then does the parent release.
 //!
-//! Two things prove that the child's stream waited. Data: the parent's work ends with writing a file, which the child's
-//! stream reads; a stream of the child that does not wait finds it empty. Time: the child's stream waited at least as
-//! long as the parent went on holding after it had heard that the child's work was queued. Each process reads its own
-//! clock only.
+//! Two things prove that the child's stream waited. Data: the parent's work ends with writing a
+//! file, which the child's stream reads; a stream of the child that does not wait finds it empty.
+//! Time: the child's stream waited at least as long as the parent went on holding after it had
+//! heard that the child's work was queued. Each process reads its own clock only.
 
 pub(crate) mod child;
 mod process;
@@ -28,7 +29,12 @@ use process::{Child, to_hex};
 const HOLD: Duration = Duration::from_millis(50);
 const BYTES: usize = 4096;
 
-pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, driver: &Choice) -> Result<(), Failure> {
+pub(crate) fn show(
+    out: &mut impl Write,
+    table: &mut Table,
+    context: &Context,
+    driver: &Choice,
+) -> Result<(), Failure> {
     writeln!(out, "\n4. Interprocess: a stream of another process waits for an event of this one")?;
     // A value that the child cannot know.
     let value = RandomState::new().build_hasher().finish() as u32;
@@ -39,8 +45,8 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, d
     let on_host = HostBuffer::new(context, BYTES)?;
     let stream = Stream::new(context, StreamOptions::new())?;
     let event = Event::new(context, EventFlags::INTERPROCESS)?;
-    // What was declared before these two is dropped after them: the event stays until the child has ended, and the
-    // buffers until the stream is no longer held.
+    // What was declared before these two is dropped after them: the event stays until the child has
+    // ended, and the buffers until the stream is no longer held.
     let mut child = Child::start(driver, &shared.path)?;
     let latch = Latch::hold(&stream)?;
 
@@ -77,29 +83,39 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, d
     let answer = child.hear("read")?;
     let after = heard.elapsed() - held;
     finish(&event)?;
-    written.map_err(|error| Failure::Runtime(format!("writing {} failed: {error}", shared.path.display())))?;
+    written.map_err(|error| {
+        Failure::Runtime(format!("writing {} failed: {error}", shared.path.display()))
+    })?;
     child.finish()?;
 
-    let Some((read, waited)) = answer.split_once(" after ").and_then(|(read, nanos)| Some((read, nanos.parse().ok()?)))
+    let Some((read, waited)) =
+        answer.split_once(" after ").and_then(|(read, nanos)| Some((read, nanos.parse().ok()?)))
     else {
         return Err(Failure::Runtime(format!("the child process answered {answer:?}")));
     };
     let waited = Duration::from_nanos(waited);
     writeln!(
         out,
-        "   This process released its stream {} later. The stream that waits had waited {}, and read {read}.\n   \
-         Its answer was here {} after the release.",
+        "   This process released its stream {} later. The stream that waits had waited {}, and \
+         read {read}.\n   Its answer was here {} after the release.",
         ms(held),
         ms(waited),
         ms(after)
     )?;
     let wrote = format!("{value:#010x}");
     if careless != "nothing" || state != "pending" || read != wrote || waited < held {
-        return Err(Failure::Runtime(format!("the child's stream did not wait for this process, which wrote {wrote}")));
+        return Err(Failure::Runtime(format!(
+            "the child's stream did not wait for this process, which wrote {wrote}"
+        )));
     }
     table.row("parent's stream, held", &ms(held), "", &format!("{wrote}, written when released"));
     table.row("child's stream that does not wait", "", "", careless.as_str());
-    table.row("child's stream behind the event", &ms(waited), "", &format!("{read}, read when done"));
+    table.row(
+        "child's stream behind the event",
+        &ms(waited),
+        "",
+        &format!("{read}, read when done"),
+    );
     Ok(())
 }
 
@@ -107,8 +123,8 @@ fn ms(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1e3)
 }
 
-/// The file that the parent's work writes and the child's reads, in place of the device memory that two processes would
-/// really share (`cuIpcGetMemHandle`, which is not this crate's).
+/// The file that the parent's work writes and the child's reads, in place of the device memory that
+/// two processes would really share (`cuIpcGetMemHandle`, which is not this crate's).
 struct Shared {
     path: PathBuf,
     file: File,
@@ -126,7 +142,9 @@ impl Shared {
         });
         match file {
             Ok(file) => Ok(Self { path, file }),
-            Err(error) => Err(Failure::Runtime(format!("creating {} failed: {error}", path.display()))),
+            Err(error) => {
+                Err(Failure::Runtime(format!("creating {} failed: {error}", path.display())))
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
-//! A tour of cuda-events on real work: timing, ordering two streams, and an event that two processes share.
+//! A tour of cuda-events on real work: timing, ordering two streams, and an event that two
+//! processes share.
 //!
 //! ```text
 //! cargo run --release --example tour
 //! cargo run --release --example tour -- --mib 4096 --device 1
 //! ```
 //!
-//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line; not if a driver was named.
+//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line; not
+//! if a driver was named.
 
 mod gpu;
 mod interprocess;
@@ -50,7 +52,8 @@ fn tour(options: &Options) -> Result<(), Failure> {
     if let Some(error) = &opened.no_native {
         writeln!(
             out,
-            "There is no NVIDIA driver that can be used ({error}); the tour goes on with the software driver."
+            "There is no NVIDIA driver that can be used ({error}); the tour goes on with the \
+                software driver."
         )?;
     }
     writeln!(out, "1. The driver and the device")?;
@@ -71,17 +74,26 @@ fn tour(options: &Options) -> Result<(), Failure> {
     // Also when the software driver was named by its path: its device says what it is.
     let software = name.contains("software");
     if software {
-        writeln!(out, "   No GPU takes part: every time and bandwidth below is this machine's processor and memory.")?;
+        writeln!(
+            out,
+            "   No GPU takes part: every time and bandwidth below is this machine's processor and \
+                memory."
+        )?;
     }
 
     let context = Context::primary(device)?;
-    // The raw memory calls of this tour work in the current context. The crate's own calls need none.
+    // The raw memory calls of this tour work in the current context. The crate's own calls need
+    // none.
     let _current = context.make_current()?;
     timing::show(&mut out, &mut table, &context, options.bytes)?;
     order::show(&mut out, &mut table, &context)?;
     interprocess::show(&mut out, &mut table, &context, &opened.choice)?;
 
-    writeln!(out, "\n5. What was measured on {name}{}", if software { ": none of it is a GPU's" } else { "" })?;
+    writeln!(
+        out,
+        "\n5. What was measured on {name}{}",
+        if software { ": none of it is a GPU's" } else { "" }
+    )?;
     write!(out, "{table}")?;
     Ok(())
 }

@@ -19,8 +19,9 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Without a choice the native driver, or the one in software where there is none. A driver that was named, by the
-    /// option or by the variable, is opened or is an error: nothing takes its place.
+    /// Without a choice the native driver, or the one in software where there is none. A driver
+    /// that was named, by the option or by the variable, is opened or is an error: nothing takes
+    /// its place.
     pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
         let (driver, choice) = match choice {
             None => match Driver::load() {

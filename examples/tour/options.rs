@@ -6,19 +6,23 @@ use std::path::PathBuf;
 use super::report::Failure;
 
 pub(crate) const HELP: &str = "\
-A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with a child process.
+A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with
+a child process.
 
 usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--trace]
 
-  --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that size are allocated
-  --driver WHICH  native, the NVIDIA driver of this machine; soft, the software driver in this program;
-                  or the absolute path of a driver library
+  --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that
+                  size are allocated
+  --driver WHICH  native, the NVIDIA driver of this machine; soft, the software driver in
+                  this program; or the absolute path of a driver library
                   by default native, and soft where there is no NVIDIA driver
   --device N      the device's number, 0 by default
-  --trace         every driver call of this process on standard error, with its arguments, its answer and its time
+  --trace         every driver call of this process on standard error, with its arguments, its
+                  answer and its time
   --help          this text
 
-A value may also be given as in --mib=16. The variable CUDA_EVENTS_DRIVER names a driver as for every program with this crate.
+A value may also be given as in --mib=16. The variable CUDA_EVENTS_DRIVER names a driver as for
+every program with this crate.
 
 exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or driver
 ";
@@ -47,7 +51,8 @@ pub(crate) struct Options {
     pub(crate) driver: Option<Choice>,
     pub(crate) device: u32,
     pub(crate) trace: bool,
-    /// Where the tour started this process as the other end of its interprocess event: the file that they share.
+    /// Where the tour started this process as the other end of its interprocess event: the file
+    /// that they share.
     pub(crate) child: Option<PathBuf>,
 }
 
@@ -56,13 +61,18 @@ pub(crate) const CHILD: &str = "--as-child";
 
 impl Options {
     /// The options, or none when help was asked for.
-    pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, Failure> {
-        let mut options = Self { bytes: 256 << 20, driver: None, device: 0, trace: false, child: None };
+    pub(crate) fn parse(
+        mut arguments: impl Iterator<Item = OsString>,
+    ) -> Result<Option<Self>, Failure> {
+        let mut options =
+            Self { bytes: 256 << 20, driver: None, device: 0, trace: false, child: None };
         while let Some(argument) = arguments.next() {
             let text = argument.to_string_lossy().into_owned();
             // `--mib 16` and `--mib=16`.
             let (name, attached) = match argument.to_str().and_then(|text| text.split_once('=')) {
-                Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(OsString::from(value))),
+                Some((name, value)) if name.starts_with("--") => {
+                    (name.to_owned(), Some(OsString::from(value)))
+                }
                 _ => (text.clone(), None),
             };
             if attached.is_some() && matches!(&*name, "--help" | "--trace") {
@@ -79,12 +89,16 @@ impl Options {
                 CHILD => options.child = Some(value()?.into()),
                 "--mib" => {
                     let value = value()?;
-                    let bytes = number::<usize>(&value).filter(|mib| *mib > 0).and_then(|mib| mib.checked_mul(1 << 20));
-                    options.bytes = bytes.ok_or_else(|| bad("--mib", &value, "a number of MiB, 1 or more"))?;
+                    let bytes = number::<usize>(&value)
+                        .filter(|mib| *mib > 0)
+                        .and_then(|mib| mib.checked_mul(1 << 20));
+                    options.bytes =
+                        bytes.ok_or_else(|| bad("--mib", &value, "a number of MiB, 1 or more"))?;
                 }
                 "--device" => {
                     let value = value()?;
-                    options.device = number(&value).ok_or_else(|| bad("--device", &value, "a device's number"))?;
+                    options.device = number(&value)
+                        .ok_or_else(|| bad("--device", &value, "a device's number"))?;
                 }
                 "--driver" => {
                     let value = value()?;
@@ -92,7 +106,13 @@ impl Options {
                         Some("native") => Choice::Native,
                         Some("soft") => Choice::Soft,
                         _ if PathBuf::from(&value).is_absolute() => Choice::Path(value.into()),
-                        _ => return Err(bad("--driver", &value, "native, soft or an absolute path")),
+                        _ => {
+                            return Err(bad(
+                                "--driver",
+                                &value,
+                                "native, soft or an absolute path",
+                            ));
+                        }
                     });
                 }
                 _ => return Err(Failure::Usage(format!("{text:?} is not an option; see --help"))),

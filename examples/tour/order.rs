@@ -1,7 +1,8 @@
 //! Part 3: one stream waits for another, and the data proves it.
 //!
-//! The producer is held before it writes. Two streams copy the buffer meanwhile: the one that does not wait reads the
-//! old data, and the one that waits for the producer's event reads the new, though it was queued first.
+//! The producer is held before it writes. Two streams copy the buffer meanwhile: the one that does
+//! not wait reads the old data, and the one that waits for the producer's event reads the new,
+//! though it was queued first.
 
 use std::io::Write;
 
@@ -14,10 +15,15 @@ const BYTES: usize = 1 << 20;
 const OLD: u32 = 0x1111_1111;
 const NEW: u32 = 0x2222_2222;
 
-pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -> Result<(), Failure> {
+pub(crate) fn show(
+    out: &mut impl Write,
+    table: &mut Table,
+    context: &Context,
+) -> Result<(), Failure> {
     writeln!(out, "\n3. Ordering: one stream waits for an event of another")?;
     let buffer = DeviceBuffer::new(context, BYTES)?;
-    let (with_wait, without_wait) = (HostBuffer::new(context, BYTES)?, HostBuffer::new(context, BYTES)?);
+    let (with_wait, without_wait) =
+        (HostBuffer::new(context, BYTES)?, HostBuffer::new(context, BYTES)?);
     let new_stream = || Stream::new(context, StreamOptions::new());
     let (producer, consumer, careless) = (new_stream()?, new_stream()?, new_stream()?);
     buffer.memset(OLD, &producer)?;
@@ -39,7 +45,8 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -
     let done_early = read.query()?.is_done();
     writeln!(
         out,
-        "   The producer is held before its memset. A copy that does not wait is done, and read {old:#010x}."
+        "   The producer is held before its memset. A copy that does not wait is done, and read \
+            {old:#010x}."
     )?;
     writeln!(
         out,
@@ -51,11 +58,15 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context) -
     finish(&read)?;
     // SAFETY: the event behind the copy is done, and nothing else writes there.
     let new = the_one_value(unsafe { with_wait.words() })?;
-    writeln!(out, "   The producer is released. The copy that waits is done, and read {new:#010x}.")?;
+    writeln!(
+        out,
+        "   The producer is released. The copy that waits is done, and read {new:#010x}."
+    )?;
 
     if done_early || old != OLD || new != NEW {
         return Err(Failure::Runtime(format!(
-            "the streams were not ordered: expected {OLD:#010x} without the wait and {NEW:#010x} with it"
+            "the streams were not ordered: expected {OLD:#010x} without the wait and {NEW:#010x} \
+                with it"
         )));
     }
     table.row("copy that does not wait", "", "", &format!("{old:#010x}, the old"));

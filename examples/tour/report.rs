@@ -48,7 +48,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What was measured, aligned when it is printed. Its columns: what, the time, the bandwidth, the data.
+/// What was measured, aligned when it is printed. Its columns: what, the time, the bandwidth, the
+/// data.
 pub(crate) struct Table(Vec<[String; 4]>);
 
 impl Table {
@@ -64,10 +65,14 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width =
+            |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let (widest_what, widest_time, widest_bandwidth) = (width(0), width(1), width(2));
         for [what, time, bandwidth, data] in &self.0 {
-            let line = format!("   {what:widest_what$}  {time:>widest_time$}  {bandwidth:>widest_bandwidth$}  {data}");
+            let line = format!(
+                "   {what:widest_what$}  {time:>widest_time$}  {bandwidth:>widest_bandwidth$}  \
+                    {data}"
+            );
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())

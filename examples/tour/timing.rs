@@ -11,7 +11,12 @@ use crate::report::{Failure, Table};
 const REPETITIONS: usize = 11;
 const VALUE: u32 = 0xC0DE_DA7A;
 
-pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, bytes: usize) -> Result<(), Failure> {
+pub(crate) fn show(
+    out: &mut impl Write,
+    table: &mut Table,
+    context: &Context,
+    bytes: usize,
+) -> Result<(), Failure> {
     let mib = bytes >> 20;
     let available = context.device().total_memory()?;
     if bytes > available / 2 {
@@ -21,9 +26,9 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, b
         )));
     }
     let no_room = |error: Error| match error.code() {
-        Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-            Failure::Runtime(format!("the device has no room for two buffers of {mib} MiB now: {error}"))
-        }
+        Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Failure::Runtime(format!(
+            "the device has no room for two buffers of {mib} MiB now: {error}"
+        )),
         _ => error.into(),
     };
     let first = DeviceBuffer::new(context, bytes).map_err(no_room)?;
@@ -49,9 +54,18 @@ pub(crate) fn show(out: &mut impl Write, table: &mut Table, context: &Context, b
     ] {
         let rate = moved as f64 / 1e9 / (f64::from(ms) / 1e3);
         writeln!(out, "   {what:6}  {ms:9.3} ms  {rate:9.1} GB/s  {name}, {counted}")?;
-        table.row(&format!("{what} of {mib} MiB"), &format!("{ms:.3} ms"), &format!("{rate:.1} GB/s"), counted);
+        table.row(
+            &format!("{what} of {mib} MiB"),
+            &format!("{ms:.3} ms"),
+            &format!("{rate:.1} GB/s"),
+            counted,
+        );
     }
-    writeln!(out, "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was checked.")?;
+    writeln!(
+        out,
+        "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was \
+            checked."
+    )?;
     Ok(())
 }
 

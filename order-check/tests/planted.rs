@@ -283,13 +283,15 @@ fn table() -> Vec<Planted> {
         writes(A).one(), record(1, C).faulty(), record(1, A).mended(), wait(B, 1), reads(B).two(),
     ]);
     t.row("waited for the wrong event", Race, vec![
-        record(2, A), writes(A).one(), record(1, A), wait(B, 2).faulty(), wait(B, 1).mended(), reads(B).two(),
+        record(2, A), writes(A).one(), record(1, A), wait(B, 2).faulty(), wait(B, 1).mended(),
+        reads(B).two(),
     ]);
     t.row("the event was recorded anew elsewhere", Race, vec![
         writes(A).one(), record(1, A), record(1, C).faulty(), wait(B, 1), reads(B).two(),
     ]);
     t.row("a wait keeps the record that it saw", Race, vec![
-        record(1, A), wait(B, 1).faulty(), writes(A).one(), record(1, A), wait(B, 1).mended(), reads(B).two(),
+        record(1, A), wait(B, 1).faulty(), writes(A).one(), record(1, A), wait(B, 1).mended(),
+        reads(B).two(),
     ]);
     t.row("the last byte is shared", Race, vec![
         touches(A, Access::write(BUFFER, 64)).one(),
@@ -308,10 +310,12 @@ fn table() -> Vec<Planted> {
         touches(B, Access::read(BUFFER + 1000, 8)).two(),
     ]);
     t.row("a copy's source is overwritten", Race, vec![
-        copies(A, BUFFER, OTHER, 64).one(), record(1, A).mended(), wait(B, 1).mended(), writes(B).two(),
+        copies(A, BUFFER, OTHER, 64).one(), record(1, A).mended(), wait(B, 1).mended(),
+        writes(B).two(),
     ]);
     t.row("a copy's target is read", Race, vec![
-        copies(A, OTHER, BUFFER, 64).one(), record(1, A).mended(), wait(B, 1).mended(), reads(B).two(),
+        copies(A, OTHER, BUFFER, 64).one(), record(1, A).mended(), wait(B, 1).mended(),
+        reads(B).two(),
     ]);
     t.row("halves of a buffer, and one byte more", Race, vec![
         touches(A, Access::write(BUFFER, 33)).one().faulty(),
@@ -319,15 +323,18 @@ fn table() -> Vec<Planted> {
         touches(B, Access::write(BUFFER + 32, 32)).two(),
     ]);
     t.row("through a third stream, one hop missing", Race, vec![
-        writes(A).one(), record(1, A), wait(C, 1).mended(), record(2, C), wait(B, 2), reads(B).two(),
+        writes(A).one(), record(1, A), wait(C, 1).mended(), record(2, C), wait(B, 2),
+        reads(B).two(),
     ]);
     t.row("through a third stream, the second hop missing", Race, vec![
-        writes(A).one(), record(1, A), wait(C, 1), record(2, C), wait(B, 2).mended(), reads(B).two(),
+        writes(A).one(), record(1, A), wait(C, 1), record(2, C), wait(B, 2).mended(),
+        reads(B).two(),
     ]);
     t.row("a ring of two buffers, used a third time", Race, vec![
         touches(A, Access::write(BUFFER, 64)), record(1, A), wait(B, 1),
         touches(B, Access::read(BUFFER, 64)).one(), record(3, B),
-        touches(A, Access::write(OTHER, 64)), record(2, A), wait(B, 2), touches(B, Access::read(OTHER, 64)),
+        touches(A, Access::write(OTHER, 64)), record(2, A), wait(B, 2),
+        touches(B, Access::read(OTHER, 64)),
         wait(A, 3).mended(), touches(A, Access::write(BUFFER, 64)).two(),
     ]);
     t.row("one of two readers is not waited for", Race, vec![
@@ -343,17 +350,21 @@ fn table() -> Vec<Planted> {
         wait(B, 1).mended(), reads(B).two(),
     ]);
     t.row("a stream of the same number", Race, vec![
-        create(A, NonBlocking), writes(A).one(), record(1, A).mended(), does(Do::Destroy(A)), create(A, NonBlocking),
+        create(A, NonBlocking), writes(A).one(), record(1, A).mended(), does(Do::Destroy(A)),
+        create(A, NonBlocking),
         wait(A, 1).mended(), reads(A).two(),
     ]);
     t.row("an event of the same number", Race, vec![
-        does(Do::Event(1, false)), writes(A).one(), record(1, A), does(Do::EventDestroy(1)).faulty(),
+        does(Do::Event(1, false)), writes(A).one(), record(1, A),
+        does(Do::EventDestroy(1)).faulty(),
         does(Do::Event(1, false)).faulty(), wait(B, 1), reads(B).two(),
     ]);
 
     // The host.
-    t.row("the host reads too early", Race, vec![writes(A).one(), stream_sync(A).mended(), host_reads().two()]);
-    t.row("the host writes too early", Race, vec![reads(A).one(), stream_sync(A).mended(), host_writes().two()]);
+    t.row("the host reads too early", Race,
+        vec![writes(A).one(), stream_sync(A).mended(), host_reads().two()]);
+    t.row("the host writes too early", Race,
+        vec![reads(A).one(), stream_sync(A).mended(), host_writes().two()]);
     t.row("the host waits for the wrong stream", Race, vec![
         writes(A).one(), stream_sync(B).faulty(), stream_sync(A).mended(), host_reads().two(),
     ]);
@@ -364,7 +375,8 @@ fn table() -> Vec<Planted> {
         stream_sync(A).faulty(), writes(A).one(), stream_sync(A).mended(), host_reads().two(),
     ]);
     t.row("a query that said no", Race, vec![
-        writes(A).one(), record(1, A), query(1, false).faulty(), query(1, true).mended(), host_reads().two(),
+        writes(A).one(), record(1, A), query(1, false).faulty(), query(1, true).mended(),
+        host_reads().two(),
     ]);
     t.row("another context is synchronized", Race, vec![
         in_context(A, 1, Blocking), in_context(B, 2, Blocking), writes(A).one(),
@@ -390,21 +402,26 @@ fn table() -> Vec<Planted> {
     t.row("used after it was freed", UseAfterFree, vec![
         allocates(), frees().one(), allocates().mended(), reads(A).two(),
     ]);
-    t.row("freed twice", UseAfterFree, vec![allocates(), frees().one(), allocates().mended(), frees().two()]);
+    t.row("freed twice", UseAfterFree,
+        vec![allocates(), frees().one(), allocates().mended(), frees().two()]);
     t.row("freed in stream order, used in another stream", Race, vec![
-        allocates(), touches(A, Access::free(BUFFER, 64)).one().faulty(), reads(B).two(), record(1, B),
+        allocates(), touches(A, Access::free(BUFFER, 64)).one().faulty(), reads(B).two(),
+        record(1, B),
         wait(A, 1), touches(A, Access::free(BUFFER, 64)).one().mended(),
     ]);
     t.row("freed and then used in stream order", UseAfterFree, vec![
-        allocates(), touches(A, Access::free(BUFFER, 64)).one(), touches(A, Access::allocate(BUFFER, 64)).mended(),
+        allocates(), touches(A, Access::free(BUFFER, 64)).one(),
+        touches(A, Access::allocate(BUFFER, 64)).mended(),
         reads(A).two(),
     ]);
     t.row("allocated in stream order, used in another stream", Race, vec![
-        touches(A, Access::allocate(BUFFER, 64)).one(), record(1, A).mended(), wait(B, 1).mended(), writes(B).two(),
+        touches(A, Access::allocate(BUFFER, 64)).one(), record(1, A).mended(), wait(B, 1).mended(),
+        writes(B).two(),
     ]);
     t.row("one byte behind a smaller allocation", UseAfterFree, vec![
         allocates(), frees().one(), of(Do::Host(vec![Access::allocate(BUFFER, 32)])),
-        touches(A, Access::read(BUFFER, 33)).two().faulty(), touches(A, Access::read(BUFFER, 32)).two().mended(),
+        touches(A, Access::read(BUFFER, 33)).two().faulty(),
+        touches(A, Access::read(BUFFER, 32)).two().mended(),
     ]);
 
     // The legacy default stream.
@@ -417,7 +434,8 @@ fn table() -> Vec<Planted> {
         writes(LEGACY).one(), reads(A).two(),
     ]);
     t.row("the legacy default stream of another context", Race, vec![
-        in_context(LEGACY, 1, Legacy).faulty(), in_context(LEGACY, 0, Legacy).mended(), create(A, Blocking),
+        in_context(LEGACY, 1, Legacy).faulty(), in_context(LEGACY, 0, Legacy).mended(),
+        create(A, Blocking),
         writes(A).one(), reads(LEGACY).two(),
     ]);
     t.row("no legacy operation between two blocking streams", Race, vec![
@@ -430,7 +448,8 @@ fn table() -> Vec<Planted> {
         touches(LEGACY, Access::read(OTHER, 1)).mended(), reads(B).two(),
     ]);
     t.row("a legacy operation, and then one stream is not blocking", Race, vec![
-        create(LEGACY, Legacy), create(A, Blocking), create(B, NonBlocking).faulty(), create(B, Blocking).mended(),
+        create(LEGACY, Legacy), create(A, Blocking), create(B, NonBlocking).faulty(),
+        create(B, Blocking).mended(),
         writes(A).one(), touches(LEGACY, Access::read(OTHER, 1)), reads(B).two(),
     ]);
     t.row("a blocking stream is synchronized after a legacy operation", Race, vec![
@@ -443,7 +462,8 @@ fn table() -> Vec<Planted> {
         writes(A).one(), stream_sync(LEGACY), host_reads().two(),
     ]);
     t.row("a blocking stream that is destroyed", Race, vec![
-        create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(), writes(A).one(),
+        create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
+        writes(A).one(),
         does(Do::Destroy(A)), reads(LEGACY).two(),
     ]);
 
@@ -454,7 +474,8 @@ fn table() -> Vec<Planted> {
     ]);
     t.row("a context's record is of another context", Race, vec![
         in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
-        does(Do::ContextRecord(2, 1)).faulty(), does(Do::ContextRecord(1, 1)).mended(), wait(B, 1), reads(B).two(),
+        does(Do::ContextRecord(2, 1)).faulty(), does(Do::ContextRecord(1, 1)).mended(), wait(B, 1),
+        reads(B).two(),
     ]);
     t.row("a context's wait is after the work", Race, vec![
         create(A, NonBlocking), create(B, NonBlocking), writes(A).one(), record(1, A),
@@ -469,24 +490,28 @@ fn table() -> Vec<Planted> {
         does(Do::ContextWait(1, 1)).faulty(), does(Do::ContextWait(2, 1)).mended(), reads(B).two(),
     ]);
     t.row("a context's wait does not order its streams", Race, vec![
-        create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking), writes(A).one(), record(2, C),
+        create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking), writes(A).one(),
+        record(2, C),
         record(1, A).mended(), does(Do::ContextWait(0, 2)), wait(B, 1).mended(), reads(B).two(),
     ]);
 
     // Values.
     t.row("a value that is not waited for", Race, vec![
-        writes(A).one(), signal(A, 1), wait_value(B, 1, Compare::GreaterOrEqual).mended(), reads(B).two(),
+        writes(A).one(), signal(A, 1), wait_value(B, 1, Compare::GreaterOrEqual).mended(),
+        reads(B).two(),
     ]);
     t.row("a value is written before the work", Race, vec![
         signal(A, 1).faulty(), writes(A).one(), signal(A, 1).mended(),
         wait_value(B, 1, Compare::GreaterOrEqual), reads(B).two(),
     ]);
     t.row("an earlier value suffices", Race, vec![
-        signal(A, 1), writes(A).one(), signal(A, 2), wait_value(B, 1, Compare::GreaterOrEqual).faulty(),
+        signal(A, 1), writes(A).one(), signal(A, 2),
+        wait_value(B, 1, Compare::GreaterOrEqual).faulty(),
         wait_value(B, 2, Compare::GreaterOrEqual).mended(), reads(B).two(),
     ]);
     t.row("a value is waited for before it is written", Race, vec![
-        wait_value(B, 1, Compare::GreaterOrEqual), reads(B).two(), signal(A, 1).faulty(), writes(A).one(),
+        wait_value(B, 1, Compare::GreaterOrEqual), reads(B).two(), signal(A, 1).faulty(),
+        writes(A).one(),
         signal(A, 1).mended(),
     ]);
     t.row("two streams write the value", Race, vec![
@@ -503,7 +528,8 @@ fn table() -> Vec<Planted> {
     ]);
     t.row("a value is copied over", Race, vec![
         // The reset has no order with the second signal.
-        signal(A, 1), record(1, A), wait(C, 1), touches(C, Access::write(FLAG.address, 4)).one(), record(2, C),
+        signal(A, 1), record(1, A), wait(C, 1), touches(C, Access::write(FLAG.address, 4)).one(),
+        record(2, C),
         wait(A, 2).mended(), signal(A, 2).two(),
     ]);
     t.row("the host sees an earlier value", Race, vec![
@@ -511,7 +537,8 @@ fn table() -> Vec<Planted> {
         does(Do::HostSaw(FLAG, 2)).mended(), host_reads().two(),
     ]);
     t.row("the host signals too early", Race, vec![
-        wait_value(A, 1, Compare::GreaterOrEqual), reads(A).one(), does(Do::HostWrite(FLAG, 1)).faulty(),
+        wait_value(A, 1, Compare::GreaterOrEqual), reads(A).one(),
+        does(Do::HostWrite(FLAG, 1)).faulty(),
         host_writes().two(), does(Do::HostWrite(FLAG, 1)).mended(),
     ]);
 
@@ -521,16 +548,20 @@ fn table() -> Vec<Planted> {
         define(1, vec![node_writes(&[]), node_reads(&[0])]).mended(), launch(A, 1).one().two(),
     ]);
     t.row("branches of a graph", Race, vec![
-        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0]), node_reads(&[2]), idle(&[1, 3])]).faulty(),
-        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0]), node_reads(&[1, 2]), idle(&[1, 3])]).mended(),
+        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0]), node_reads(&[2]),
+            idle(&[1, 3])]).faulty(),
+        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0]), node_reads(&[1, 2]),
+            idle(&[1, 3])]).mended(),
         launch(A, 1).one().two(),
     ]);
     t.row("a graph and another stream", Race, vec![
-        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0])]), launch(A, 1).one(), record(1, A).mended(),
+        define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0])]), launch(A, 1).one(),
+        record(1, A).mended(),
         wait(B, 1).mended(), reads(B).two(),
     ]);
     t.row("one graph in two streams", Race, vec![
-        define(1, vec![node_writes(&[])]), launch(A, 1).one(), record(1, A).mended(), wait(B, 1).mended(),
+        define(1, vec![node_writes(&[])]), launch(A, 1).one(), record(1, A).mended(),
+        wait(B, 1).mended(),
         launch(B, 1).two(),
     ]);
     t.row("a graph's record comes too early", Race, vec![
@@ -545,25 +576,32 @@ fn table() -> Vec<Planted> {
     ]);
     t.row("a child graph", Race, vec![
         define(1, vec![idle(&[]), node_writes(&[0])]),
-        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]), node_reads(&[])]).faulty(),
-        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]), node_reads(&[0])]).mended(),
+        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]),
+            node_reads(&[])]).faulty(),
+        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]),
+            node_reads(&[0])]).mended(),
         launch(A, 2).one().two(),
     ]);
     t.row("a captured graph forks, and its branches race", Race, vec![
-        does(Do::Capture(A)), record(1, A), wait(B, 1), writes(A), record(3, A).mended(), wait(B, 3).mended(), reads(B),
+        does(Do::Capture(A)), record(1, A), wait(B, 1), writes(A), record(3, A).mended(),
+        wait(B, 3).mended(), reads(B),
         record(2, B), wait(A, 2), does(Do::EndCapture(A, 1)), launch(C, 1).one().two(),
     ]);
     t.row("a captured stream goes on before it has joined", Race, vec![
-        does(Do::Capture(A)), touches(A, Access::write(OTHER, 4)), record(1, A), wait(B, 1), writes(B), record(2, B),
-        wait(A, 2).mended(), reads(A), wait(A, 2).faulty(), does(Do::EndCapture(A, 1)), launch(C, 1).one().two(),
+        does(Do::Capture(A)), touches(A, Access::write(OTHER, 4)), record(1, A), wait(B, 1),
+        writes(B), record(2, B),
+        wait(A, 2).mended(), reads(A), wait(A, 2).faulty(), does(Do::EndCapture(A, 1)),
+        launch(C, 1).one().two(),
     ]);
     t.row("a captured graph is launched twice, in two streams", Race, vec![
-        does(Do::Capture(A)), writes(A), does(Do::EndCapture(A, 1)), launch(B, 1).one(), record(1, B).mended(),
+        does(Do::Capture(A)), writes(A), does(Do::EndCapture(A, 1)), launch(B, 1).one(),
+        record(1, B).mended(),
         wait(C, 1).mended(), launch(C, 1).two(),
     ]);
     t.row("captured work does not run", Race, vec![
         // The copy in the capture is no order for the one outside it.
-        writes(A).one(), does(Do::Capture(B)), touches(B, Access::read(OTHER, 4)), does(Do::EndCapture(B, 1)),
+        writes(A).one(), does(Do::Capture(B)), touches(B, Access::read(OTHER, 4)),
+        does(Do::EndCapture(B, 1)),
         record(1, A).mended(), wait(B, 1).mended(), reads(B).two(),
     ]);
 
@@ -586,8 +624,10 @@ fn table() -> Vec<Planted> {
         does(Do::TakeOver(1)), host_reads().two(),
     ]]);
     t.row("work after a host function is in another stream", Race, vec![
-        does(Do::Function(A, Some(1), Vec::new())), record(1, A), wait(B, 1).mended(), reads(B).two(),
-        does(Do::Begin(1)).in_function(1), of(Do::Host(vec![Access::write(BUFFER, 64)])).in_function(1).one(),
+        does(Do::Function(A, Some(1), Vec::new())), record(1, A), wait(B, 1).mended(),
+        reads(B).two(),
+        does(Do::Begin(1)).in_function(1),
+        of(Do::Host(vec![Access::write(BUFFER, 64)])).in_function(1).one(),
         does(Do::End(1)).in_function(1),
     ]);
 
@@ -603,7 +643,8 @@ fn table() -> Vec<Planted> {
     ]);
     t.threads("threads that record one event", Race, vec![
         vec![writes(A).one(), record(1, A).mended(), record(1, A).faulty()],
-        vec![touches(C, Access::write(OTHER, 4)), record(1, C).faulty().stage(1), record(2, C).mended().stage(1)],
+        vec![touches(C, Access::write(OTHER, 4)), record(1, C).faulty().stage(1),
+            record(2, C).mended().stage(1)],
         vec![wait(B, 1).stage(2), reads(B).two().stage(2)],
     ]);
     t.threads("halves by two threads, and the whole by a third", Race, vec![
@@ -614,23 +655,30 @@ fn table() -> Vec<Planted> {
 
     // Threads of which only what is told is known.
     t.told("one thread waits, another one reads", Race, vec![
-        vec![does(Do::Start(1)), writes(A).one().stage(1), stream_sync(A).stage(1), does(Do::HandOver(1)).mended().stage(1)],
-        vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().stage(2), host_reads().two().stage(2)],
+        vec![does(Do::Start(1)), writes(A).one().stage(1), stream_sync(A).stage(1),
+            does(Do::HandOver(1)).mended().stage(1)],
+        vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().stage(2),
+            host_reads().two().stage(2)],
     ]);
     t.told("handed over before the wait", Race, vec![
         vec![does(Do::Start(1)), does(Do::HandOver(1)).faulty().stage(1), writes(A).one().stage(1),
             stream_sync(A).stage(1), does(Do::HandOver(1)).mended().stage(1)],
-        vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2), host_reads().two().stage(2)],
+        vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2),
+            host_reads().two().stage(2)],
     ]);
     t.told("two threads hand over, one of them too early", Race, vec![
-        vec![does(Do::Start(1)), does(Do::Start(2)), does(Do::HandOver(1)).faulty().stage(1), host_writes().one().stage(1),
+        vec![does(Do::Start(1)), does(Do::Start(2)), does(Do::HandOver(1)).faulty().stage(1),
+            host_writes().one().stage(1),
             does(Do::HandOver(1)).mended().stage(1)],
         vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::HandOver(1)).stage(1)],
-        vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2), host_reads().two().stage(2)],
+        vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2),
+            host_reads().two().stage(2)],
     ]);
     t.told("two threads write host memory", Race, vec![
-        vec![does(Do::Start(1)), host_writes().one().stage(1), does(Do::HandOver(1)).mended().stage(1)],
-        vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().late(2), host_writes().two().late(2)],
+        vec![does(Do::Start(1)), host_writes().one().stage(1),
+            does(Do::HandOver(1)).mended().stage(1)],
+        vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().late(2),
+            host_writes().two().late(2)],
     ]);
     t.told("a started thread, and what its parent does later", Race, vec![
         vec![host_writes().one().mended(), does(Do::Start(1)), host_writes().one().faulty()],
@@ -651,18 +699,22 @@ fn table() -> Vec<Planted> {
         vec![writes(A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
     ]);
     t.told("memory is freed while another thread submits work for it", Race, vec![
-        vec![allocates(), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2), frees().one().late(2)],
-        vec![writes(A).two().stage(1), stream_sync(A).stage(1), does(Do::HandOver(1)).mended().stage(1)],
+        vec![allocates(), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
+            frees().one().late(2)],
+        vec![writes(A).two().stage(1), stream_sync(A).stage(1),
+            does(Do::HandOver(1)).mended().stage(1)],
     ]);
 
     // Other processes.
     t.row("an interprocess event orders only what was recorded", Race, vec![
-        does(Do::Event(1, true)), writes(A).one(), record(1, A).mended(), wait(B, 1), reads(B).two(),
+        does(Do::Event(1, true)), writes(A).one(), record(1, A).mended(), wait(B, 1),
+        reads(B).two(),
     ]);
 
     // Warnings.
     t.row("an event that was never recorded", NeverRecorded, vec![
-        writes(A), record(1, A).mended(), wait(B, 1).one().two(), touches(B, Access::read(OTHER, 4)),
+        writes(A), record(1, A).mended(), wait(B, 1).one().two(),
+        touches(B, Access::read(OTHER, 4)),
     ]);
     t.row("a synchronize for an event that was never recorded", NeverRecorded, vec![
         writes(A), record(1, A).mended(), event_sync(1).one().two(),
@@ -671,20 +723,24 @@ fn table() -> Vec<Planted> {
         writes(A), record(1, A), does(Do::Event(1, false)).faulty(), wait(B, 1).one().two(),
     ]);
     t.row("a record that is lost", LostRecord, vec![
-        writes(A), record(1, A).one(), wait(C, 1).mended(), touches(B, Access::write(OTHER, 4)), record(1, B), wait(C, 1).two(),
+        writes(A), record(1, A).one(), wait(C, 1).mended(), touches(B, Access::write(OTHER, 4)),
+        record(1, B), wait(C, 1).two(),
     ]);
     t.row("a record whose work is pending is lost", LostRecord, vec![
-        writes(A), record(1, A).one(), stream_sync(A).mended(), touches(B, Access::write(OTHER, 4)), record(1, B),
+        writes(A), record(1, A).one(), stream_sync(A).mended(),
+        touches(B, Access::write(OTHER, 4)), record(1, B),
         event_sync(1).two(),
     ]);
     t.row("a query is not looked at", IgnoredQuery, vec![
         writes(A), record(1, A), query(1, false).one(), event_sync(1).mended(), host_reads().two(),
     ]);
     t.row("a stream's query is not looked at", IgnoredQuery, vec![
-        writes(A), does(Do::Query(What::Stream(StreamId(A)), false)).one(), stream_sync(A).mended(), host_reads().two(),
+        writes(A), does(Do::Query(What::Stream(StreamId(A)), false)).one(),
+        stream_sync(A).mended(), host_reads().two(),
     ]);
     t.row("a wait for the stream's own event", UselessWait, vec![
-        writes(A), record(1, A), wait(A, 1).one().two().faulty(), wait(B, 1).mended(), reads(B).mended(),
+        writes(A), record(1, A), wait(A, 1).one().two().faulty(), wait(B, 1).mended(),
+        reads(B).mended(),
     ]);
     t.row("a wait twice", UselessWait, vec![
         writes(A), record(1, A), wait(B, 1), wait(B, 1).one().two().faulty(), reads(B),
@@ -693,11 +749,13 @@ fn table() -> Vec<Planted> {
         writes(A), record(1, A), event_sync(1).faulty(), wait(B, 1).one().two(), reads(B),
     ]);
     t.row("a wait for an event that was captured", CaptureLeak, vec![
-        does(Do::Capture(A)), writes(A), record(1, A), does(Do::EndCapture(A, 1)), record(1, A).mended(),
+        does(Do::Capture(A)), writes(A), record(1, A), does(Do::EndCapture(A, 1)),
+        record(1, A).mended(),
         wait(B, 1).one().two(),
     ]);
     t.row("a stream that is left in a capture", CaptureLeak, vec![
-        does(Do::Capture(A)), record(1, A), wait(B, 1), writes(B), record(2, B), wait(A, 2).mended(),
+        does(Do::Capture(A)), record(1, A), wait(B, 1), writes(B), record(2, B),
+        wait(A, 2).mended(),
         does(Do::EndCapture(A, 1)).one().two(),
     ]);
     t.0

@@ -350,7 +350,8 @@ fn the_checker_and_the_slow_reference_agree() {
                     .zip(&fewer)
                     .map(|(line, step)| format!("{line:3} {:?}: {:?}\n", step.by, step.does));
                 panic!(
-                    "seed {seed}, {order:?}, forgetting every {retire_every}: {how}\nWith {} steps of {}: {fewer_how}\n{}",
+                    "seed {seed}, {order:?}, forgetting every {retire_every}: {how}\nWith {} steps \
+                        of {}: {fewer_how}\n{}",
                     fewer.len(),
                     steps.len(),
                     text.collect::<String>()

@@ -80,9 +80,10 @@ error: missing order: two calls touch the same 64 bytes, and nothing orders them
   first:   call #3 (cuMemcpyHtoDAsync) writes them on stream copies, submitted by thread main
   second:  call #5 (cuMemcpyDtoHAsync) reads them on stream work, submitted by thread main
   bytes:   0x1000..0x1040
-  order:   stream work is after call #1 (cuMemsetD8Async) on stream copies, which is before call #3 (cuMemcpyHtoDAsync)
-  missing: record an event on stream copies after call #3 (cuMemcpyHtoDAsync), and have stream work wait for it before \
-         call #5 (cuMemcpyDtoHAsync)"]
+  order:   stream work is after call #1 (cuMemsetD8Async) on stream copies, \
+         which is before call #3 (cuMemcpyHtoDAsync)
+  missing: record an event on stream copies after call #3 (cuMemcpyHtoDAsync), and have \
+         stream work wait for it before call #5 (cuMemcpyDtoHAsync)"]
     );
 }
 
@@ -95,8 +96,8 @@ fn the_missing_order_depends_on_who_they_are() {
     let said = program.said();
     assert_eq!(
         line(&said[0], "missing:"),
-        "have thread main synchronize with stream copies, or with an event recorded on it, after call #1 (cuMemsetD8Async) and \
-         before call #2 (read)"
+        "have thread main synchronize with stream copies, or with an event recorded on it, after \
+         call #1 (cuMemsetD8Async) and before call #2 (read)"
     );
     assert_eq!(line(&said[0], "second:"), "call #2 (read) reads them on thread main");
 
@@ -104,8 +105,8 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
     assert_eq!(
         line(&program.said()[0], "order:"),
-        "stream default is after no call on stream copies; stream copies is non-blocking, so the legacy default stream does not \
-         order it"
+        "stream default is after no call on stream copies; stream copies is non-blocking, so the \
+         legacy default stream does not order it"
     );
 
     let nodes = [Access::write(0x1000, 64), Access::read(0x1020, 64)]
@@ -125,7 +126,8 @@ fn the_missing_order_depends_on_who_they_are() {
     );
     assert_eq!(
         line(&said[0], "first:"),
-        "call #2 (cuGraphLaunch) writes them on node 0 of a graph in stream work, submitted by thread main"
+        "call #2 (cuGraphLaunch) writes them on node 0 of a graph in stream work, submitted by \
+            thread main"
     );
 
     let mut program = Program::new();
@@ -149,7 +151,8 @@ fn the_missing_order_depends_on_who_they_are() {
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
     assert_eq!(
         line(&program.said()[0], "missing:"),
-        "have thread main hand over to thread 2, which makes call #9 (cuMemcpyHtoDAsync), after call #2 (store) and before that call"
+        "have thread main hand over to thread 2, which makes call #9 (cuMemcpyHtoDAsync), after \
+            call #2 (store) and before that call"
     );
 }
 
@@ -227,8 +230,8 @@ fn a_report_names_what_may_order_it_and_is_not_known() {
     let order = line(&program.said()[0], "order:");
     assert_eq!(
         order,
-        "stream work is after no call on stream copies; stream work waited for interprocess event 0x7 in call #3 \
-         (cuStreamWaitEvent), and its records by other processes are not known here"
+        "stream work is after no call on stream copies; stream work waited for interprocess event \
+         0x7 in call #3 (cuStreamWaitEvent), and its records by other processes are not known here"
     );
 }
 
@@ -288,7 +291,8 @@ fn a_host_function_is_named_as_such() {
     let text = &program.said()[0];
     assert_eq!(
         line(text, "first:"),
-        "call #1 (cuLaunchHostFunc) writes them on a host function in stream copies, submitted by thread main"
+        "call #1 (cuLaunchHostFunc) writes them on a host function in stream copies, submitted by \
+            thread main"
     );
     assert!(
         line(text, "missing:")
@@ -337,10 +341,13 @@ fn doubtful(warnings: Warnings) -> Vec<String> {
 fn each_warning_has_its_switch_and_its_sentence() {
     assert!(doubtful(Warnings::default()).is_empty());
     let never = "warning: call #1 (never) waits for nothing: event 0x1 was never recorded";
-    let lost = "warning: call #6 (late) does not wait for the work before call #3 (lost): call #5 (again) recorded event 0x2 anew while \
-                that work was pending and before anything had waited for it";
-    let useless = "warning: call #7 (useless) adds no order: its stream is after the work that event 0x2 recorded already";
-    let leak = "warning: call #12 (leak) leaves a capture: event 0x4 has work in a graph only, and orders nothing outside it";
+    let lost = "warning: call #6 (late) does not wait for the work before call #3 (lost): call #5 \
+                (again) recorded event 0x2 anew while that work was pending and before anything \
+                had waited for it";
+    let useless = "warning: call #7 (useless) adds no order: its stream is after the work that \
+        event 0x2 recorded already";
+    let leak = "warning: call #12 (leak) leaves a capture: event 0x4 has work in a graph only, and \
+        orders nothing outside it";
     let query =
         "warning: call #13 (read) touches the result of work that call #8 (query) said is not done";
     assert_eq!(doubtful(Warnings::all()), [never, lost, useless, leak, query]);

@@ -6,9 +6,10 @@ use crate::abi::*;
 
 /// A pointer argument of a C call: an out-parameter, an array, or a handle.
 ///
-/// It is made in one place only, the shim around each entry point, from an argument whose caller promises what the C
-/// declaration says of it: NULL where the function accepts that, else a pointer to readable or writable values. That
-/// promise is what makes `put` and `get` safe to offer to the rest of the crate.
+/// It is made in one place only, the shim around each entry point, from an argument whose caller
+/// promises what the C declaration says of it: NULL where the function accepts that, else a pointer
+/// to readable or writable values. That promise is what makes `put` and `get` safe to offer to the
+/// rest of the crate.
 pub(crate) struct Ptr<T>(*mut T);
 
 impl<T> Clone for Ptr<T> {
@@ -35,7 +36,8 @@ impl<T> Ptr<T> {
         self.0.is_null()
     }
 
-    /// `INVALID_VALUE` for NULL: what nearly every function answers before it looks at anything else.
+    /// `INVALID_VALUE` for NULL: what nearly every function answers before it looks at anything
+    /// else.
     pub(crate) fn required(self) -> Answer {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
     }
@@ -56,10 +58,12 @@ impl<T> Ptr<T> {
         }
     }
 
-    /// Writes one of several results; NULL is skipped. The C call's count says how many there is room for.
+    /// Writes one of several results; NULL is skipped. The C call's count says how many there is
+    /// room for.
     pub(crate) fn put_at(self, index: usize, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not NULL, and the caller keeps to the count, so this is within the array of the C call.
+            // SAFETY: not NULL, and the caller keeps to the count, so this is within the array of
+            // the C call.
             unsafe { self.0.add(index).write(value) };
         }
     }
@@ -101,7 +105,8 @@ impl Ptr<c_uchar> {
             return Err(INVALID_VALUE);
         }
         let kept = text.len().min(room - 1);
-        // SAFETY: not NULL with `room` bytes by the contract of the C call; `kept + 1` is at most `room`.
+        // SAFETY: not NULL with `room` bytes by the contract of the C call; `kept + 1` is at most
+        // `room`.
         unsafe {
             core::ptr::copy_nonoverlapping(text.as_ptr(), self.0, kept);
             self.0.add(kept).write(0);
@@ -111,7 +116,8 @@ impl Ptr<c_uchar> {
 
     /// The bytes of a C string without the terminator. NULL must have been dealt with.
     pub(crate) fn text(self) -> &'static [u8] {
-        // SAFETY: a C string by the contract of the call, alive for the call; nothing keeps the slice longer.
+        // SAFETY: a C string by the contract of the call, alive for the call; nothing keeps the
+        // slice longer.
         unsafe { core::ffi::CStr::from_ptr(self.0.cast()) }.to_bytes()
     }
 }

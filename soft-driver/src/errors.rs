@@ -12,17 +12,25 @@ pub(crate) fn find(code: CUresult) -> Option<(&'static CStr, &'static CStr)> {
 
 /// A code by its number or name.
 pub(crate) fn parse(text: &str) -> Result<CUresult, String> {
-    let named = || RESULT_CODES.iter().find(|(_, name)| name.to_bytes() == text.as_bytes()).map(|(code, _)| *code);
+    let named = || {
+        RESULT_CODES
+            .iter()
+            .find(|(_, name)| name.to_bytes() == text.as_bytes())
+            .map(|(code, _)| *code)
+    };
     text.parse().ok().map(CUresult).or_else(named).ok_or_else(|| {
-        format!("`{text}` is no result code: it takes a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY")
+        format!(
+            "`{text}` is no result code: it takes a number like 2 or a name like \
+            CUDA_ERROR_OUT_OF_MEMORY"
+        )
     })
 }
 
 /// Room for the longest text and its terminator.
 const ROOM: usize = 64;
 
-/// The texts in the order of the codes. They are made before the program runs: it may ask for one in a forked child, where
-/// nothing may be locked.
+/// The texts in the order of the codes. They are made before the program runs: it may ask for one
+/// in a forked child, where nothing may be locked.
 static TEXTS: [[u8; ROOM]; RESULT_CODES.len()] = {
     let mut texts = [[0; ROOM]; RESULT_CODES.len()];
     let mut at = 0;
@@ -55,11 +63,16 @@ mod tests {
 
     #[test]
     fn each_code_has_its_name_and_a_text_of_its_own() {
-        let text = |code| find(code).map(|(name, text)| (name.to_str().unwrap(), text.to_str().unwrap()));
+        let text =
+            |code| find(code).map(|(name, text)| (name.to_str().unwrap(), text.to_str().unwrap()));
         assert_eq!(text(CUresult::CUDA_SUCCESS), Some(("CUDA_SUCCESS", "no error")));
-        assert_eq!(text(CUresult(914)), Some(("CUDA_ERROR_INVALID_RESOURCE_TYPE", "invalid resource type")));
+        assert_eq!(
+            text(CUresult(914)),
+            Some(("CUDA_ERROR_INVALID_RESOURCE_TYPE", "invalid resource type"))
+        );
         assert_eq!(text(CUresult(4242)), None);
-        let texts: std::collections::HashSet<_> = RESULT_CODES.iter().map(|(code, _)| find(*code).unwrap().1).collect();
+        let texts: std::collections::HashSet<_> =
+            RESULT_CODES.iter().map(|(code, _)| find(*code).unwrap().1).collect();
         assert_eq!(texts.len(), RESULT_CODES.len());
         assert!(texts.iter().all(|text| !text.is_empty()));
     }

@@ -1,9 +1,10 @@
 //! A CUDA driver in software, for tests without a GPU.
 //!
-//! It implements the event, stream, context, capture, graph, host-function, memory and interprocess entry points of the
-//! CUDA driver on host threads and host memory. It computes nothing: there are no kernels and no modules. What it does is
-//! to behave like the real driver where programs that order work depend on it, as measured on an NVIDIA H200, to say what
-//! a program does wrong where the real one crashes, and to fail on command.
+//! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
+//! entry points of the CUDA driver on host threads and host memory. It computes nothing: there are
+//! no kernels and no modules. What it does is to behave like the real driver where programs that
+//! order work depend on it, as measured on an NVIDIA H200, to say what a program does wrong where
+//! the real one crashes, and to fail on command.
 //!
 //! # In a test
 //!
@@ -28,49 +29,53 @@
 //! # }
 //! ```
 //!
-//! Each [`SoftDriver`] is a driver of its own, with its own devices, handles and threads, so that tests run side by side
-//! in one process; there is room for [`SLOTS`] at a time. Its functions are plain C functions: [`SoftDriver::resolve`]
-//! gives their addresses to any other binding.
+//! Each [`SoftDriver`] is a driver of its own, with its own devices, handles and threads, so that
+//! tests run side by side in one process; there is room for [`SLOTS`] at a time. Its functions are
+//! plain C functions: [`SoftDriver::resolve`] gives their addresses to any other binding.
 //!
 //! # As a shared library
 //!
-//! The package `cuda-soft-driver-shared` is the same as a C shared library with the driver's exported names, for programs
-//! that load `libcuda.so.1` themselves. `CUDA_SOFT_DRIVER` configures it; [`Builder::from_text`] says how, and
-//! [`SoftDriver::control`] what can be done with it from outside. It is for tests: no program should find it unasked, so
-//! do not install it where libraries are looked for, and `cuDeviceGetName` says what it is.
+//! The package `cuda-soft-driver-shared` is the same as a C shared library with the driver's
+//! exported names, for programs that load `libcuda.so.1` themselves. `CUDA_SOFT_DRIVER` configures
+//! it; [`Builder::from_text`] says how, and [`SoftDriver::control`] what can be done with it from
+//! outside. It is for tests: no program should find it unasked, so do not install it where
+//! libraries are looked for, and `cuDeviceGetName` says what it is.
 //!
 //! # How it works
 //!
-//! * A record makes a point of completion. Whatever waits for the event takes the point that it has then: recording the
-//!   event again changes nothing for it.
-//! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits costs no thread.
-//!   One that waits for a value in memory is looked at every millisecond.
-//!   Host functions run on one thread, one after the other, as on the real driver; copies run on two others.
-//! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is recognised, and
-//!   [`OnMisuse`] says what then happens.
-//! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context is a context that has
-//!   some of them, and shares the events of the primary one.
-//! * Interprocess events are slots in shared memory, one file for each exporting context, owned by and readable for one
-//!   user. Linux only; elsewhere they are `CUDA_ERROR_NOT_SUPPORTED`.
+//! * A record makes a point of completion. Whatever waits for the event takes the point that it has
+//!   then: recording the event again changes nothing for it.
+//! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits
+//!   costs no thread. One that waits for a value in memory is looked at every millisecond. Host
+//!   functions run on one thread, one after the other, as on the real driver; copies run on two
+//!   others.
+//! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is
+//!   recognised, and [`OnMisuse`] says what then happens.
+//! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context
+//!   is a context that has some of them, and shares the events of the primary one.
+//! * Interprocess events are slots in shared memory, one file for each exporting context, owned by
+//!   and readable for one user. Linux only; elsewhere they are `CUDA_ERROR_NOT_SUPPORTED`.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.
 //!
 //! # Making it fail
 //!
-//! [`Fault`] says which calls fail, when, and how: by name or pattern, the n-th, every k-th, at random with a seed, once
-//! or from then on, instead of the work or after it, with out-parameters left alone or filled with garbage, or held until
-//! released. [`SoftDriver::fail_contexts`] is the trapped kernel, [`SoftDriver::shut_down`] the end of the process,
-//! [`Builder::without`] the old driver. [`Scheduler::Seeded`] does independent work in an order that a seed chooses, which
-//! finds what is not ordered at all.
+//! [`Fault`] says which calls fail, when, and how: by name or pattern, the n-th, every k-th, at
+//! random with a seed, once or from then on, instead of the work or after it, with out-parameters
+//! left alone or filled with garbage, or held until released. [`SoftDriver::fail_contexts`] is the
+//! trapped kernel, [`SoftDriver::shut_down`] the end of the process, [`Builder::without`] the old
+//! driver. [`Scheduler::Seeded`] does independent work in an order that a seed chooses, which finds
+//! what is not ordered at all.
 //!
 //! # What it is not
 //!
-//! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave something open it does one of
-//! the things that a real driver may do; a program that passes here may still have a race there.
+//! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
+//! something open it does one of the things that a real driver may do; a program that passes here
+//! may still have a race there.
 
 #![deny(missing_docs, unreachable_pub)]
 
-/// Says something on standard error itself, not through what a test harness captures: the process may end before the
-/// harness shows it.
+/// Says something on standard error itself, not through what a test harness captures: the process
+/// may end before the harness shows it.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -80,8 +85,8 @@ macro_rules! say {
 pub(crate) use say;
 
 // Four floors, each of which imports only from those below it (floors.txt, held by tools/floors):
-// `model` is what a driver is, `calls` what its entry points do, `front` how a call comes in, and `api`
-// what a program sees. The other modules are what all of them use.
+// `model` is what a driver is, `calls` what its entry points do, `front` how a call comes in, and
+// `api` what a program sees. The other modules are what all of them use.
 pub mod abi;
 mod api;
 mod arg;

@@ -10,8 +10,8 @@ use crate::graph::GraphNode;
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{
-    CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData, CUgraphNode, CUresult,
-    CUstreamCaptureStatus, Function, Symbols,
+    CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData,
+    CUgraphNode, CUresult, CUstreamCaptureStatus, Function, Symbols,
 };
 
 /// A node that the next work in a capturing stream will depend on, and how.
@@ -66,27 +66,29 @@ pub enum DependencyUpdate {
 impl Capture<'_> {
     /// The nodes that the next work in a stream of this capture will depend on.
     ///
-    /// Driver calls: two of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3): one tells whether the
-    /// stream is of this capture.
+    /// Driver calls: two of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3):
+    /// one tells whether the stream is of this capture.
     ///
     /// # Errors
     ///
-    /// [`Error::CaptureMismatch`] for a stream that is not of this capture; [`Error::Unsupported`]; what the driver answers;
-    /// [`Error::ForkedChild`].
+    /// [`Error::CaptureMismatch`] for a stream that is not of this capture; [`Error::Unsupported`];
+    /// what the driver answers; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// No other thread may make a call for `stream` meanwhile: the driver names memory of its own, which such a call
-    /// may change while it is copied.
+    /// No other thread may make a call for `stream` meanwhile: the driver names memory of its own,
+    /// which such a call may change while it is copied.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut nodes, mut edges, mut count) = (null(), null(), 0);
         let (raw, id, graph) = (stream.as_raw(), null_mut(), null_mut());
-        // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL for what is not.
+        // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL
+        // for what is not.
         unsafe {
             call!(OfCapture { stream, capture: self },
-                cuStreamGetCaptureInfo_v3(raw, &mut status, id, graph, &mut nodes, &mut edges, &mut count)
+                cuStreamGetCaptureInfo_v3(raw, &mut status, id, graph, &mut nodes, &mut edges,
+                    &mut count)
                 or cuStreamGetCaptureInfo_v2?(raw, &mut status, id, graph, &mut nodes, &mut count)
             )
         }?;
@@ -94,9 +96,11 @@ impl Capture<'_> {
             return Ok(Vec::new());
         }
         let dependency = |at: usize| {
-            // SAFETY: the driver has said that `count` nodes are there, and as many edges if any; they stay until the next
-            // call for the stream, of which the caller promises that it is not before this one is over.
-            let (node, edge) = unsafe { (nodes.add(at).read(), (!edges.is_null()).then(|| edges.add(at).read())) };
+            // SAFETY: the driver has said that `count` nodes are there, and as many edges if any;
+            // they stay until the next call for the stream, of which the caller promises that it is
+            // not before this one is over.
+            let (node, edge) =
+                unsafe { (nodes.add(at).read(), (!edges.is_null()).then(|| edges.add(at).read())) };
             CaptureDependency { node: self.kept.node(node), edge: edge.unwrap_or_default() }
         };
         Ok((0..count).map(dependency).collect())
@@ -105,12 +109,13 @@ impl Capture<'_> {
     /// Changes what the next work in a stream of this capture will depend on. CUDA 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
-    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes plain edges only.
+    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes
+    /// plain edges only.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::CaptureMismatch`] for a stream that is not of this capture;
-    /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::GraphMismatch`]; [`Error::CaptureMismatch`] for a stream that is not of this
+    /// capture; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(
         &self,
@@ -130,13 +135,22 @@ impl Capture<'_> {
             Ok(update) => {
                 let mut nodes = self.nodes(stream, update.function, dependencies)?;
                 let nodes = nodes.as_mut_ptr();
-                // SAFETY: the stream is alive as long as its reference is; as many edges as nodes; the nodes are of the graph
-                // that the stream is captured into, which lives as long as the capture, and so longer than `self`'s borrow.
-                update.ask(stream, |update| unsafe { update(raw, nodes, edges.as_ptr(), count, flags) })?.check()
+                // SAFETY: the stream is alive as long as its reference is; as many edges as nodes;
+                // the nodes are of the graph that the stream is captured into, which lives as long
+                // as the capture, and so longer than `self`'s borrow.
+                update
+                    .ask(stream, |update| unsafe {
+                        update(raw, nodes, edges.as_ptr(), count, flags)
+                    })?
+                    .check()
             }
             Err(_) if plain => {
-                // Through the capture: that a stream is of another one is told before that the driver is too old.
-                let update = entry!(OfCapture { stream, capture: self }, cuStreamUpdateCaptureDependencies?)?;
+                // Through the capture: that a stream is of another one is told before that the
+                // driver is too old.
+                let update = entry!(
+                    OfCapture { stream, capture: self },
+                    cuStreamUpdateCaptureDependencies?
+                )?;
                 let mut nodes = self.nodes(stream, update.function, dependencies)?;
                 let nodes = nodes.as_mut_ptr();
                 // SAFETY: as above.
@@ -157,13 +171,18 @@ impl Capture<'_> {
         self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))
     }
 
-    /// An error unless the stream is of this capture; then it stays one at least as long as `self` is borrowed.
+    /// An error unless the stream is of this capture; then it stays one at least as long as `self`
+    /// is borrowed.
     fn check(&self, stream: &StreamRef, function: Function) -> Result<()> {
         let info = stream.capture_info()?;
-        let own = |id| self.id == Some(id) && stream.driver().is_same_library(self.stream().driver());
+        let own =
+            |id| self.id == Some(id) && stream.driver().is_same_library(self.stream().driver());
         match info.status {
-            // Such a capture does not tell its id. It is what the driver answers whatever is done with it.
-            CaptureStatus::Invalidated => Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)),
+            // Such a capture does not tell its id. It is what the driver answers whatever is done
+            // with it.
+            CaptureStatus::Invalidated => {
+                Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))
+            }
             CaptureStatus::Active if info.id.is_some_and(own) => Ok(()),
             _ => Err(Error::CaptureMismatch { function }),
         }
@@ -185,7 +204,11 @@ impl Through for OfCapture<'_> {
         self.capture.check(self.stream, function)
     }
 
-    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+    fn make(
+        self,
+        function: Function,
+        call: impl FnOnce(&'static Symbols) -> CUresult,
+    ) -> Result<CUresult> {
         self.check(function)?;
         self.stream.make(function, call)
     }

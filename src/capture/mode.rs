@@ -10,11 +10,13 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::sys::CUstreamCaptureMode;
 
-/// What a capture forbids while it is under way, because it might belong to the work that is captured: calls such as
-/// queries and synchronization of other streams and events. Shown at [`Capture`](super::Capture) and [`ThreadCaptureMode`].
+/// What a capture forbids while it is under way, because it might belong to the work that is
+/// captured: calls such as queries and synchronization of other streams and events. Shown at
+/// [`Capture`](super::Capture) and [`ThreadCaptureMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Such calls fail in all threads, and invalidate the capture, but in threads that [are exempt](ThreadCaptureMode).
+    /// Such calls fail in all threads, and invalidate the capture, but in threads that [are
+    /// exempt](ThreadCaptureMode).
     Global,
     /// Such calls fail in the thread that captures.
     ThreadLocal,
@@ -32,13 +34,15 @@ impl CaptureMode {
     }
 }
 
-/// The calling thread's own capture mode, changed until the guard is dropped, which restores the one before.
+/// The calling thread's own capture mode, changed until the guard is dropped, which restores the
+/// one before.
 ///
 /// The mode says which calls of this thread are dangerous to captures: those of
-/// [`ThreadLocal`](CaptureMode::ThreadLocal) captures of its own and [`Global`](CaptureMode::Global) captures of any thread
-/// by default. In a thread that has set [`ThreadLocal`](CaptureMode::ThreadLocal), calls leave the global captures of
-/// others alone; in one that has set [`Relaxed`](CaptureMode::Relaxed), its own too. It is what a thread that polls events
-/// needs, so that it does not break the captures of others.
+/// [`ThreadLocal`](CaptureMode::ThreadLocal) captures of its own and
+/// [`Global`](CaptureMode::Global) captures of any thread by default. In a thread that has set
+/// [`ThreadLocal`](CaptureMode::ThreadLocal), calls leave the global captures of others alone; in
+/// one that has set [`Relaxed`](CaptureMode::Relaxed), its own too. It is what a thread that polls
+/// events needs, so that it does not break the captures of others.
 ///
 /// The guard stays on its thread. Drop guards in the reverse order of making them.
 ///
@@ -71,7 +75,8 @@ pub struct ThreadCaptureMode {
 impl ThreadCaptureMode {
     /// Changes the calling thread's capture mode.
     ///
-    /// One driver call, `cuThreadExchangeStreamCaptureMode`, and one more when the guard is dropped.
+    /// One driver call, `cuThreadExchangeStreamCaptureMode`, and one more when the guard is
+    /// dropped.
     ///
     /// # Errors
     ///
@@ -88,7 +93,8 @@ impl ThreadCaptureMode {
 /// Sets the thread's mode to `mode`, which becomes the one that was set before.
 #[allow(unsafe_code)]
 fn exchange(driver: Driver, mode: &mut CUstreamCaptureMode) -> Result<()> {
-    // SAFETY: the one argument is a place with a valid mode, of this module or from an earlier exchange.
+    // SAFETY: the one argument is a place with a valid mode, of this module or from an earlier
+    // exchange.
     unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(mode)) }
 }
 

@@ -1,19 +1,23 @@
 //! One way to make a driver call, which names it once.
 //!
-//! [`ask!`] ties the name of an entry point to its pointer in the table, to the checks that come before the call, and
-//! to the error that names it:
+//! [`ask!`] ties the name of an entry point to its pointer in the table, to the checks that come
+//! before the call, and to the error that names it:
 //!
 //! ```text
-//! unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }             // Result<()>
-//! unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?.progress()        // what the driver returned, with the name
-//! unsafe { call!(self, cuStreamGetId?(self.as_raw(), &mut id)) }          // may be missing: Error::Unsupported
-//! unsafe { call!(self, cuNew(one, more) or cuOld(one)) }                  // the first that the driver has
-//! let add = entry!(driver, cuGraphAddEventRecordNode?)?;                  // the name and the pointer, for a later call
+//! unsafe { call!(self.driver, cuEventSynchronize(self.raw)) } // Result<()>
+//! // what the driver returned, with the name
+//! unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?.progress()
+//! // may be missing: Error::Unsupported
+//! unsafe { call!(self, cuStreamGetId?(self.as_raw(), &mut id)) }
+//! // the first that the driver has
+//! unsafe { call!(self, cuNew(one, more) or cuOld(one)) }
+//! // the name and the pointer, for a later call
+//! let add = entry!(driver, cuGraphAddEventRecordNode?)?;
 //! ```
 //!
-//! The first argument is what the call is made [`Through`]. An entry point that is required is written as it is, an
-//! optional one with a question mark, or before an `or`: anything else does not compile. The `unsafe` block is the
-//! caller's, who says why the arguments are good.
+//! The first argument is what the call is made [`Through`]. An entry point that is required is
+//! written as it is, an optional one with a question mark, or before an `or`: anything else does
+//! not compile. The `unsafe` block is the caller's, who says why the arguments are good.
 
 use crate::driver::{Driver, flag, fork};
 use crate::error::{Error, Result};
@@ -30,7 +34,11 @@ pub(crate) trait Through: Sized {
 
     /// Makes the call, if it may be made.
     #[inline(always)]
-    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+    fn make(
+        self,
+        function: Function,
+        call: impl FnOnce(&'static Symbols) -> CUresult,
+    ) -> Result<CUresult> {
         self.check(function)?;
         Ok(call(self.driver().symbols()))
     }
@@ -39,7 +47,8 @@ pub(crate) trait Through: Sized {
     #[cold]
     fn unsupported(&self, function: Function) -> Error {
         let driver = self.driver().version();
-        let unsupported = Error::Unsupported { function, since: function.entry_point().version, driver };
+        let unsupported =
+            Error::Unsupported { function, since: function.entry_point().version, driver };
         // A forked child is told that it is one, whatever the driver has.
         self.check(function).err().unwrap_or(unsupported)
     }
@@ -82,7 +91,8 @@ impl Through for Ready {
     }
 }
 
-/// Two drivers, of which objects are used together; the call is made through the table of the first.
+/// Two drivers, of which objects are used together; the call is made through the table of the
+/// first.
 #[derive(Clone, Copy)]
 pub(crate) struct Both(Driver, Driver);
 
@@ -105,8 +115,8 @@ impl Driver {
         Both(self, other)
     }
 
-    /// An error if an object of `other` is to be used with one of this driver, and the two are different libraries; or in a
-    /// process that was forked after the driver was initialised.
+    /// An error if an object of `other` is to be used with one of this driver, and the two are
+    /// different libraries; or in a process that was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
         if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
@@ -135,8 +145,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Makes a call, if it may be made. The closure looks into the table itself: so it captures the arguments alone, which
-    /// a cold path then takes in registers.
+    /// Makes a call, if it may be made. The closure looks into the table itself: so it captures the
+    /// arguments alone, which a cold path then takes in registers.
     #[inline(always)]
     pub(crate) fn of(
         through: impl Through,
@@ -184,7 +194,11 @@ pub(crate) struct Entry<F> {
 impl<F: Copy> Entry<F> {
     /// Makes the call, if it may be made.
     #[inline(always)]
-    pub(crate) fn ask(self, through: impl Through, call: impl FnOnce(F) -> CUresult) -> Result<Answer> {
+    pub(crate) fn ask(
+        self,
+        through: impl Through,
+        call: impl FnOnce(F) -> CUresult,
+    ) -> Result<Answer> {
         Answer::of(through, self.function, |_| call(self.pointer))
     }
 
@@ -194,7 +208,8 @@ impl<F: Copy> Entry<F> {
     }
 }
 
-/// Makes a driver call, if it may be made: the [`Answer`] that the driver gave, or why it was not asked.
+/// Makes a driver call, if it may be made: the [`Answer`] that the driver gave, or why it was not
+/// asked.
 macro_rules! ask {
     ($through:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $crate::driver::call::Answer::of($through, $crate::sys::Function::$function, |symbols| {
@@ -205,16 +220,21 @@ macro_rules! ask {
         let through = $through;
         match $crate::driver::call::Through::driver(&through).symbols().$function {
             Some(pointer) => {
-                $crate::driver::call::Answer::of(through, $crate::sys::Function::$function, |_| pointer($($argument),*))
+                $crate::driver::call::Answer::of(through, $crate::sys::Function::$function, |_| {
+                    pointer($($argument),*)
+                })
             }
-            None => Err($crate::driver::call::Through::unsupported(&through, $crate::sys::Function::$function)),
+            None => Err($crate::driver::call::Through::unsupported(&through,
+                $crate::sys::Function::$function)),
         }
     }};
     ($through:expr, $function:ident($($argument:expr),* $(,)?) or $($otherwise:tt)+) => {{
         let through = $through;
         match $crate::driver::call::Through::driver(&through).symbols().$function {
             Some(pointer) => {
-                $crate::driver::call::Answer::of(through, $crate::sys::Function::$function, |_| pointer($($argument),*))
+                $crate::driver::call::Answer::of(through, $crate::sys::Function::$function, |_| {
+                    pointer($($argument),*)
+                })
             }
             None => $crate::driver::call::ask!(through, $($otherwise)+),
         }
@@ -231,8 +251,8 @@ macro_rules! call {
     };
 }
 
-/// An [`Entry`]; where the last one named is optional, a result with it, whose error is about the first one named. What must
-/// be looked at before the call is looked at when it is made.
+/// An [`Entry`]; where the last one named is optional, a result with it, whose error is about the
+/// first one named. What must be looked at before the call is looked at when it is made.
 macro_rules! entry {
     ($through:expr, $function:ident) => {
         $crate::driver::call::Entry {
@@ -243,24 +263,38 @@ macro_rules! entry {
     ($through:expr, $function:ident?) => {{
         let through = $through;
         match $crate::driver::call::Through::driver(&through).symbols().$function {
-            Some(pointer) => Ok($crate::driver::call::Entry { function: $crate::sys::Function::$function, pointer }),
-            None => Err($crate::driver::call::Through::unsupported(&through, $crate::sys::Function::$function)),
+            Some(pointer) => Ok($crate::driver::call::Entry {
+                function: $crate::sys::Function::$function,
+                pointer,
+            }),
+            None => Err($crate::driver::call::Through::unsupported(
+                &through,
+                $crate::sys::Function::$function,
+            )),
         }
     }};
     ($through:expr, $function:ident or $otherwise:ident?) => {{
         let through = $through;
         match $crate::driver::call::Through::driver(&through).symbols().$function {
-            Some(pointer) => Ok($crate::driver::call::Entry { function: $crate::sys::Function::$function, pointer }),
+            Some(pointer) => Ok($crate::driver::call::Entry {
+                function: $crate::sys::Function::$function,
+                pointer,
+            }),
             None => match $crate::driver::call::entry!(through, $otherwise?) {
                 Ok(entry) => Ok(entry),
-                Err(_) => Err($crate::driver::call::Through::unsupported(&through, $crate::sys::Function::$function)),
+                Err(_) => Err($crate::driver::call::Through::unsupported(
+                    &through,
+                    $crate::sys::Function::$function,
+                )),
             },
         }
     }};
     ($through:expr, $function:ident or $otherwise:ident) => {{
         let through = $through;
         match $crate::driver::call::Through::driver(&through).symbols().$function {
-            Some(pointer) => $crate::driver::call::Entry { function: $crate::sys::Function::$function, pointer },
+            Some(pointer) => {
+                $crate::driver::call::Entry { function: $crate::sys::Function::$function, pointer }
+            }
             None => $crate::driver::call::entry!(through, $otherwise),
         }
     }};

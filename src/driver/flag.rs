@@ -1,9 +1,10 @@
 //! What is unusual about this process, in one flag that the hot path looks at.
 //!
-//! The driver does not survive a fork: in the child most calls answer `CUDA_ERROR_NOT_INITIALIZED`, queries of inherited
-//! handles answer success, and destroying an inherited stream crashes. And a handle of one driver library is an arbitrary
-//! address to another. Neither is so in most processes, so that the wrappers ask for both at once, and look closer only
-//! when the answer is not zero.
+//! The driver does not survive a fork: in the child most calls answer `CUDA_ERROR_NOT_INITIALIZED`,
+//! queries of inherited handles answer success, and destroying an inherited stream crashes. And a
+//! handle of one driver library is an arbitrary address to another. Neither is so in most
+//! processes, so that the wrappers ask for both at once, and look closer only when the answer is
+//! not zero.
 //!
 //! # Why relaxed loads see it
 //!

@@ -22,7 +22,8 @@ impl Driver {
         if self.0.initialised.load(Ordering::Acquire) && !fork::forked() {
             return Ok(Ready::after_a_call(self));
         }
-        // SAFETY: the only flags there are is 0; repeating the call does no harm, so two threads may race here.
+        // SAFETY: the only flags there are is 0; repeating the call does no harm, so two threads
+        // may race here.
         let answer = unsafe { ask!(self, cuInit(0)) }?;
         if !answer.is_success() {
             return Err(self.init_error(answer));
@@ -34,8 +35,8 @@ impl Driver {
 
     #[cold]
     fn init_error(self, Answer { function, code }: Answer) -> Error {
-        // A driver gives this code for one cause: somebody initialised it in this process before it was forked. That it
-        // was forked is known only where the driver was loaded before.
+        // A driver gives this code for one cause: somebody initialised it in this process before it
+        // was forked. That it was forked is known only where the driver was loaded before.
         if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && self.0.process != std::process::id() {
             return Error::ForkedChild { function };
         }

@@ -27,8 +27,9 @@ use crate::sys::Version;
 
 /// A loaded CUDA driver.
 ///
-/// It is a reference to a table that is never freed, from a library that is never unloaded: copy it, send it, keep it as
-/// long as you like. Loading initialises nothing, so a process may load, fork, and use the devices in the child.
+/// It is a reference to a table that is never freed, from a library that is never unloaded: copy
+/// it, send it, keep it as long as you like. Loading initialises nothing, so a process may load,
+/// fork, and use the devices in the child.
 ///
 /// ```
 /// use cuda_events::Driver;
@@ -56,14 +57,16 @@ impl Instance {
     }
 }
 
-/// A driver that was loaded, by what it was looked for as: an element of a list that only grows, at its front.
+/// A driver that was loaded, by what it was looked for as: an element of a list that only grows, at
+/// its front.
 struct Known {
     candidates: Candidates,
     instance: Instance,
     earlier: Option<&'static Known>,
 }
 
-/// The front of that list. It is no lock, as a lock may be held by another thread when a process forks.
+/// The front of that list. It is no lock, as a lock may be held by another thread when a process
+/// forks.
 ///
 /// Why a reader sees whole elements, and no driver is in it twice:
 ///
@@ -84,8 +87,8 @@ static NEWEST: AtomicPtr<Known> = AtomicPtr::new(null_mut());
 #[allow(unsafe_code)]
 impl Known {
     fn newest() -> Option<&'static Self> {
-        // SAFETY: NULL, or an element that `keep` put there, complete before it was visible (release and acquire), and
-        // that is neither changed nor freed from then on.
+        // SAFETY: NULL, or an element that `keep` put there, complete before it was visible
+        // (release and acquire), and that is neither changed nor freed from then on.
         unsafe { NEWEST.load(Ordering::Acquire).as_ref() }
     }
 
@@ -94,17 +97,20 @@ impl Known {
         list.find(|known| known.candidates == *candidates).map(|known| Driver(&known.instance))
     }
 
-    /// Puts a driver into the list, unless another thread was faster: then that thread's is given, and this table,
-    /// which nobody has seen, is freed. The library stays open, as one that was opened twice.
+    /// Puts a driver into the list, unless another thread was faster: then that thread's is given,
+    /// and this table, which nobody has seen, is freed. The library stays open, as one that was
+    /// opened twice.
     fn keep(candidates: Candidates, loaded: Loaded) -> Driver {
-        let mut mine = Box::new(Self { candidates, instance: Instance::new(loaded), earlier: None });
+        let mut mine =
+            Box::new(Self { candidates, instance: Instance::new(loaded), earlier: None });
         loop {
             let newest = Self::newest();
             if let Some(driver) = Self::find(newest, &mine.candidates) {
                 return driver;
             }
             mine.earlier = newest;
-            let expected = newest.map_or(null_mut(), |newest| core::ptr::from_ref(newest).cast_mut());
+            let expected =
+                newest.map_or(null_mut(), |newest| core::ptr::from_ref(newest).cast_mut());
             let raw = Box::into_raw(mine);
             match NEWEST.compare_exchange(expected, raw, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: it is in the list now, so never changed or freed again.
@@ -119,46 +125,52 @@ impl Known {
 impl Driver {
     /// Loads the driver of this machine.
     ///
-    /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::loader::DRIVER_VARIABLE) is set, it names the only library that
-    /// is tried. Otherwise these are tried in order: on Linux `libcuda.so.1` through the system's search, then
-    /// `/usr/lib/wsl/lib/libcuda.so.1`; on Windows `nvcuda.dll` of the system folder. There is no driver for 32-bit
-    /// programs, and none is tried there.
+    /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::loader::DRIVER_VARIABLE) is set,
+    /// it names the only library that is tried. Otherwise these are tried in order: on Linux
+    /// `libcuda.so.1` through the system's search, then `/usr/lib/wsl/lib/libcuda.so.1`; on Windows
+    /// `nvcuda.dll` of the system folder. There is no driver for 32-bit programs, and none is tried
+    /// there.
     ///
-    /// A driver that was loaded before is found without opening anything. A failure is not remembered.
+    /// A driver that was loaded before is found without opening anything. A failure is not
+    /// remembered.
     ///
-    /// It may be called from any thread, from the initialisation code of a library that is being opened, and in a child
-    /// that was forked while another thread was loading. No lock of this crate is held while the library is opened: two
-    /// threads may open it at once, and both get the same `Driver`.
+    /// It may be called from any thread, from the initialisation code of a library that is being
+    /// opened, and in a child that was forked while another thread was loading. No lock of this
+    /// crate is held while the library is opened: two threads may open it at once, and both get the
+    /// same `Driver`.
     ///
-    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` for each entry point where the driver has it (CUDA 11.3).
-    /// Neither initialises the driver.
+    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` for each entry point where the
+    /// driver has it (CUDA 11.3). Neither initialises the driver.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists every place that was tried with its own reason, such as a missing file, a library that is no
-    /// CUDA driver, the toolkit's stub, or missing entry points.
+    /// [`Error::Load`] lists every place that was tried with its own reason, such as a missing
+    /// file, a library that is no CUDA driver, the toolkit's stub, or missing entry points.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
 
-    /// Loads this library and no other. `path` is an absolute path, or a file name without a folder, for which the system
-    /// searches.
+    /// Loads this library and no other. `path` is an absolute path, or a file name without a
+    /// folder, for which the system searches.
     ///
-    /// The library's own initialisation code runs, and its functions are taken for the driver's, as for every library that
-    /// a program is linked with: name only a library that you would link with. A library whose driver functions are data
-    /// is refused on Linux. Driver calls and threads as for [`load`](Self::load).
+    /// The library's own initialisation code runs, and its functions are taken for the driver's, as
+    /// for every library that a program is linked with: name only a library that you would link
+    /// with. A library whose driver functions are data is refused on Linux. Driver calls and
+    /// threads as for [`load`](Self::load).
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), and [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
+    /// As [`load`](Self::load), and
+    /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
 
-    /// Loads as the options say. [`load`](Self::load) and [`load_from`](Self::load_from) are short for this.
+    /// Loads as the options say. [`load`](Self::load) and [`load_from`](Self::load_from) are short
+    /// for this.
     ///
-    /// The same options give the same `Driver` as long as the environment is the same. Driver calls and threads as for
-    /// [`load`](Self::load).
+    /// The same options give the same `Driver` as long as the environment is the same. Driver calls
+    /// and threads as for [`load`](Self::load).
     ///
     /// # Errors
     ///
@@ -169,19 +181,22 @@ impl Driver {
         if let Some(driver) = Known::find(Known::newest(), &candidates) {
             return Ok(driver);
         }
-        // Without any lock of this crate: opening runs the library's own code, which may load as well, and another
-        // thread may fork meanwhile, whose child would inherit a lock that nobody gives back.
+        // Without any lock of this crate: opening runs the library's own code, which may load as
+        // well, and another thread may fork meanwhile, whose child would inherit a lock that nobody
+        // gives back.
         let loaded = loader::open(&candidates)?;
         Ok(Known::keep(candidates, loaded))
     }
 
-    /// A driver whose exported functions are found by `resolve`: one that is linked into the program, such as a software
-    /// driver, or one with other functions put in the place of some (see [`Symbols::address`]).
+    /// A driver whose exported functions are found by `resolve`: one that is linked into the
+    /// program, such as a software driver, or one with other functions put in the place of some
+    /// (see [`Symbols::address`]).
     ///
     /// `resolve` is what `dlsym` is for a library: it takes an exported name (`cuEventDestroy_v2`,
-    /// `cuEventRecord_ptsz`) and gives its address, or NULL. If it gives one for `cuGetProcAddress_v2` or
-    /// `cuGetProcAddress`, all others are asked for through that. `options` tells whether the per-thread twins are
-    /// wanted; its path is not used. Each call makes a new table of about 1 kB that is never freed.
+    /// `cuEventRecord_ptsz`) and gives its address, or NULL. If it gives one for
+    /// `cuGetProcAddress_v2` or `cuGetProcAddress`, all others are asked for through that.
+    /// `options` tells whether the per-thread twins are wanted; its path is not used. Each call
+    /// makes a new table of about 1 kB that is never freed.
     ///
     /// Driver calls as [`load`](Self::load).
     ///
@@ -191,12 +206,15 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// Each address given must be that of a function with the C ABI and the types that the CUDA driver API gives to that
-    /// exported name, and must stay valid for the rest of the process. The functions must keep the driver's contracts as
-    /// far as this crate's safe methods rely on them: they may be called from any thread, and write only through the
-    /// pointers that they are given.
+    /// Each address given must be that of a function with the C ABI and the types that the CUDA
+    /// driver API gives to that exported name, and must stay valid for the rest of the process. The
+    /// functions must keep the driver's contracts as far as this crate's safe methods rely on them:
+    /// they may be called from any thread, and write only through the pointers that they are given.
     #[allow(unsafe_code)]
-    pub unsafe fn from_resolver(resolve: &mut dyn FnMut(&CStr) -> *mut c_void, options: &LoadOptions) -> Result<Self> {
+    pub unsafe fn from_resolver(
+        resolve: &mut dyn FnMut(&CStr) -> *mut c_void,
+        options: &LoadOptions,
+    ) -> Result<Self> {
         let per_thread_default_stream = options.is_per_thread();
         // SAFETY: the caller vouches for the addresses.
         let resolved = unsafe { loader::resolve::resolve(resolve, per_thread_default_stream) };
@@ -214,14 +232,15 @@ impl Driver {
         Self::leak(Loaded { symbols, ..self.0.loaded.clone() })
     }
 
-    /// The newest CUDA version that the driver supports, as `cuDriverGetVersion` told when it was loaded.
+    /// The newest CUDA version that the driver supports, as `cuDriverGetVersion` told when it was
+    /// loaded.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(self) -> Version {
         self.0.loaded.version
     }
 
-    /// The library's file: resolved by the platform where it can tell (Linux can), otherwise the name it was opened by.
-    /// None for a driver from a [resolver function](Self::from_resolver).
+    /// The library's file: resolved by the platform where it can tell (Linux can), otherwise the
+    /// name it was opened by. None for a driver from a [resolver function](Self::from_resolver).
     pub fn library(self) -> Option<&'static Path> {
         self.file().map(PathBuf::as_path)
     }
@@ -243,7 +262,8 @@ impl Driver {
         &self.0.loaded.symbols
     }
 
-    /// Whether the two are tables of one library, so that objects of one can be used with the other.
+    /// Whether the two are tables of one library, so that objects of one can be used with the
+    /// other.
     pub(crate) fn is_same_library(self, other: Self) -> bool {
         self.0.loaded.library == other.0.loaded.library
     }

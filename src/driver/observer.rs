@@ -32,14 +32,15 @@ use crate::sys::{CUresult, Function};
 pub struct Call<'a> {
     /// The entry point.
     pub function: Function,
-    /// The arguments in order, each as the number that it is: a handle or a pointer is its address, a negative integer
-    /// its 32 bits, an interprocess handle its first eight bytes.
+    /// The arguments in order, each as the number that it is: a handle or a pointer is its address,
+    /// a negative integer its 32 bits, an interprocess handle its first eight bytes.
     pub arguments: &'a [u64],
     /// The code that it returned.
     pub result: CUresult,
     /// The handle that a call which creates gave, such as `cuEventCreate`, `cuIpcOpenEventHandle`,
-    /// `cuDevicePrimaryCtxRetain` or `cuStreamEndCapture` ([`EntryPoint::creates`](crate::sys::EntryPoint)). None for other
-    /// calls and for those that failed. Among [`arguments`](Self::arguments) is only the address of the place for it.
+    /// `cuDevicePrimaryCtxRetain` or `cuStreamEndCapture`
+    /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). None for other calls and for those that
+    /// failed. Among [`arguments`](Self::arguments) is only the address of the place for it.
     pub created: Option<u64>,
     /// When it was called.
     pub started: Instant,
@@ -55,7 +56,11 @@ impl fmt::Display for Call<'_> {
         for (index, argument) in self.arguments.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
             // Flags and counts are small, addresses are not.
-            if *argument < 4096 { write!(f, "{separator}{argument}")? } else { write!(f, "{separator}{argument:#x}")? }
+            if *argument < 4096 {
+                write!(f, "{separator}{argument}")?
+            } else {
+                write!(f, "{separator}{argument:#x}")?
+            }
         }
         write!(f, ") = {} in {:?}", self.result, self.elapsed)?;
         self.created.map_or(Ok(()), |handle| write!(f, ", created {handle:#x}"))
@@ -71,22 +76,26 @@ struct Place {
     made: Option<(Driver, Driver)>,
 }
 
-static PLACES: [RwLock<Place>; SLOTS] = [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
+static PLACES: [RwLock<Place>; SLOTS] =
+    [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
 
 thread_local! {
-    /// Whether this thread is in an observer. It has no destructor, as calls are made in those of other thread-locals too.
+    /// Whether this thread is in an observer. It has no destructor, as calls are made in those of
+    /// other thread-locals too.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tells the observer of a slot, if it has one. It is inside of a C function, which a panic must not leave.
+/// Tells the observer of a slot, if it has one. It is inside of a C function, which a panic must
+/// not leave.
 fn tell(slot: usize, returned: &Returned<'_>) {
     let elapsed = returned.started.elapsed();
     // What an observer does itself through the result, it would be told of again, and so on.
     if OBSERVING.get() {
         return;
     }
-    // It does not wait for the lock. Whoever changes this place holds it for a moment only, and a call that returns in that
-    // moment may be told or not. In a forked child the thread that held it is gone, and a wait would never end.
+    // It does not wait for the lock. Whoever changes this place holds it for a moment only, and a
+    // call that returns in that moment may be told or not. In a forked child the thread that held
+    // it is gone, and a wait would never end.
     let place = match PLACES.get(slot).map(RwLock::try_read) {
         Some(Ok(place)) => place,
         Some(Err(TryLockError::Poisoned(place))) => place.into_inner(),
@@ -104,19 +113,23 @@ fn tell(slot: usize, returned: &Returned<'_>) {
 }
 
 impl Driver {
-    /// The same driver with an observer in front of every entry point: each call that is made through the result, and
-    /// through what is created with it, is told to `observer` after it returned, on the thread that made it.
+    /// The same driver with an observer in front of every entry point: each call that is made
+    /// through the result, and through what is created with it, is told to `observer` after it
+    /// returned, on the thread that made it.
     ///
-    /// An observer must not wait for a thread that drops a [`Completion`](crate::ext::Completion), and must not drop one: such a
-    /// drop waits for the query that the observer may just be told of.
+    /// An observer must not wait for a thread that drops a [`Completion`](crate::ext::Completion),
+    /// and must not drop one: such a drop waits for the query that the observer may just be told
+    /// of.
     ///
-    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes itself are told to
-    /// nobody. A panic in it is contained, and the call goes on. [`stop_observing`](Self::stop_observing) takes the observer
-    /// away; otherwise it is kept for the rest of the process, as the driver is.
+    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes
+    /// itself are told to nobody. A panic in it is contained, and the call goes on.
+    /// [`stop_observing`](Self::stop_observing) takes the observer away; otherwise it is kept for
+    /// the rest of the process, as the driver is.
     ///
-    /// A process has sixteen places for observers, and each serves one driver for good, as objects with its functions may
-    /// be anywhere. So it can have sixteen observers at a time, of sixteen drivers in all; two loads of one library with
-    /// different default streams are two drivers. This itself makes no driver call.
+    /// A process has sixteen places for observers, and each serves one driver for good, as objects
+    /// with its functions may be anywhere. So it can have sixteen observers at a time, of sixteen
+    /// drivers in all; two loads of one library with different default streams are two drivers.
+    /// This itself makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -139,9 +152,11 @@ impl Driver {
     ///
     /// [`Error::TooManyObservers`].
     pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
-        // The places are filled from the first on, so one that serves this driver comes before one that serves none.
+        // The places are filled from the first on, so one that serves this driver comes before one
+        // that serves none.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
-            // Looked at as a reader first: the calls of the observers that are there go on being told.
+            // Looked at as a reader first: the calls of the observers that are there go on being
+            // told.
             if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
                 continue;
             }
@@ -163,17 +178,19 @@ impl Driver {
         Err(Error::TooManyObservers)
     }
 
-    /// Takes the observer of this driver away, and gives its place back: whether there was one. `self` is what
-    /// [`observe`](Self::observe) gave; for any other driver this does nothing.
+    /// Takes the observer of this driver away, and gives its place back: whether there was one.
+    /// `self` is what [`observe`](Self::observe) gave; for any other driver this does nothing.
     ///
-    /// This driver and the objects that were created through it go on working. Their calls reach the driver as before, and
-    /// are told to nobody, until [`observe`](Self::observe) gives the place to another observer of the same driver, who is
-    /// told of them too. It makes no driver call.
+    /// This driver and the objects that were created through it go on working. Their calls reach
+    /// the driver as before, and are told to nobody, until [`observe`](Self::observe) gives the
+    /// place to another observer of the same driver, who is told of them too. It makes no driver
+    /// call.
     ///
     /// A call that returns in the moment of the change may be told or not.
     ///
-    /// It may be called from any thread, and by the observer itself. It does not wait: another thread may just be
-    /// telling the observer of a call, and the observer is dropped when the last such thread has returned from it.
+    /// It may be called from any thread, and by the observer itself. It does not wait: another
+    /// thread may just be telling the observer of a call, and the observer is dropped when the last
+    /// such thread has returned from it.
     ///
     /// ```
     /// use cuda_events::Device;
@@ -211,15 +228,26 @@ mod tests {
 
     use super::*;
 
-    /// As in a child that was forked while another thread changed the place: nobody will ever let go of the lock.
+    /// As in a child that was forked while another thread changed the place: nobody will ever let
+    /// go of the lock.
     #[test]
     fn telling_waits_for_no_lock() {
         let last = SLOTS - 1;
         let held = PLACES[last].write().unwrap_or_else(PoisonError::into_inner);
         let (done, told) = channel();
         std::thread::spawn(move || {
-            let (function, result) = (crate::sys::Function::cuInit, crate::sys::CUresult::CUDA_SUCCESS);
-            tell(last, &Returned { function, arguments: &[], result, created: None, started: Instant::now() });
+            let (function, result) =
+                (crate::sys::Function::cuInit, crate::sys::CUresult::CUDA_SUCCESS);
+            tell(
+                last,
+                &Returned {
+                    function,
+                    arguments: &[],
+                    result,
+                    created: None,
+                    started: Instant::now(),
+                },
+            );
             let _ = done.send(());
         });
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the lock");

@@ -1,6 +1,7 @@
 //! Which process this is, among all that ever have its number.
 
-/// A process, told from all others that had its number or will have it. All zero where that is not known.
+/// A process, told from all others that had its number or will have it. All zero where that is not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     /// When it started, in the system's ticks since the boot; 0 if unknown.
@@ -8,7 +9,8 @@ pub(crate) struct Identity {
     pub(crate) numbering: Numbering,
 }
 
-/// Whose numbers of processes and whose clock these are. Elsewhere a number and a start time mean nothing.
+/// Whose numbers of processes and whose clock these are. Elsewhere a number and a start time mean
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Numbering {
     /// The inode number of the namespace of process ids.
@@ -27,7 +29,8 @@ impl Identity {
 
     /// When the process started, if its number means a process here.
     pub(crate) fn comparable_start(&self) -> Option<u64> {
-        let known = self.started != 0 && system::numbering().is_some_and(|here| here == self.numbering);
+        let known =
+            self.started != 0 && system::numbering().is_some_and(|here| here == self.numbering);
         known.then_some(self.started)
     }
 }
@@ -47,8 +50,12 @@ pub(crate) struct Status {
 impl Status {
     /// None for a line that is not whole.
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
-        // The name is in parentheses and may hold any bytes; the other fields come after the last one.
-        let fields = line.rsplitn(2, |&byte| byte == b')').next().and_then(|fields| str::from_utf8(fields).ok());
+        // The name is in parentheses and may hold any bytes; the other fields come after the last
+        // one.
+        let fields = line
+            .rsplitn(2, |&byte| byte == b')')
+            .next()
+            .and_then(|fields| str::from_utf8(fields).ok());
         let mut fields = fields?.split_ascii_whitespace();
         let status = Self {
             // Field 3, 20 and 22.
@@ -91,12 +98,14 @@ mod system {
         fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino().try_into().ok()
     }
 
-    /// Whether `/proc`, of which this is the own `status`, is that of this process's namespace. A container may have the
-    /// one of its host.
+    /// Whether `/proc`, of which this is the own `status`, is that of this process's namespace. A
+    /// container may have the one of its host.
     pub(super) fn numbers_are_own(status: &str, pid: u32) -> bool {
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        // All numbers of the process, from the namespace that `/proc` is of to its own (since Linux 4.1).
-        let one = field("NSpid:").is_none_or(|numbers| numbers.split_ascii_whitespace().count() == 1);
+        // All numbers of the process, from the namespace that `/proc` is of to its own (since Linux
+        // 4.1).
+        let one =
+            field("NSpid:").is_none_or(|numbers| numbers.split_ascii_whitespace().count() == 1);
         field("Pid:").is_some_and(|number| number.parse() == Ok(pid)) && one
     }
 
@@ -104,7 +113,10 @@ mod system {
     pub(super) fn boot_id(text: &str) -> Option<[u8; 16]> {
         let digits: String = text.trim().chars().filter(|digit| *digit != '-').collect();
         // Not all that a number may have, such as a sign.
-        let number = digits.chars().all(|digit| digit.is_ascii_hexdigit()).then(|| u128::from_str_radix(&digits, 16));
+        let number = digits
+            .chars()
+            .all(|digit| digit.is_ascii_hexdigit())
+            .then(|| u128::from_str_radix(&digits, 16));
         (digits.len() == 32).then_some(number?.ok()?.to_be_bytes())
     }
 }
@@ -148,7 +160,9 @@ mod tests {
 
     #[test]
     fn other_namespaces_are_told() {
-        let status = |numbers: &str| format!("Name:\tPid:\nPid:\t17\nPPid:\t1\nNSpid:\t{numbers}\nNSpgid:\t17\n");
+        let status = |numbers: &str| {
+            format!("Name:\tPid:\nPid:\t17\nPPid:\t1\nNSpid:\t{numbers}\nNSpgid:\t17\n")
+        };
         assert!(numbers_are_own(&status("17"), 17));
         // The host's `/proc`, where the process has another number, or by chance the same.
         assert!(!numbers_are_own(&status("17\t4"), 4));
@@ -164,8 +178,14 @@ mod tests {
         let text = "00112233-4455-6677-8899-aabbccddeeff\n";
         let bytes = core::array::from_fn(|byte| 0x11 * byte as u8);
         assert_eq!(boot_id(text), Some(bytes));
-        for bad in ["", "00112233", &text[1..], &text.replace("00", "+0"), &format!("0{text}"), &text.replace('a', "g")]
-        {
+        for bad in [
+            "",
+            "00112233",
+            &text[1..],
+            &text.replace("00", "+0"),
+            &format!("0{text}"),
+            &text.replace('a', "g"),
+        ] {
             assert_eq!(boot_id(bad), None, "{bad:?}");
         }
     }
@@ -178,7 +198,9 @@ mod tests {
     #[test]
     fn a_name_may_hold_any_bytes() {
         let status = Status { state: 'S', threads: 77, started: 88 };
-        for name in ["exporter", "", "a) Z 1 (b", ") Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "\u{fffd}"] {
+        for name in
+            ["exporter", "", "a) Z 1 (b", ") Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "\u{fffd}"]
+        {
             assert_eq!(Status::of(line(name).as_bytes()), Some(status), "{name:?}");
         }
         let mut bytes = line("ab").into_bytes();

@@ -1,6 +1,8 @@
-//! Functions that stand in front of the driver's, of the same types, and tell an observer of each call.
+//! Functions that stand in front of the driver's, of the same types, and tell an observer of each
+//! call.
 //!
-//! A C function pointer carries no data, so a trampoline knows its entry point and its slot by its type.
+//! A C function pointer carries no data, so a trampoline knows its entry point and its slot by its
+//! type.
 
 use core::any::TypeId;
 use core::ffi::c_void;
@@ -15,8 +17,9 @@ use crate::sys::*;
 pub(crate) const SLOTS: usize = 16;
 const _: () = assert!(SLOTS == 16, "each slot has an arm in `observable`");
 
-/// What the trampolines of one slot call, and whom they tell. A slot has one table for good: nobody knows which objects
-/// still hold the addresses of its trampolines, and their calls must go on to the driver that they came from.
+/// What the trampolines of one slot call, and whom they tell. A slot has one table for good: nobody
+/// knows which objects still hold the addresses of its trampolines, and their calls must go on to
+/// the driver that they came from.
 pub(crate) struct Target {
     pub(crate) symbols: &'static Symbols,
     pub(crate) tell: fn(usize, &Returned<'_>),
@@ -36,10 +39,12 @@ pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() 
 /// A function type that a trampoline can be made for.
 #[diagnostic::on_unimplemented(
     message = "no trampoline takes the arguments of `{Self}`",
-    note = "src/driver/trampolines.rs has a line `observable!(...);` for each number of arguments: add one"
+    note = "src/driver/trampolines.rs has a line `observable!(...);` for each number of arguments: \
+        add one"
 )]
 pub(crate) trait Observable {
-    /// The address of the trampoline for the entry point of this index in [`Function`]'s list, in this slot.
+    /// The address of the trampoline for the entry point of this index in [`Function`]'s list, in
+    /// this slot.
     fn trampoline<const FUNCTION: usize>(slot: usize) -> *mut c_void;
 
     /// Whether an argument points to a place for a handle.
@@ -49,14 +54,17 @@ pub(crate) trait Observable {
 
 macro_rules! observable {
     ($($argument:ident: $type:ident),*) => {
-        impl<$($type: Copy + 'static),*> Observable for unsafe extern "C" fn($($type),*) -> CUresult {
+        impl<$($type: Copy + 'static),*> Observable for unsafe extern "C" fn($($type),*)
+            -> CUresult {
             fn trampoline<const FUNCTION: usize>(slot: usize) -> *mut c_void {
-                // There are as many of these as entry points times slots, so the work is in `observe`.
-                unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize, $($type: Copy + 'static),*>(
+                // There are as many of these as entry points times slots, so the work is in
+                // `observe`.
+                unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize,
+                $($type: Copy + 'static),*>(
                     $($argument: $type),*
                 ) -> CUresult {
-                    // SAFETY: the caller's arguments, passed on; `trampoline` names the entry point and its type
-                    // in one line of the list.
+                    // SAFETY: the caller's arguments, passed on; `trampoline` names the entry point
+                    // and its type in one line of the list.
                     unsafe { observe(FUNCTION, SLOT, $($argument),*) }
                 }
 
@@ -70,15 +78,17 @@ macro_rules! observable {
                 ) -> CUresult {
                     let target = TARGETS.get(slot).and_then(OnceLock::get);
                     let (Some(target), Some(entry)) = (target, ENTRY_POINTS.get(index)) else {
-                        // It is filled: `observe` fills a slot before it makes a table with its trampolines,
-                        // whoever calls one has the address from that table, and `get` acquires.
+                        // It is filled: `observe` fills a slot before it makes a table with its
+                        // trampolines, whoever calls one has the address from that table, and `get`
+                        // acquires.
                         return CUresult::CUDA_ERROR_UNKNOWN;
                     };
                     let function = entry.function;
-                    // SAFETY: the table's address for this entry point, whose type this is, as the caller says. It is
-                    // not NULL, or a trampoline would not stand in for it.
+                    // SAFETY: the table's address for this entry point, whose type this is, as the
+                    // caller says. It is not NULL, or a trampoline would not stand in for it.
                     let real = unsafe {
-                        core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> CUresult>(
+                        core::mem::transmute::<*mut c_void,
+                        unsafe extern "C" fn($($type),*) -> CUresult>(
                             target.symbols.address(function),
                         )
                     };
@@ -89,14 +99,17 @@ macro_rules! observable {
                     if entry.creates && result == CUresult::CUDA_SUCCESS {
                         let places: &[Option<*const usize>] = &[$(place(&$argument)),*];
                         let place = places.iter().flatten().next().filter(|place| !place.is_null());
-                        // SAFETY: a call that creates has succeeded, so that the driver has written a handle there.
+                        // SAFETY: a call that creates has succeeded, so that the driver has written
+                        // a handle there.
                         created = place.map(|place| unsafe { **place } as u64);
                     }
                     let arguments = &[$(word(&$argument)),*];
-                    (target.tell)(slot, &Returned { function, arguments, result, created, started });
+                    (target.tell)(slot, &Returned { function, arguments, result, created,
+                        started });
                     result
                 }
-                // Here and not where each entry point is named, which would be a list of some two thousand lines.
+                // Here and not where each entry point is named, which would be a list of some two
+                // thousand lines.
                 let trampoline: unsafe extern "C" fn($($type),*) -> CUresult = match slot {
                     0 => observed::<FUNCTION, 0, $($type),*>,
                     1 => observed::<FUNCTION, 1, $($type),*>,
@@ -137,21 +150,35 @@ observable!(a: A, b: B, c: C, d: D, e: E);
 observable!(a: A, b: B, c: C, d: D, e: E, f: F);
 observable!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
 
-/// The argument as a number: what it holds, or of the 64 bytes of an interprocess handle the first eight.
+/// The argument as a number: what it holds, or of the 64 bytes of an interprocess handle the first
+/// eight.
 fn word<T: Copy>(argument: &T) -> u64 {
     let mut word = [0; 8];
     let length = size_of::<T>().min(word.len());
-    // SAFETY: `length` bytes are within both; an argument is an integer, a pointer or the handle, which have no padding.
-    unsafe { core::ptr::copy_nonoverlapping(core::ptr::from_ref(argument).cast::<u8>(), word.as_mut_ptr(), length) };
+    // SAFETY: `length` bytes are within both; an argument is an integer, a pointer or the handle,
+    // which have no padding.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            core::ptr::from_ref(argument).cast::<u8>(),
+            word.as_mut_ptr(),
+            length,
+        )
+    };
     u64::from_le_bytes(word)
 }
 
-/// The same table with the trampolines of `slot` in front of it, which must be filled with this table.
+/// The same table with the trampolines of `slot` in front of it, which must be filled with this
+/// table.
 pub(crate) fn observed(symbols: &Symbols, slot: usize) -> Symbols {
     let mut trampoline = |entry: &EntryPoint| {
-        if symbols.address(entry.function).is_null() { null_mut() } else { trampoline(entry.function, slot) }
+        if symbols.address(entry.function).is_null() {
+            null_mut()
+        } else {
+            trampoline(entry.function, slot)
+        }
     };
-    // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of this program.
+    // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of
+    // this program.
     unsafe { Symbols::resolve(&mut trampoline) }.unwrap_or(*symbols)
 }
 
@@ -171,7 +198,8 @@ macro_rules! trampolines {
         #[cfg(test)]
         fn has_place(function: Function) -> bool {
             match function {
-                $(Function::$function => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
+                $(Function::$function
+                    => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
             }
         }
     };
@@ -204,8 +232,9 @@ fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
 mod tests {
     use super::ENTRY_POINTS;
 
-    /// What creates is said by the list of entry points. It is also what the driver's types and names say: a place for a
-    /// handle, in a call that does not merely look one up, take one from the stack, or take a list of them.
+    /// What creates is said by the list of entry points. It is also what the driver's types and
+    /// names say: a place for a handle, in a call that does not merely look one up, take one from
+    /// the stack, or take a list of them.
     #[test]
     fn the_list_says_what_creates() {
         let list = include_str!("../sys/symbols.rs");
@@ -215,7 +244,11 @@ mod tests {
             let start = format!(" {} PFN_", entry.function);
             let line = list.lines().position(|line| line.contains(&start)).map_or(0, |at| at + 1);
             let ends = if expected { "must end" } else { "must not end" };
-            assert!(entry.creates == expected, "src/sys/symbols.rs:{line}: {} {ends} with `, creates`", entry.function);
+            assert!(
+                entry.creates == expected,
+                "src/sys/symbols.rs:{line}: {} {ends} with `, creates`",
+                entry.function
+            );
         }
         assert!(ENTRY_POINTS.iter().any(|entry| entry.creates));
     }
@@ -225,14 +258,19 @@ mod tests {
         let header = include_str!("../../wrapper.h");
         let mut found = 0;
         for (at, line) in header.lines().enumerate() {
-            let Some((_, handle)) = line.split_once("_st *").filter(|(start, _)| start.starts_with("typedef struct"))
+            let Some((_, handle)) =
+                line.split_once("_st *").filter(|(start, _)| start.starts_with("typedef struct"))
             else {
                 continue;
             };
             let handle = handle.trim_end_matches(';');
             // What describes a green context is no object: nothing ends it.
             let known = super::HANDLES.contains(&handle) || handle == "CUdevResourceDesc";
-            assert!(known, "wrapper.h:{}: add {handle} to `handles!` in src/driver/trampolines.rs", at + 1);
+            assert!(
+                known,
+                "wrapper.h:{}: add {handle} to `handles!` in src/driver/trampolines.rs",
+                at + 1
+            );
             found += 1;
         }
         assert_eq!(found, super::HANDLES.len() + 1);

@@ -29,62 +29,81 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
     Some(match (function, code) {
         (_, CUresult::CUDA_ERROR_DEINITIALIZED) => "the driver is shutting down with the process",
         (_, CUresult::CUDA_ERROR_STUB_LIBRARY) => {
-            "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver"
+            "this is the CUDA toolkit's stub library, which is for linking only; install the \
+                NVIDIA display driver"
         }
         (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
             "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
-            "if other code of this program used CUDA before this process was forked, that is the cause: CUDA does not \
-             survive a fork"
+            "if other code of this program used CUDA before this process was forked, that is the \
+             cause: CUDA does not survive a fork"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_INVALID_DEVICE) => {
-            "a device that this process was given cannot be used; look at nvidia-smi -L and at CUDA_VISIBLE_DEVICES"
+            "a device that this process was given cannot be used; look at nvidia-smi -L and at \
+                CUDA_VISIBLE_DEVICES"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_UNKNOWN) => {
-            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
-             (/dev/nvidia-uvm among them), or reboot"
+            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
+             container its devices (/dev/nvidia-uvm among them), or reboot"
         }
-        (Function::cuInit, CUresult::CUDA_ERROR_OUT_OF_MEMORY | CUresult::CUDA_ERROR_OPERATING_SYSTEM) => {
-            "the operating system refused the driver something; look at this process's limits (ulimit -v, ulimit -n), \
-             and at what its container or sandbox allows"
+        (
+            Function::cuInit,
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY | CUresult::CUDA_ERROR_OPERATING_SYSTEM,
+        ) => {
+            "the operating system refused the driver something; look at this process's limits \
+             (ulimit -v, ulimit -n), and at what its container or sandbox allows"
         }
-        (Function::cuInit | Function::cuDevicePrimaryCtxRetain, CUresult::CUDA_ERROR_NOT_SUPPORTED) => {
-            "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a licence and settings \
-             with CUDA"
+        (
+            Function::cuInit | Function::cuDevicePrimaryCtxRetain,
+            CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        ) => {
+            "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a \
+             licence and settings with CUDA"
         }
         (Function::cuDevicePrimaryCtxRetain, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-            "there is no room for the context, which takes some hundred megabytes of the device's memory; look at \
-             nvidia-smi for who uses it, and at this process's limits (ulimit -v)"
+            "there is no room for the context, which takes some hundred megabytes of the device's \
+             memory; look at nvidia-smi for who uses it, and at this process's limits (ulimit -v)"
         }
         (_, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) => "update the NVIDIA display driver",
         (_, CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => {
-            "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE"
+            "another process has the device to itself, or its compute mode prohibits CUDA; look at \
+                nvidia-smi -q -d COMPUTE"
         }
         (_, CUresult::CUDA_ERROR_SYSTEM_NOT_READY) => {
-            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of the driver's own version"
+            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of \
+                the driver's own version"
         }
         (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) => {
-            "the driver library does not fit the kernel module; after a driver update, reboot, and start containers again"
+            "the driver library does not fit the kernel module; after a driver update, reboot, and \
+                start containers again"
         }
         (_, CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
-            "the library is of a forward-compatibility package (cuda-compat), which this device does not support; take \
-             its folder out of the library search path"
+            "the library is of a forward-compatibility package (cuda-compat), which this device \
+             does not support; take its folder out of the library search path"
         }
         (
-            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            Function::cuIpcGetEventHandle
+            | Function::cuEventCreate
+            | Function::cuIpcOpenEventHandle,
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ) => "this device or platform has no interprocess events (WSL, for one, has none)",
         (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_MAP_FAILED) => {
-            "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids"
+            "the exporting process is gone or another user's, or the two do not share /dev/shm and \
+                process ids"
         }
         (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
             "an event cannot be opened in the process that exported it"
         }
         (
-            Function::cuIpcGetEventHandle | Function::cuEventCreate | Function::cuIpcOpenEventHandle,
+            Function::cuIpcGetEventHandle
+            | Function::cuEventCreate
+            | Function::cuIpcOpenEventHandle,
             CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-        ) => "the device's memory, or the context's interprocess events (a few thousand), are used up",
+        ) => {
+            "the device's memory, or the context's interprocess events (a few thousand), are used \
+                up"
+        }
         (
             Function::cuEventQuery
             | Function::cuEventSynchronize
@@ -93,13 +112,14 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             | Function::cuStreamWaitEvent,
             CUresult::CUDA_ERROR_INVALID_VALUE,
         ) => {
-            "an event that was last recorded in a capture stands for nothing once that capture has ended; record it again, \
-             or capture the record with record_external"
+            "an event that was last recorded in a capture stands for nothing once that capture has \
+             ended; record it again, or capture the record with record_external"
         }
         (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
         (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
         (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
-            "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside"
+            "the event was last recorded in a capture, and serves only waits in that capture until \
+                it is recorded outside"
         }
         (
             Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
@@ -120,11 +140,13 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         (Function::cuGraphLaunch, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
             "a graph cannot be launched in a capturing stream; its capture is invalidated now"
         }
-        (Function::cuCtxRecordEvent | Function::cuCtxWaitEvent, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
-            "a stream of the context captures; its capture is invalidated now"
-        }
+        (
+            Function::cuCtxRecordEvent | Function::cuCtxWaitEvent,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        ) => "a stream of the context captures; its capture is invalidated now",
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
-            "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"
+            "a stream capture in progress does not allow this call; see CaptureMode and \
+                ThreadCaptureMode"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
             "an earlier call invalidated the stream's capture; once it is ended, capture again"
@@ -132,18 +154,23 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE) => {
             "the event was recorded in another capture, and two captures cannot be joined"
         }
-        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) => "the capture began in another stream; end it there",
+        (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) => {
+            "the capture began in another stream; end it there"
+        }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => {
-            "the stream in which the capture began does not wait for all work of the other streams in it"
+            "the stream in which the capture began does not wait for all work of the other streams \
+                in it"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) => {
             "a capture that is not relaxed must be ended by the thread that began it"
         }
         (_, CUresult::CUDA_ERROR_LOSSY_QUERY) => {
-            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out"
+            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves \
+                out"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION) => {
-            "a capturing stream can wait only for events of its own capture, unless the wait is external"
+            "a capturing stream can wait only for events of its own capture, unless the wait is \
+                external"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
             "the legacy default stream cannot be used while a blocking stream captures"

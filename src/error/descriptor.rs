@@ -8,7 +8,8 @@
 ///
 /// let mut bytes = IpcEventDescriptor::from_raw([7; 64], false).to_bytes();
 /// bytes[40] ^= 1;
-/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(Error::Descriptor(DescriptorError::Checksum)));
+/// let wrong = Error::Descriptor(DescriptorError::Checksum);
+/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(wrong));
 /// ```
 ///
 /// Its `Debug` is its text.
@@ -31,7 +32,8 @@ pub enum DescriptorError {
         /// The version that this crate reads.
         expected: u16,
     },
-    /// It is text that begins as a descriptor's does, with something among its hexadecimal digits that is none.
+    /// It is text that begins as a descriptor's does, with something among its hexadecimal digits
+    /// that is none.
     Text,
     /// It was damaged: its check value does not fit.
     Checksum,
@@ -40,7 +42,8 @@ pub enum DescriptorError {
         /// The bits that are unknown.
         unknown: u16,
     },
-    /// It was exported by a process of this number, which is this process's own, and the driver refused to open it.
+    /// It was exported by a process of this number, which is this process's own, and the driver
+    /// refused to open it.
     SameProcess {
         /// The process id.
         pid: u32,

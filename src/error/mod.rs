@@ -17,11 +17,12 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Everything that a call of this crate can return except success.
 ///
-/// Where the driver refused a call, the error has the driver's code ([`code`](Self::code)) and the call
-/// ([`function`](Self::function)) beside the cause. This crate looks for a cause only after a call has failed.
+/// Where the driver refused a call, the error has the driver's code ([`code`](Self::code)) and the
+/// call ([`function`](Self::function)) beside the cause. This crate looks for a cause only after a
+/// call has failed.
 ///
-/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from `main`. It is at most 16
-/// bytes.
+/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from
+/// `main`. It is at most 16 bytes.
 ///
 /// ```
 /// use cuda_events::{Error, Event, EventFlags};
@@ -29,14 +30,15 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (start, end) = (Event::new(&context, EventFlags::TIMING)?, Event::new(&context, EventFlags::TIMING)?);
+/// # let start = Event::new(&context, EventFlags::TIMING)?;
+/// # let end = Event::new(&context, EventFlags::TIMING)?;
 ///
 /// let error = start.elapsed_ms(&end).unwrap_err();
 /// assert!(matches!(error, Error::NotRecorded { .. }));
 /// assert_eq!(
 ///     error.to_string(),
-///     "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never recorded; \
-///      record both first"
+///     "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events \
+///      was never recorded; record both first"
 /// );
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -68,26 +70,28 @@ pub enum Error {
         /// The driver's version.
         driver: Version,
     },
-    /// This process was forked after the driver was initialised. Nothing of CUDA works in such a process.
+    /// This process was forked after the driver was initialised. Nothing of CUDA works in such a
+    /// process.
     ForkedChild {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects belong to different driver libraries. The driver was not asked: to each of them, the other's handle is
-    /// an arbitrary address.
+    /// Two objects belong to different driver libraries. The driver was not asked: to each of them,
+    /// the other's handle is an arbitrary address.
     DriverMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects that must belong to one context do not. The primary context and its [green](crate::Context::green) ones
-    /// count as one where an event is recorded or timed.
+    /// Two objects that must belong to one context do not. The primary context and its
+    /// [green](crate::Context::green) ones count as one where an event is recorded or timed.
     ///
     /// Where the driver does not find out by itself, it is not asked:
     ///
-    /// * A stream or a context can wait only for those [interprocess](crate::EventFlags::INTERPROCESS) events that belong
-    ///   to its own context: the driver crashes over another wait. Ordinary events may belong to any context.
-    /// * Two streams must belong to one context, or a stream to the context that it was named with: to the driver, the
-    ///   default streams of two contexts have one handle.
+    /// * A stream or a context can wait only for those
+    ///   [interprocess](crate::EventFlags::INTERPROCESS) events that belong to its own context: the
+    ///   driver crashes over another wait. Ordinary events may belong to any context.
+    /// * Two streams must belong to one context, or a stream to the context that it was named with:
+    ///   to the driver, the default streams of two contexts have one handle.
     ContextMismatch {
         /// The call.
         function: Function,
@@ -98,8 +102,9 @@ pub enum Error {
         /// The device of the other object's context.
         other_device: u16,
     },
-    /// A closure was given to a capturing stream. The driver was not asked: it would keep a function that runs once in a
-    /// graph that may be launched many times, and a callback would invalidate the capture.
+    /// A closure was given to a capturing stream. The driver was not asked: it would keep a
+    /// function that runs once in a graph that may be launched many times, and a callback would
+    /// invalidate the capture.
     ClosureInCapture {
         /// The call that was not made.
         function: Function,
@@ -111,7 +116,8 @@ pub enum Error {
         /// How many devices there are; they are numbered from 0.
         count: u32,
     },
-    /// Elapsed time needs both events created with [`EventFlags::TIMING`](crate::EventFlags::TIMING).
+    /// Elapsed time needs both events created with
+    /// [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
         function: Function,
@@ -123,7 +129,8 @@ pub enum Error {
     NotRecorded {
         /// The call.
         function: Function,
-        /// The driver's code; none if the driver was not asked. A wait for such an event is over at once for it.
+        /// The driver's code; none if the driver was not asked. A wait for such an event is over at
+        /// once for it.
         code: Option<CUresult>,
     },
     /// Elapsed time needs both events completed.
@@ -133,7 +140,8 @@ pub enum Error {
         /// What it answered.
         code: CUresult,
     },
-    /// The time from one event to another is negative, which a `Duration` cannot be. The driver gave the time.
+    /// The time from one event to another is negative, which a `Duration` cannot be. The driver
+    /// gave the time.
     EndBeforeStart,
     /// A graph node was used with another graph than its own. The driver was not asked.
     GraphMismatch {
@@ -145,8 +153,9 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// A [green context](crate::Context::green) cannot be made of these resources: of none, of one of another device, or of
-    /// several that are not different parts of one split. The driver was not asked: it may end the process.
+    /// A [green context](crate::Context::green) cannot be made of these resources: of none, of one
+    /// of another device, or of several that are not different parts of one split. The driver was
+    /// not asked: it may end the process.
     ResourceMismatch {
         /// The call that was not made.
         function: Function,
@@ -154,8 +163,8 @@ pub enum Error {
     /// An event cannot have both [`TIMING`](crate::EventFlags::TIMING) and
     /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). The driver was not asked.
     TimingWithInterprocess,
-    /// Only an event created with [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS) can be exported. The
-    /// driver was not asked.
+    /// Only an event created with [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS) can
+    /// be exported. The driver was not asked.
     NotInterprocess,
     /// An imported event cannot be exported again. The driver was not asked.
     ExportOfImport,
@@ -163,7 +172,8 @@ pub enum Error {
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
-    /// The context's streams have no such priority. The driver was not asked: it would have clamped it silently.
+    /// The context's streams have no such priority. The driver was not asked: it would have clamped
+    /// it silently.
     PriorityOutOfRange {
         /// What was asked for.
         priority: i32,
@@ -194,7 +204,9 @@ impl Error {
             | Self::NotReady { function, .. } => Some(function),
             Self::Init { .. } => Some(Function::cuInit),
             Self::NoSuchDevice { .. } => Some(Function::cuDeviceGet),
-            Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(Function::cuIpcOpenEventHandle),
+            Self::Descriptor(DescriptorError::SameProcess { .. }) => {
+                Some(Function::cuIpcOpenEventHandle)
+            }
             _ => None,
         }
     }
@@ -202,22 +214,28 @@ impl Error {
     /// The driver's own code, where the driver was asked.
     pub fn code(&self) -> Option<CUresult> {
         match *self {
-            Self::Driver { code, .. } | Self::Init { code, .. } | Self::NotReady { code, .. } => Some(code),
-            Self::ContextMismatch { code, .. } | Self::TimingDisabled { code, .. } | Self::NotRecorded { code, .. } => {
-                code
+            Self::Driver { code, .. } | Self::Init { code, .. } | Self::NotReady { code, .. } => {
+                Some(code)
             }
+            Self::ContextMismatch { code, .. }
+            | Self::TimingDisabled { code, .. }
+            | Self::NotRecorded { code, .. } => code,
             Self::NoSuchDevice { .. } => Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
-            Self::Descriptor(DescriptorError::SameProcess { .. }) => Some(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+            Self::Descriptor(DescriptorError::SameProcess { .. }) => {
+                Some(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+            }
             _ => None,
         }
     }
 
     /// Whether CUDA is lost for this process, so that only a new process can use the device again.
     ///
-    /// Such an error is not about the call that returned it. Work on the device has failed earlier, or the hardware has,
-    /// and took the context with it: every later call on its events and streams returns the same code in every thread,
-    /// and so does retaining the device's primary context again. The codes are those after which NVIDIA's documentation
-    /// asks for a new process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky too.
+    /// Such an error is not about the call that returned it. Work on the device has failed earlier,
+    /// or the hardware has, and took the context with it: every later call on its events and
+    /// streams returns the same code in every thread, and so does retaining the device's primary
+    /// context again. The codes are those after which NVIDIA's documentation asks for a new
+    /// process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky
+    /// too.
     ///
     /// It makes no driver call.
     ///
@@ -239,7 +257,8 @@ impl Error {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::driver(function, code)) }
     }
 
-    /// Out of line, so that callers keep nothing in registers across a successful call for its sake.
+    /// Out of line, so that callers keep nothing in registers across a successful call for its
+    /// sake.
     #[cold]
     #[inline(never)]
     pub(crate) fn driver(function: Function, code: CUresult) -> Self {
@@ -248,15 +267,20 @@ impl Error {
 
     /// Two objects belong to contexts that do not go together there, of devices of these ordinals.
     #[cold]
-    pub(crate) fn context_mismatch(function: Function, code: Option<CUresult>, devices: [u32; 2]) -> Self {
+    pub(crate) fn context_mismatch(
+        function: Function,
+        code: Option<CUresult>,
+        devices: [u32; 2],
+    ) -> Self {
         // No machine has so many devices.
-        let [device, other_device] = devices.map(|ordinal| u16::try_from(ordinal).unwrap_or(u16::MAX));
+        let [device, other_device] =
+            devices.map(|ordinal| u16::try_from(ordinal).unwrap_or(u16::MAX));
         Self::ContextMismatch { function, code, device, other_device }
     }
 }
 
-// No `source`: the text of a load or descriptor error is this error's own text already, and a report that prints the
-// chain would say it twice.
+// No `source`: the text of a load or descriptor error is this error's own text already, and a
+// report that prints the chain would say it twice.
 impl std::error::Error for Error {}
 
 impl From<LoadError> for Error {

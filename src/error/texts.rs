@@ -22,31 +22,38 @@ impl fmt::Display for Error {
                 failed(f, *function, *code)
             }
             Self::Unsupported { function, since, driver } if driver < since => {
-                write!(f, "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the driver")
+                write!(
+                    f,
+                    "{function} needs CUDA {since}, and the driver supports CUDA {driver}: \
+                    update the driver"
+                )
             }
             Self::Unsupported { function, since, driver } => write!(
                 f,
-                "{function} is missing from the driver, which says that it supports CUDA {driver} and so should have this \
-                 call of CUDA {since}"
+                "{function} is missing from the driver, which says that it supports CUDA {driver} \
+                 and so should have this call of CUDA {since}"
             ),
             Self::ForkedChild { function } => write!(
                 f,
-                "{function} was not called: this process was forked after CUDA was initialised, and CUDA does not \
-                 survive a fork; fork before the first use of a device, or start the child with exec"
+                "{function} was not called: this process was forked after CUDA was initialised, \
+                 and CUDA does not survive a fork; fork before the first use of a device, or start \
+                 the child with exec"
             ),
             Self::DriverMismatch { function } => write!(
                 f,
-                "{function} was not called: its objects belong to two different driver libraries of this process; use \
-                 objects of one"
+                "{function} was not called: its objects belong to two different driver libraries \
+                 of this process; use objects of one"
             ),
             Self::ClosureInCapture { function } => write!(
                 f,
-                "{function} was not called: the stream captures, and a closure runs once, where a graph can be launched \
-                 many times; call it outside of the capture, or capture a function with launch_host_function_raw"
+                "{function} was not called: the stream captures, and a closure runs once, where a \
+                 graph can be launched many times; call it outside of the capture, or capture a \
+                 function with launch_host_function_raw"
             ),
             Self::NoSuchDevice { ordinal, count: 0 } => write!(
                 f,
-                "there is no device {ordinal}: this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+                "there is no device {ordinal}: this process sees none; look at nvidia-smi and at \
+                    CUDA_VISIBLE_DEVICES"
             ),
             Self::NoSuchDevice { ordinal, count: 1 } => {
                 write!(f, "there is no device {ordinal}: the only device is device 0")
@@ -58,11 +65,23 @@ impl fmt::Display for Error {
                 write!(f, "{function} failed with {code}: ")?;
                 event_of_other_context(f, *function, *device, *other_device)
             }
-            Self::ContextMismatch { function: Function::cuStreamGetCtx, device, other_device, .. } => {
-                stream_of_other_context(f, *device, *other_device)
-            }
-            Self::ContextMismatch { function: Function::cuStreamCopyAttributes, device, other_device, .. } => {
-                write!(f, "{} was not called: the streams belong to ", Function::cuStreamCopyAttributes)?;
+            Self::ContextMismatch {
+                function: Function::cuStreamGetCtx,
+                device,
+                other_device,
+                ..
+            } => stream_of_other_context(f, *device, *other_device),
+            Self::ContextMismatch {
+                function: Function::cuStreamCopyAttributes,
+                device,
+                other_device,
+                ..
+            } => {
+                write!(
+                    f,
+                    "{} was not called: the streams belong to ",
+                    Function::cuStreamCopyAttributes
+                )?;
                 if device == other_device {
                     write!(f, "two contexts of device {device}")?;
                 } else {
@@ -78,21 +97,22 @@ impl fmt::Display for Error {
                     write!(f, "a context of device {device}, not {other_device}")?;
                 }
                 f.write_str(
-                    ", and the driver crashes over such a wait; wait in a stream of the event's context, and let the other \
-                     stream wait for that one with wait_stream",
+                    ", and the driver crashes over such a wait; wait in a stream of the event's \
+                     context, and let the other stream wait for that one with wait_stream",
                 )
             }
             Self::TimingDisabled { function, code } => {
                 function_and_code(f, *function, *code)?;
                 f.write_str(
-                    "one of the two events takes no time stamps; create both with EventFlags::TIMING, which interprocess \
-                     events cannot have",
+                    "one of the two events takes no time stamps; create both with \
+                     EventFlags::TIMING, which interprocess events cannot have",
                 )
             }
             Self::NotRecorded { function: Function::cuStreamWaitEvent, code } => {
                 function_and_code(f, Function::cuStreamWaitEvent, *code)?;
                 f.write_str(
-                    "the event was never recorded, and a wait does not wait for a record that comes later; record it first",
+                    "the event was never recorded, and a wait does not wait for a record that \
+                        comes later; record it first",
                 )
             }
             Self::NotRecorded { function, code } => {
@@ -101,46 +121,50 @@ impl fmt::Display for Error {
             }
             Self::NotReady { function, code } => write!(
                 f,
-                "{function} failed with {code}: the work before one of the two events is not done; synchronize with the \
-                 later event first"
+                "{function} failed with {code}: the work before one of the two events is not done; \
+                 synchronize with the later event first"
             ),
             Self::EndBeforeStart => f.write_str(
-                "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
+                "the end was recorded before the start; exchange the two events, or take \
+                    elapsed_ms, which has a sign",
             ),
             Self::GraphMismatch { function } => {
                 write!(f, "{function} was not called: the node belongs to another graph")
             }
             Self::CaptureMismatch { function } => write!(
                 f,
-                "{function} was not called: the stream is not of this capture; let it wait for an event that was \
-                 recorded in the capture"
+                "{function} was not called: the stream is not of this capture; let it wait for an \
+                 event that was recorded in the capture"
             ),
             Self::ResourceMismatch { function } => write!(
                 f,
-                "{function} was not called: a green context takes one resource of its device, or several different parts \
-                 of one split"
+                "{function} was not called: a green context takes one resource of its device, or \
+                 several different parts of one split"
             ),
             Self::TimingWithInterprocess => f.write_str(
-                "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create \
-                 one event for each",
+                "an event cannot be both TIMING and INTERPROCESS: the driver does not time \
+                 interprocess events; create one event for each",
             ),
-            Self::NotInterprocess => {
-                f.write_str("only an event created with EventFlags::INTERPROCESS has an IPC descriptor")
-            }
+            Self::NotInterprocess => f.write_str(
+                "only an event created with EventFlags::INTERPROCESS has an IPC \
+                    descriptor",
+            ),
             Self::ExportOfImport => f.write_str(
-                "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+                "an imported event has no IPC descriptor of its own: pass on the one that it was \
+                    imported from",
             ),
             Self::TooManyObservers => f.write_str(
-                "this process has no place left for an observer of this driver; take one away with stop_observing, or let \
-                 one do the work of two",
+                "this process has no place left for an observer of this driver; take one away with \
+                 stop_observing, or let one do the work of two",
             ),
             Self::InterprocessPool => f.write_str(
-                "a pool cannot hold interprocess events: one that was given back may still be open in another process",
+                "a pool cannot hold interprocess events: one that was given back may still be open \
+                    in another process",
             ),
             Self::PriorityOutOfRange { priority, least, greatest } => write!(
                 f,
-                "stream priority {priority} is out of range: this context has {least} (least important) to {greatest} \
-                 (most important)"
+                "stream priority {priority} is out of range: this context has {least} (least \
+                 important) to {greatest} (most important)"
             ),
             Self::Descriptor(error) => error.fmt(f),
         }
@@ -148,14 +172,23 @@ impl fmt::Display for Error {
 }
 
 /// The begin of a text: the call, and what came of it.
-fn function_and_code(f: &mut fmt::Formatter<'_>, function: Function, code: Option<CUresult>) -> fmt::Result {
+fn function_and_code(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    code: Option<CUresult>,
+) -> fmt::Result {
     match code {
         Some(code) => write!(f, "{function} failed with {code}: "),
         None => write!(f, "{function} was not called: "),
     }
 }
 
-fn event_of_other_context(f: &mut fmt::Formatter<'_>, function: Function, device: u16, other: u16) -> fmt::Result {
+fn event_of_other_context(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    device: u16,
+    other: u16,
+) -> fmt::Result {
     let what = match function {
         Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
         Function::cuCtxRecordEvent => "work",
@@ -164,7 +197,10 @@ fn event_of_other_context(f: &mut fmt::Formatter<'_>, function: Function, device
     if device == other {
         write!(f, "the event belongs to another context of device {device} than the {what}")?;
     } else {
-        write!(f, "the event belongs to a context of device {device}, the {what} to one of device {other}")?;
+        write!(
+            f,
+            "the event belongs to a context of device {device}, the {what} to one of device {other}"
+        )?;
     }
     f.write_str("; both must belong to one context")
 }
@@ -173,14 +209,14 @@ fn stream_of_other_context(f: &mut fmt::Formatter<'_>, device: u16, other: u16) 
     if device == other {
         write!(
             f,
-            "the stream belongs to another context of device {device} than the one that it was named with; name that \
-             one with Context::from_raw_with_owner"
+            "the stream belongs to another context of device {device} than the one that it was \
+             named with; name that one with Context::from_raw_with_owner"
         )
     } else {
         write!(
             f,
-            "the stream belongs to a context of device {other}, and was named with one of device {device}; name it with \
-             one of its own device"
+            "the stream belongs to a context of device {other}, and was named with one of device \
+             {device}; name it with one of its own device"
         )
     }
 }
@@ -206,36 +242,43 @@ impl fmt::Display for DescriptorError {
         match self {
             Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
             Self::Magic => f.write_str(
-                "it does not begin as one, neither as its text nor as the bytes of IpcEventDescriptor::to_bytes; the \
-                 driver's own 64 bytes are read by IpcEventDescriptor::from_raw",
+                "it does not begin as one, neither as its text nor as the bytes of \
+                 IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
+                 IpcEventDescriptor::from_raw",
             ),
             Self::Version { found, expected } => write!(
                 f,
-                "it is of version {found}, and this cuda-events reads version {expected}; use the same release in both \
-                 processes"
+                "it is of version {found}, and this cuda-events reads version {expected}; use the \
+                 same release in both processes"
             ),
-            Self::Text => {
-                f.write_str("its text has characters that are no hexadecimal digits, or an odd number of them")
-            }
-            Self::Checksum => f.write_str("it was damaged on the way (its check value does not fit)"),
+            Self::Text => f.write_str(
+                "its text has characters that are no hexadecimal digits, or an odd \
+                    number of them",
+            ),
+            Self::Checksum => f.write_str(
+                "it was damaged on the way (its check value does not \
+                fit)",
+            ),
             Self::Flags { unknown } => write!(
                 f,
-                "it has flags that this cuda-events does not know ({unknown:#x}); use the same release in both processes"
+                "it has flags that this cuda-events does not know ({unknown:#x}); use the same \
+                    release in both processes"
             ),
             Self::SameProcess { pid } => write!(
                 f,
-                "it was exported by this process (id {pid}), and an interprocess event can be opened only in another \
-                 one; if it comes from a process in another pid namespace, the two must not have the same id"
+                "it was exported by this process (id {pid}), and an interprocess event can be \
+                 opened only in another one; if it comes from a process in another pid namespace, \
+                 the two must not have the same id"
             ),
             Self::DeviceMismatch { exported: Some(exported), context } => write!(
                 f,
-                "its event belongs to device {exported}, and the context to device {context}; open it in a context of \
-                 device {exported}"
+                "its event belongs to device {exported}, and the context to device {context}; open \
+                 it in a context of device {exported}"
             ),
             Self::DeviceMismatch { exported: None, context } => write!(
                 f,
-                "its event belongs to a device that this process does not see, and the context to device {context}; \
-                 look at CUDA_VISIBLE_DEVICES in both processes"
+                "its event belongs to a device that this process does not see, and the context to \
+                 device {context}; look at CUDA_VISIBLE_DEVICES in both processes"
             ),
         }
     }

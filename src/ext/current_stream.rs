@@ -1,4 +1,5 @@
-//! The current stream of a thread: a convenience for programs that want one. Nothing in this crate looks at it.
+//! The current stream of a thread: a convenience for programs that want one. Nothing in this crate
+//! looks at it.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -13,12 +14,13 @@ use crate::{Context, StreamRef};
 type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;
 
 thread_local! {
-    /// The scopes that this thread has entered and not left, in the order of entering. The last one of a context tells its
-    /// current stream.
+    /// The scopes that this thread has entered and not left, in the order of entering. The last one
+    /// of a context tells its current stream.
     ///
-    /// A scope that was forgotten stays, and its stream is not destroyed: no driver call may come out of a thread-local's
-    /// destructor, so there is none.
-    static ENTERED: RefCell<ManuallyDrop<Vec<Entered>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    /// A scope that was forgotten stays, and its stream is not destroyed: no driver call may come
+    /// out of a thread-local's destructor, so there is none.
+    static ENTERED: RefCell<ManuallyDrop<Vec<Entered>>> = const {
+        RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 struct Entered {
@@ -29,16 +31,17 @@ struct Entered {
 
 /// A stream made current on this thread; dropping the scope restores what was before.
 ///
-/// Each thread has a current stream of its own in each context, and starts with the
-/// [default stream](StreamRef::default_stream). With the primary contexts that CUDA's libraries share, a context means
-/// a device. Scopes nest, also of one stream in itself; each takes back what it did and nothing else, in whatever order
-/// they are dropped, and when a panic unwinds. A scope keeps its stream alive, and stays on its thread.
+/// Each thread has a current stream of its own in each context, and starts with the [default
+/// stream](StreamRef::default_stream). With the primary contexts that CUDA's libraries share, a
+/// context means a device. Scopes nest, also of one stream in itself; each takes back what it did
+/// and nothing else, in whatever order they are dropped, and when a panic unwinds. A scope keeps
+/// its stream alive, and stays on its thread.
 ///
-/// It says only what [`current_stream`] answers, and makes no driver call. Other code that is called within the scope and
-/// works in the current context wants [`Context::make_current`] too.
+/// It says only what [`current_stream`] answers, and makes no driver call. Other code that is
+/// called within the scope and works in the current context wants [`Context::make_current`] too.
 ///
-/// A stream that shall be current for longer than a block is a scope in a variable: assigning another scope to it
-/// exchanges the streams.
+/// A stream that shall be current for longer than a block is a scope in a variable: assigning
+/// another scope to it exchanges the streams.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -65,15 +68,17 @@ pub struct StreamScope {
 }
 
 impl StreamScope {
-    /// Makes the stream the current one of its context on this thread: an `Arc` of a [`Stream`](crate::Stream), of a
-    /// [`StreamRef`] or of a [`ForeignStream`](crate::ForeignStream).
+    /// Makes the stream the current one of its context on this thread: an `Arc` of a
+    /// [`Stream`](crate::Stream), of a [`StreamRef`] or of a
+    /// [`ForeignStream`](crate::ForeignStream).
     #[doc(alias = "torch.cuda.stream")]
     #[doc(alias = "set_stream")]
     #[doc(alias = "StreamContext")]
     pub fn enter<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: Arc<S>) -> Self {
         let context = (*stream).as_ref().context().clone();
         ENTERED.with_borrow_mut(|entered| {
-            // Scopes are numbered by their place, and leave in any order; so the last one has the greatest number.
+            // Scopes are numbered by their place, and leave in any order; so the last one has the
+            // greatest number.
             let scope = entered.last().map_or(0, |last| last.scope + 1);
             entered.push(Entered { scope, context, stream });
             Self { scope, _not_send: PhantomData }
@@ -84,12 +89,16 @@ impl StreamScope {
 impl Drop for StreamScope {
     fn drop(&mut self) {
         let (left, _freed) = ENTERED.with_borrow_mut(|entered| {
-            let left = entered.iter().rposition(|entered| entered.scope == self.scope).map(|at| entered.remove(at));
+            let left = entered
+                .iter()
+                .rposition(|entered| entered.scope == self.scope)
+                .map(|at| entered.remove(at));
             // A thread that is in no scope has nothing to free when it ends.
             let freed = if entered.is_empty() { mem::take(&mut **entered) } else { Vec::new() };
             (left, freed)
         });
-        // Not under the borrow: the last owner of a stream destroys it, and an owner of a foreign one may do anything.
+        // Not under the borrow: the last owner of a stream destroys it, and an owner of a foreign
+        // one may do anything.
         drop(left);
     }
 }
@@ -100,8 +109,9 @@ impl fmt::Debug for StreamScope {
     }
 }
 
-/// The calling thread's current stream of the context: that of the last [`StreamScope`] which the thread has entered with
-/// a stream of this context and has not left, else the context's [default stream](StreamRef::default_stream).
+/// The calling thread's current stream of the context: that of the last [`StreamScope`] which the
+/// thread has entered with a stream of this context and has not left, else the context's [default
+/// stream](StreamRef::default_stream).
 ///
 /// It makes no driver call.
 ///
@@ -123,7 +133,11 @@ impl fmt::Debug for StreamScope {
 /// ```
 pub fn current_stream(context: &Context) -> CurrentStream {
     let entered = ENTERED.with_borrow(|entered| {
-        entered.iter().rev().find(|entered| entered.context == *context).map(|entered| entered.stream.clone())
+        entered
+            .iter()
+            .rev()
+            .find(|entered| entered.context == *context)
+            .map(|entered| entered.stream.clone())
     });
     CurrentStream(match entered {
         Some(stream) => Current::Entered(stream),
@@ -131,7 +145,8 @@ pub fn current_stream(context: &Context) -> CurrentStream {
     })
 }
 
-/// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not follow later scopes.
+/// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not
+/// follow later scopes.
 ///
 /// ```
 /// use cuda_events::ext::{StreamScope, current_stream};

@@ -19,17 +19,18 @@ const SLOTS: usize = 8;
 
 /// A pool of events of one context and one set of flags.
 ///
-/// Taking an event from it and giving it back makes no driver call, where creating and destroying one makes two or more,
-/// under the context's lock. Dropping a [`PooledEvent`] gives it back; it may outlive the pool, and is destroyed then.
+/// Taking an event from it and giving it back makes no driver call, where creating and destroying
+/// one makes two or more, under the context's lock. Dropping a [`PooledEvent`] gives it back; it
+/// may outlive the pool, and is destroyed then.
 ///
 /// [`record_event`](Self::record_event) gives an event that is recorded. One from
 /// [`take`](Self::take) still carries the record of whoever had it before.
 ///
 /// Two kinds of events are destroyed and not given back. One is an event that returned an error, as
-/// [`PooledEvent`] says. The other is an event that is dropped while a [`Capture`](crate::capture::Capture)
-/// is under way anywhere in the process: it may be part of the capture, and the driver crashes when
-/// another thread uses it. The pool knows nothing of captures that other code begins:
-/// [discard](PooledEvent::discard) an event that was recorded in one.
+/// [`PooledEvent`] says. The other is an event that is dropped while a
+/// [`Capture`](crate::capture::Capture) is under way anywhere in the process: it may be part of the
+/// capture, and the driver crashes when another thread uses it. The pool knows nothing of captures
+/// that other code begins: [discard](PooledEvent::discard) an event that was recorded in one.
 ///
 /// All clones are one pool. It may be used from many threads.
 ///
@@ -55,11 +56,11 @@ pub struct EventPool(Arc<Handle>);
 /// What the clones of a pool share. When the last one goes, the free events go too.
 struct Handle(Arc<Store>);
 
-/// The free events: first in slots, which are taken and filled by one atomic exchange each and touch no reference count;
-/// what does not fit there is in a list.
+/// The free events: first in slots, which are taken and filled by one atomic exchange each and
+/// touch no reference count; what does not fit there is in a list.
 ///
-/// A slot holds NULL, the address of a box that it owns, or [`closed`]. Why each entry has one owner
-/// at each time, and the owner sees all of it:
+/// A slot holds NULL, the address of a box that it owns, or [`closed`]. Why each entry has one
+/// owner at each time, and the owner sees all of it:
 ///
 /// 1. `put` owns the entry alone. What was done with it happens before the next step, in program
 ///    order.
@@ -122,8 +123,8 @@ impl EventPool {
     ///
     /// # Errors
     ///
-    /// [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: a pooled event would be given to somebody else while
-    /// another process still has it open. [`Error::TimingWithInterprocess`].
+    /// [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: a pooled event would be given
+    /// to somebody else while another process still has it open. [`Error::TimingWithInterprocess`].
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
             return Err(Error::TimingWithInterprocess);
@@ -138,8 +139,9 @@ impl EventPool {
 
     /// An event from the pool, or a new one if none is free.
     ///
-    /// It still carries the record of whoever had it before, to which [`query`](EventRef::query) and waits refer until
-    /// it is recorded: forgetting that would cost a driver call. [`record_event`](Self::record_event) does both in one.
+    /// It still carries the record of whoever had it before, to which [`query`](EventRef::query)
+    /// and waits refer until it is recorded: forgetting that would cost a driver call.
+    /// [`record_event`](Self::record_event) does both in one.
     ///
     /// No driver call; where an event must be created, those of [`Event::new`].
     ///
@@ -160,7 +162,8 @@ impl EventPool {
 
     /// Takes an event and records it in the stream, which must be of the pool's context.
     ///
-    /// It is [`StreamRef::record_event`] with an event that is there already: one driver call, `cuEventRecord`.
+    /// It is [`StreamRef::record_event`] with an event that is there already: one driver call,
+    /// `cuEventRecord`.
     ///
     /// # Errors
     ///
@@ -171,8 +174,8 @@ impl EventPool {
         Ok(event)
     }
 
-    /// Creates `count` more events, so that the next ones taken cost no driver call. It makes those of [`Event::new`] for
-    /// each.
+    /// Creates `count` more events, so that the next ones taken cost no driver call. It makes those
+    /// of [`Event::new`] for each.
     ///
     /// # Errors
     ///
@@ -219,13 +222,18 @@ impl Store {
     /// A free event: from the thread's own shelf, else from whichever has one.
     #[inline]
     fn take(&self, own: usize) -> Option<Box<Entry>> {
-        let slots = self.shelves.get(own % SHELVES).into_iter().chain(&self.shelves).flat_map(|shelf| &shelf.0);
+        let slots = self
+            .shelves
+            .get(own % SHELVES)
+            .into_iter()
+            .chain(&self.shelves)
+            .flat_map(|shelf| &shelf.0);
         for slot in slots {
             if !slot.load(Ordering::Relaxed).is_null() {
                 let entry = slot.swap(null_mut(), Ordering::Acquire);
                 if !entry.is_null() {
-                    // SAFETY: a box that `put` leaked into the slot, and that the exchange gave to this thread alone
-                    // (steps 3 and 6 of `Store`).
+                    // SAFETY: a box that `put` leaked into the slot, and that the exchange gave to
+                    // this thread alone (steps 3 and 6 of `Store`).
                     return Some(unsafe { Box::from_raw(entry) });
                 }
             }
@@ -250,7 +258,8 @@ impl Store {
         drop(free);
     }
 
-    /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for ever.
+    /// None if the lock cannot be had: in a forked child, a thread of the parent may hold it for
+    /// ever.
     fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
         if forked() {
             return self.rest.try_lock().ok();
@@ -268,11 +277,15 @@ fn put(entry: Box<Entry>) {
     // SAFETY: this thread owns the entry, which keeps its store alive, until a slot takes it.
     let store: *const Store = unsafe { Arc::as_ptr(&(*entry).store) };
     for slot in 0..SLOTS {
-        // SAFETY: as above; the store is not touched after the exchange that gives the entry away (step 2).
-        let slot = unsafe { (*store).shelves.get(own % SHELVES).and_then(|shelf| shelf.0.get(slot)) };
+        // SAFETY: as above; the store is not touched after the exchange that gives the entry away
+        // (step 2).
+        let slot =
+            unsafe { (*store).shelves.get(own % SHELVES).and_then(|shelf| shelf.0.get(slot)) };
         let Some(slot) = slot else { continue };
         if slot.load(Ordering::Relaxed).is_null()
-            && slot.compare_exchange(null_mut(), entry, Ordering::Release, Ordering::Relaxed).is_ok()
+            && slot
+                .compare_exchange(null_mut(), entry, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
         {
             return;
         }
@@ -306,7 +319,8 @@ impl Drop for Handle {
 fn own_shelf() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {
-        // 0 is none yet. It has no destructor, as events are dropped in those of other thread-locals too.
+        // 0 is none yet. It has no destructor, as events are dropped in those of other
+        // thread-locals too.
         static OWN: Cell<usize> = const { Cell::new(0) };
     }
     OWN.with(|own| {
@@ -319,10 +333,11 @@ fn own_shelf() -> usize {
 
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
-/// It is used like any event. If the driver returns an error for [`record`](EventRef::record), [`query`](EventRef::query),
-/// [`synchronize`](EventRef::synchronize) or [`synchronize_timeout`](EventRef::synchronize_timeout), the event is destroyed
-/// when it is dropped, and not given back. This holds for a call through an `&EventRef`, too, and for an error when the
-/// event is awaited ([`Completion::new`](crate::ext::Completion::new)).
+/// It is used like any event. If the driver returns an error for [`record`](EventRef::record),
+/// [`query`](EventRef::query), [`synchronize`](EventRef::synchronize) or
+/// [`synchronize_timeout`](EventRef::synchronize_timeout), the event is destroyed when it is
+/// dropped, and not given back. This holds for a call through an `&EventRef`, too, and for an error
+/// when the event is awaited ([`Completion::new`](crate::ext::Completion::new)).
 ///
 /// It does not learn of errors that other calls return for it, such as
 /// [`wait_event`](StreamRef::wait_event) of a stream: [`discard`](Self::discard) it if such an
@@ -335,7 +350,8 @@ fn own_shelf() -> usize {
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+/// # let one = Stream::new(&context, StreamOptions::new())?;
+/// # let two = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
 /// let event = pool.record_event(&one)?;
@@ -405,7 +421,8 @@ mod tests {
         // SAFETY: the software driver has the driver's ABI, and its functions are part of this
         // program.
         #[allow(unsafe_code)]
-        let driver = unsafe { crate::Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+        let driver =
+            unsafe { crate::Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
         let device = crate::Device::new(driver.unwrap(), 0).unwrap();
         let pool = EventPool::new(&Context::primary(device).unwrap(), EventFlags::TIMING).unwrap();
         (soft, pool)
@@ -414,7 +431,9 @@ mod tests {
     /// How many events are in the first slots of each shelf, and in the list.
     fn shelved(pool: &EventPool) -> ([usize; SHELVES], usize) {
         let store = &pool.0.0;
-        let full = |shelf: &Shelf| shelf.0.iter().filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count();
+        let full = |shelf: &Shelf| {
+            shelf.0.iter().filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count()
+        };
         (core::array::from_fn(|at| full(&store.shelves[at])), store.rest().unwrap().free.len())
     }
 

@@ -7,18 +7,19 @@ use crate::{Event, IpcEventDescriptor, Result};
 
 /// An interprocess event that is lent to an importer: as long as the lease lives, the event does.
 ///
-/// A descriptor is 64 bytes that look as if they were enough, and are not: once the exporter's event is destroyed, its
-/// place goes to the next interprocess event of the context, and what the importer holds means that one, silently. The
-/// hand-shake that keeps it from happening:
+/// A descriptor is 64 bytes that look as if they were enough, and are not: once the exporter's
+/// event is destroyed, its place goes to the next interprocess event of the context, and what the
+/// importer holds means that one, silently. The hand-shake that keeps it from happening:
 ///
 /// 1. The exporter makes a lease for the importer, and sends [`descriptor`](Self::descriptor).
-/// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work that depends on the event
-///    is done.
+/// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work
+///    that depends on the event is done.
 /// 3. The importer drops what it opened, and says so.
 /// 4. The exporter drops the lease.
 ///
-/// One lease for each importer; the event goes with the last one and with the `Arc` that the exporter itself holds. If an
-/// importer dies without a word, its lease can be dropped as soon as the process is gone: nobody is left to be misled.
+/// One lease for each importer; the event goes with the last one and with the `Arc` that the
+/// exporter itself holds. If an importer dies without a word, its lease can be dropped as soon as
+/// the process is gone: nobody is left to be misled.
 ///
 /// ```
 /// use std::sync::Arc;

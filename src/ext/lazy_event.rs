@@ -8,13 +8,15 @@ use std::time::Duration;
 use crate::capture::CaptureStatus;
 use crate::ext::needs::elapsed_function;
 use crate::sys::Function;
-use crate::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef};
+use crate::{
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef,
+};
 
 /// An event that needs no context and no driver until it is first recorded or exported.
 ///
-/// It is `torch.cuda.Event`: [`new`](Self::new) creates nothing; the first [record](Self::record) creates the event in the
-/// stream's context, where it stays for good. Without a driver object a query says done, a wait is over at once, and no
-/// driver call is made.
+/// It is `torch.cuda.Event`: [`new`](Self::new) creates nothing; the first [record](Self::record)
+/// creates the event in the stream's context, where it stays for good. Without a driver object a
+/// query says done, a wait is over at once, and no driver call is made.
 ///
 /// All methods may be called from any thread; of two first records one creates the event for both.
 ///
@@ -22,13 +24,15 @@ use crate::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progr
 ///
 /// # Where an event is expected
 ///
-/// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before the first record there
-/// is no driver object that a reference could name, and each use has its own meaning then. Here a wait without a driver
-/// object waits for nothing, a record creates one, and an export needs to know the context. So the caller says it:
+/// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before
+/// the first record there is no driver object that a reference could name, and each use has its own
+/// meaning then. Here a wait without a driver object waits for nothing, a record creates one, and
+/// an export needs to know the context. So the caller says it:
 ///
-/// * [`create`](Self::create) gives the event and creates it where it is missing. Its result goes wherever an
-///   `&EventRef` or an `Arc<Event>` goes.
-/// * [`event`](Self::event) gives the event only if it is there. `None` means that there is nothing to wait for.
+/// * [`create`](Self::create) gives the event and creates it where it is missing. Its result goes
+///   wherever an `&EventRef` or an `Arc<Event>` goes.
+/// * [`event`](Self::event) gives the event only if it is there. `None` means that there is nothing
+///   to wait for.
 ///
 /// ```
 /// use cuda_events::EventFlags;
@@ -39,7 +43,8 @@ use crate::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progr
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 /// let lazy = LazyEvent::new(EventFlags::empty())?;
-/// stream.wait_event(lazy.create(stream.context())?)?; // nothing was recorded: the wait is over at once
+/// // nothing was recorded: the wait is over at once
+/// stream.wait_event(lazy.create(stream.context())?)?;
 /// lazy.record(&stream)?;
 /// if let Some(event) = lazy.event() {
 ///     stream.wait_event(event)?;
@@ -86,7 +91,8 @@ pub struct LazyEvent {
 ///
 /// let event = LazyEvent::new(EventFlags::INTERPROCESS)?;
 /// assert_eq!(event.state(), LazyState::NotCreated);
-/// let line = event.ipc_descriptor(&context)?.to_string(); // for the importer, before any work is there
+/// // for the importer, before any work is there
+/// let line = event.ipc_descriptor(&context)?.to_string();
 /// assert_eq!(event.state(), LazyState::Created);
 /// event.record(&stream)?;
 /// assert_eq!(event.state(), LazyState::Recorded);
@@ -124,8 +130,8 @@ impl LazyEvent {
 
     /// Which of the three states it is in.
     ///
-    /// What is done by others, to the same driver object, is not seen: a launch of a graph that records it, a record of
-    /// another process, or one through [`event`](Self::event).
+    /// What is done by others, to the same driver object, is not seen: a launch of a graph that
+    /// records it, a record of another process, or one through [`event`](Self::event).
     pub fn state(&self) -> LazyState {
         match self.event() {
             None => LazyState::NotCreated,
@@ -150,7 +156,8 @@ impl LazyEvent {
         self.event().map(|event| event.context())
     }
 
-    /// Creates the event in the context, unless it is created, and gives it. It may then be in another context.
+    /// Creates the event in the context, unless it is created, and gives it. It may then be in
+    /// another context.
     ///
     /// Driver calls: those of [`Event::new`] where it creates the event, else none.
     ///
@@ -168,25 +175,27 @@ impl LazyEvent {
 
     /// Records the event in the stream, creating it in the stream's context if need be.
     ///
-    /// A record in a capturing stream orders the streams of the capture and no more; it does not count as one.
+    /// A record in a capturing stream orders the streams of the capture and no more; it does not
+    /// count as one.
     ///
-    /// One driver call: `cuEventRecord`. Until the first record has succeeded `cuStreamIsCapturing` comes before it, and
-    /// those of [`create`](Self::create) before that.
+    /// One driver call: `cuEventRecord`. Until the first record has succeeded `cuStreamIsCapturing`
+    /// comes before it, and those of [`create`](Self::create) before that.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] when it was created in another context; else as [`Event::new`] and
-    /// [`EventRef::record`](crate::EventRef::record).
+    /// [`Error::ContextMismatch`] when it was created in another context; else as [`Event::new`]
+    /// and [`EventRef::record`](crate::EventRef::record).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| event.record(stream))
     }
 
-    /// Records the event for those outside of the graph, as [`StreamRef::record_external`] does, creating it in the
-    /// stream's context if need be.
+    /// Records the event for those outside of the graph, as [`StreamRef::record_external`] does,
+    /// creating it in the stream's context if need be.
     ///
-    /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside of a capture has succeeded
-    /// `cuStreamIsCapturing` comes before them, and those of [`create`](Self::create) before that.
+    /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside of a
+    /// capture has succeeded `cuStreamIsCapturing` comes before them, and those of
+    /// [`create`](Self::create) before that.
     ///
     /// # Errors
     ///
@@ -196,7 +205,11 @@ impl LazyEvent {
         self.record_by(stream, |event| stream.record_external(event))
     }
 
-    fn record_by(&self, stream: &StreamRef, record: impl FnOnce(&Arc<Event>) -> Result<()>) -> Result<()> {
+    fn record_by(
+        &self,
+        stream: &StreamRef,
+        record: impl FnOnce(&Arc<Event>) -> Result<()>,
+    ) -> Result<()> {
         let event = self.create(stream.context())?;
         if self.recorded.load(Ordering::Relaxed) {
             return record(event);
@@ -226,8 +239,9 @@ impl LazyEvent {
         self.record(stream).map(|()| true)
     }
 
-    /// Makes all work that is put into the stream from now on wait for the last record; the calling thread does not wait.
-    /// If there is no driver object nothing is waited for, and no driver call is made.
+    /// Makes all work that is put into the stream from now on wait for the last record; the calling
+    /// thread does not wait. If there is no driver object nothing is waited for, and no driver call
+    /// is made.
     ///
     /// One driver call else: `cuStreamWaitEvent`.
     ///
@@ -239,7 +253,8 @@ impl LazyEvent {
         self.event().map_or(Ok(()), |event| stream.wait_event(event))
     }
 
-    /// As [`wait`](Self::wait), and an error where [`state`](Self::state) knows of no record that could be waited for.
+    /// As [`wait`](Self::wait), and an error where [`state`](Self::state) knows of no record that
+    /// could be waited for.
     ///
     /// One driver call, `cuStreamWaitEvent`, or none.
     ///
@@ -254,11 +269,13 @@ impl LazyEvent {
         }
     }
 
-    /// Waits for what the event stands for outside of the graph, as [`StreamRef::wait_external`] does. If there is no
-    /// driver object one is created in the stream's context when the stream captures, for the graph to wait for.
+    /// Waits for what the event stands for outside of the graph, as [`StreamRef::wait_external`]
+    /// does. If there is no driver object one is created in the stream's context when the stream
+    /// captures, for the graph to wait for.
     ///
-    /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object `cuStreamIsCapturing` alone, but in
-    /// a capture it is followed by those of [`create`](Self::create) and of [`StreamRef::wait_external`].
+    /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object
+    /// `cuStreamIsCapturing` alone, but in a capture it is followed by those of
+    /// [`create`](Self::create) and of [`StreamRef::wait_external`].
     ///
     /// # Errors
     ///
@@ -271,7 +288,8 @@ impl LazyEvent {
         stream.wait_external(self.create(stream.context())?)
     }
 
-    /// Whether the work that the last record stands for is done; true without a driver object, which takes no driver call.
+    /// Whether the work that the last record stands for is done; true without a driver object,
+    /// which takes no driver call.
     ///
     /// One driver call else: `cuEventQuery`.
     ///
@@ -283,8 +301,8 @@ impl LazyEvent {
         self.event().map_or(Ok(Progress::Done), |event| event.query())
     }
 
-    /// Blocks the calling thread until the work that the last record stands for is done; it is over at once without a
-    /// driver object, which takes no driver call.
+    /// Blocks the calling thread until the work that the last record stands for is done; it is over
+    /// at once without a driver object, which takes no driver call.
     ///
     /// One driver call else: `cuEventSynchronize`.
     ///
@@ -309,20 +327,22 @@ impl LazyEvent {
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
     ///
-    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`; none without a driver
-    /// object on either side.
+    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`;
+    /// none without a driver object on either side.
     ///
     /// # Errors
     ///
-    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded, ready. Where one of the
-    /// two has no driver object, [`Error::TimingDisabled`] or [`Error::NotRecorded`] without a code.
+    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded,
+    /// ready. Where one of the two has no driver object, [`Error::TimingDisabled`] or
+    /// [`Error::NotRecorded`] without a code.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
         self.created(end).and_then(|(start, end)| start.elapsed_ms(end))
     }
 
-    /// The time from this event's record to `end`'s, by the same driver call as [`elapsed_ms`](Self::elapsed_ms).
+    /// The time from this event's record to `end`'s, by the same driver call as
+    /// [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
     ///
@@ -347,8 +367,8 @@ impl LazyEvent {
         })
     }
 
-    /// The descriptor by which another process can open the event, which is created in the context if need be. It needs no
-    /// record.
+    /// The descriptor by which another process can open the event, which is created in the context
+    /// if need be. It needs no record.
     ///
     /// Driver calls: those of [`create`](Self::create) and of
     /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).

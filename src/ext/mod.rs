@@ -1,7 +1,7 @@
 //! Conveniences that CUDA does not have, made of the rest of this crate.
 //!
-//! The rest of the crate has no thread and tracks nothing behind your back: its page lists
-//! [what it keeps](crate#what-is-kept-for-the-process). The items here keep more, and one starts a thread:
+//! The rest of the crate has no thread and tracks nothing behind your back: its page lists [what it
+//! keeps](crate#what-is-kept-for-the-process). The items here keep more, and one starts a thread:
 //!
 //! | item | what it keeps | locks | thread |
 //! | --- | --- | --- | --- |

@@ -1,22 +1,24 @@
-//! What `ext` needs of the rest of the crate beyond its public API, and why. Nothing else in `ext` uses more.
+//! What `ext` needs of the rest of the crate beyond its public API, and why. Nothing else in `ext`
+//! uses more.
 
-/// A pool destroys what is given back to it during a capture. The pool is not told of captures, and the driver is asked
-/// about one stream at a time.
+/// A pool destroys what is given back to it during a capture. The pool is not told of captures, and
+/// the driver is asked about one stream at a time.
 pub(super) use crate::capture::under_way as capture_under_way;
 
-/// The poller and the locks of the parent are not in a forked child. All that is public says so by an error of a driver
-/// call; a drop, and a call that is answered without the driver, need to know it beforehand.
+/// The poller and the locks of the parent are not in a forked child. All that is public says so by
+/// an error of a driver call; a drop, and a call that is answered without the driver, need to know
+/// it beforehand.
 pub(super) use crate::driver::fork::forked;
 
 /// Wakers are the caller's code on this crate's thread.
 pub(super) use crate::driver::panics::contain;
 
-/// The poller asks for events that it holds no share of. An `EventRef` would hold one of the context, and dropping the
-/// last one can block.
+/// The poller asks for events that it holds no share of. An `EventRef` would hold one of the
+/// context, and dropping the last one can block.
 pub(super) use crate::event::query as query_handle;
 
-/// Pooled events and current streams compare, hash and print as the handles that they are. It is written once for all
-/// forms.
+/// Pooled events and current streams compare, hash and print as the handles that they are. It is
+/// written once for all forms.
 pub(super) use crate::forms::form_of;
 
 /// The poller's pauses are tested in virtual time, by the clock that waiting with a limit has.
@@ -27,7 +29,8 @@ pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function 
     event.elapsed_function()
 }
 
-/// The future's query is of the bare handle: a pool that the event comes from is to know of its error.
+/// The future's query is of the bare handle: a pool that the event comes from is to know of its
+/// error.
 pub(super) fn note_failure(event: &crate::EventRef) {
     event.note_failure();
 }

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use crate::{Event, EventFlags, EventRef, Progress, Result, StreamRef};
 
-/// A running timer: a record in a stream, to be followed by another one behind the work that is to be timed.
+/// A running timer: a record in a stream, to be followed by another one behind the work that is to
+/// be timed.
 ///
-/// Neither record waits. [`stop`](Self::stop) gives a [`Timing`], which has the time once the work is done.
+/// Neither record waits. [`stop`](Self::stop) gives a [`Timing`], which has the time once the work
+/// is done.
 ///
 /// In a capturing stream the two records become nodes of the graph (see
-/// [`record_external`](StreamRef::record_external)): the timing then has the time of the last launch that is done.
+/// [`record_external`](StreamRef::record_external)): the timing then has the time of the last
+/// launch that is done.
 ///
 /// It costs two events with [`EventFlags::TIMING`] and two records of about a microsecond each.
 ///
@@ -81,7 +84,8 @@ impl fmt::Debug for Timer<'_> {
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let other = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let timing = Timer::start(&stream)?.stop()?;
 /// other.wait_event(timing.end())?;
@@ -130,8 +134,9 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// [`Error::NotReady`](crate::Error::NotReady) until the work is done; [`Error::NotRecorded`](crate::Error::NotRecorded)
-    /// when it was captured and never launched; else as [`EventRef::elapsed`].
+    /// [`Error::NotReady`](crate::Error::NotReady) until the work is done;
+    /// [`Error::NotRecorded`](crate::Error::NotRecorded) when it was captured and never launched;
+    /// else as [`EventRef::elapsed`].
     pub fn elapsed(&self) -> Result<Duration> {
         self.start.elapsed(&self.end)
     }

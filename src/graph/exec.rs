@@ -17,14 +17,16 @@ use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 
-/// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is under way runs to its
-/// end.
+/// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is
+/// under way runs to its end.
 ///
 /// It keeps the events that its nodes refer to alive; the graph that it was made of may be dropped.
 ///
-/// The driver does not allow two threads in one executable graph: it may be sent to another thread, but not shared.
+/// The driver does not allow two threads in one executable graph: it may be sent to another thread,
+/// but not shared.
 ///
-/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close)
+/// reports.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,7 +38,8 @@ use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let (one, another) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let one = Event::new(&context, EventFlags::empty())?;
+/// # let another = Event::new(&context, EventFlags::empty())?;
 /// # let (one, another) = (Arc::new(one), Arc::new(another));
 ///
 /// let mut graph = Graph::new(&context)?;
@@ -66,25 +69,29 @@ unsafe impl Send for GraphExec {}
 
 #[allow(unsafe_code)]
 impl Graph {
-    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and used again.
+    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and
+    /// used again.
     ///
     /// It asks `cuGraphInstantiateWithFlags` (CUDA 11.4), on older drivers `cuGraphInstantiate`.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] for an interprocess event of another context; what the driver answers;
-    /// [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] for an interprocess event of another context; what the driver
+    /// answers; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         match entry!(self.driver(), cuGraphInstantiateWithFlags?) {
-            // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and so are the events
-            // that it refers to; the context is current.
-            Ok(newest) => self.instantiate_by(newest, |instantiate, exec| unsafe { instantiate(exec, self.raw, 0) }),
+            // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and
+            // so are the events that it refers to; the context is current.
+            Ok(newest) => self.instantiate_by(newest, |instantiate, exec| unsafe {
+                instantiate(exec, self.raw, 0)
+            }),
             Err(_) => {
                 let older = entry!(self.driver(), cuGraphInstantiate_v2?)?;
                 let mut failed = null_mut();
-                // SAFETY: as above; a place for the node that could not be instantiated, and none for a text.
+                // SAFETY: as above; a place for the node that could not be instantiated, and none
+                // for a text.
                 self.instantiate_by(older, |instantiate, exec| unsafe {
                     instantiate(exec, self.raw, &mut failed, null_mut(), 0)
                 })
@@ -116,20 +123,23 @@ impl Graph {
 #[allow(unsafe_code)]
 impl GraphExec {
     fn new(graph: &Graph, raw: CUgraphExec, kept: Events) -> Self {
-        let interprocess = kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
+        let interprocess =
+            kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
         let context = graph.context.clone();
         Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }
     }
 
-    /// Puts the graph's work into the stream, behind what is there. It is one driver call, `cuGraphLaunch`.
+    /// Puts the graph's work into the stream, behind what is there. It is one driver call,
+    /// `cuGraphLaunch`.
     ///
     /// Launches of one executable graph run one after another, also in different streams.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that invalidates;
-    /// [`Error::ContextMismatch`] for an interprocess event in the graph and a stream of another context; what the
-    /// driver answers, among it errors of work that was launched before; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that
+    /// invalidates; [`Error::ContextMismatch`] for an interprocess event in the graph and a stream
+    /// of another context; what the driver answers, among it errors of work that was launched
+    /// before; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
@@ -141,11 +151,15 @@ impl GraphExec {
             }
         }
         let driver = self.context.driver();
-        // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as long as its reference.
-        launch.ask(stream.with(&driver), |launch| unsafe { launch(self.raw, stream.as_raw()) })?.check()
+        // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as
+        // long as its reference.
+        launch
+            .ask(stream.with(&driver), |launch| unsafe { launch(self.raw, stream.as_raw()) })?
+            .check()
     }
 
-    /// Lets a record node of the graph that this was made of record another event, from the next launch on. CUDA 11.1.
+    /// Lets a record node of the graph that this was made of record another event, from the next
+    /// launch on. CUDA 11.1.
     ///
     /// One driver call: `cuGraphExecEventRecordNodeSetEvent`.
     ///
@@ -153,15 +167,26 @@ impl GraphExec {
     ///
     /// [`Error::GraphMismatch`] when the node is not of `graph`, or this was not made of `graph`;
     /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind, or one that was added later;
-    /// [`Error::ContextMismatch`] for an interprocess event of another context; [`Error::Unsupported`];
-    /// [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] for an interprocess event of another context;
+    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
-    pub fn set_record_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        self.set(entry!(self.context.driver(), cuGraphExecEventRecordNodeSetEvent?)?, graph, node, event)
+    pub fn set_record_node_event(
+        &mut self,
+        graph: &Graph,
+        node: GraphNode,
+        event: &Arc<Event>,
+    ) -> Result<()> {
+        self.set(
+            entry!(self.context.driver(), cuGraphExecEventRecordNodeSetEvent?)?,
+            graph,
+            node,
+            event,
+        )
     }
 
-    /// Lets a wait node of the graph that this was made of wait for another event, from the next launch on. CUDA 11.1.
+    /// Lets a wait node of the graph that this was made of wait for another event, from the next
+    /// launch on. CUDA 11.1.
     ///
     /// One driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
@@ -170,44 +195,63 @@ impl GraphExec {
     /// As [`set_record_node_event`](Self::set_record_node_event).
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     #[doc(alias = "update")]
-    pub fn set_wait_node_event(&mut self, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        self.set(entry!(self.context.driver(), cuGraphExecEventWaitNodeSetEvent?)?, graph, node, event)
+    pub fn set_wait_node_event(
+        &mut self,
+        graph: &Graph,
+        node: GraphNode,
+        event: &Arc<Event>,
+    ) -> Result<()> {
+        self.set(
+            entry!(self.context.driver(), cuGraphExecEventWaitNodeSetEvent?)?,
+            graph,
+            node,
+            event,
+        )
     }
 
-    fn set(&mut self, set: Entry<SetExecEvent>, graph: &Graph, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+    fn set(
+        &mut self,
+        set: Entry<SetExecEvent>,
+        graph: &Graph,
+        node: GraphNode,
+        event: &Arc<Event>,
+    ) -> Result<()> {
         let driver = self.context.driver();
         let function = set.function;
         driver.check_same(graph.driver(), function)?;
         driver.check_same(event.driver(), function)?;
         if graph.kept.graph() != self.graph {
-            // Also where the driver would refuse it: it knows nodes by handles, and uses the handles of a graph that is
-            // gone again. The events in `kept` are known by the same handles.
+            // Also where the driver would refuse it: it knows nodes by handles, and uses the
+            // handles of a graph that is gone again. The events in `kept` are known by the same
+            // handles.
             return Err(Error::GraphMismatch { function });
         }
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
-        // SAFETY: the executable graph is alive and used by this thread alone, and so are the node's graph and with it the
-        // node, all of one library; the event is of it too, is alive, and is kept from the next statements on, whatever is
-        // answered.
+        // SAFETY: the executable graph is alive and used by this thread alone, and so are the
+        // node's graph and with it the node, all of one library; the event is of it too, is alive,
+        // and is kept from the next statements on, whatever is answered.
         let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
         drop(settle(&mut self.kept, node, event, &answer));
         answer
     }
 
-    /// Destroys the executable graph and returns what the driver returns. A launch that is under way runs to its end.
+    /// Destroys the executable graph and returns what the driver returns. A launch that is under
+    /// way runs to its end.
     ///
     /// One driver call: `cuGraphExecDestroy`. It does not wait, unless the executable graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
-    /// destruction.
+    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
+    /// again: this was the one destruction.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
-        // SAFETY: the executable graph is owned, and as it is given up above this is the one destruction.
+        // SAFETY: the executable graph is owned, and as it is given up above this is the one
+        // destruction.
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }
     }
 
@@ -228,7 +272,8 @@ impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot be acted on here.
+            // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot
+            // be acted on here.
             let _ = unsafe { ask!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
         }
     }
@@ -236,7 +281,10 @@ impl Drop for GraphExec {
 
 impl fmt::Debug for GraphExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GraphExec").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("GraphExec")
+            .field("raw", &self.raw)
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }
 

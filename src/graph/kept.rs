@@ -36,8 +36,8 @@ impl Kept {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an event that a node may refer to of which nothing else is known: one of a capture, or one whose call the
-    /// driver failed.
+    /// Keeps an event that a node may refer to of which nothing else is known: one of a capture, or
+    /// one whose call the driver failed.
     pub(crate) fn keep(&self, event: &Arc<Event>) {
         self.events().keep(event.as_raw().addr(), event);
     }
@@ -48,9 +48,14 @@ impl Kept {
         drop(forgotten);
     }
 
-    /// Notes what the driver answered when a node was to refer to the event: from now on the node does, in the place of
-    /// the event before.
-    pub(super) fn settle(&self, node: CUgraphNode, event: &Arc<Event>, answer: Result<()>) -> Result<()> {
+    /// Notes what the driver answered when a node was to refer to the event: from now on the node
+    /// does, in the place of the event before.
+    pub(super) fn settle(
+        &self,
+        node: CUgraphNode,
+        event: &Arc<Event>,
+        answer: Result<()>,
+    ) -> Result<()> {
         let replaced = settle(&mut self.events(), node, event, &answer);
         drop(replaced);
         answer
@@ -83,10 +88,12 @@ impl Kept {
     }
 }
 
-/// Notes what the driver answered when a node was to refer to the event; what nothing refers to any more is returned.
+/// Notes what the driver answered when a node was to refer to the event; what nothing refers to any
+/// more is returned.
 ///
-/// An error says only that the call failed. The driver may have done the work all the same: it answers with errors of
-/// earlier work, too. Then the node refers to the one event or to the other, and both are kept.
+/// An error says only that the call failed. The driver may have done the work all the same: it
+/// answers with errors of earlier work, too. Then the node refers to the one event or to the other,
+/// and both are kept.
 pub(super) fn settle(
     events: &mut Events,
     node: CUgraphNode,
@@ -103,7 +110,8 @@ pub(super) fn settle(
     }
 }
 
-/// Values that nodes refer to, each of them once, with a count. Everything takes the logarithm of how many there are.
+/// Values that nodes refer to, each of them once, with a count. Everything takes the logarithm of
+/// how many there are.
 #[derive(Clone)]
 pub(super) struct References<K, V> {
     /// The value that each known node refers to.
@@ -127,7 +135,10 @@ impl<K, V> Default for References<K, V> {
 impl<K: Ord + Copy, V: Clone> References<K, V> {
     /// Counts a reference of a node that is not known.
     fn keep(&mut self, key: K, value: &V) {
-        self.values.entry(key).or_insert_with(|| Value { value: value.clone(), references: 0 }).references += 1;
+        self.values
+            .entry(key)
+            .or_insert_with(|| Value { value: value.clone(), references: 0 })
+            .references += 1;
     }
 
     /// Takes back one reference, and gives the value if it was the last.
@@ -137,7 +148,8 @@ impl<K: Ord + Copy, V: Clone> References<K, V> {
         if kept.references == 0 { self.values.remove(&key).map(|kept| kept.value) } else { None }
     }
 
-    /// Lets a known node refer to a value, and gives the one that it referred to if nothing else does.
+    /// Lets a known node refer to a value, and gives the one that it referred to if nothing else
+    /// does.
     fn refer(&mut self, node: K, key: K, value: &V) -> Option<V> {
         self.keep(key, value);
         let before = self.nodes.insert(node, key)?;
@@ -201,15 +213,18 @@ mod tests {
         let mut references = References::default();
         // The driver's addresses come in no order.
         let address = |index: usize| Key(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // A search in a sorted tree of this many: seventeen halvings, some comparisons more within each of its pages.
+        // A search in a sorted tree of this many: seventeen halvings, some comparisons more within
+        // each of its pages.
         const MOST: usize = 80;
         for index in 0..NODES {
-            let took = compared(|| references.refer(address(index), address(NODES + index), &index));
+            let took =
+                compared(|| references.refer(address(index), address(NODES + index), &index));
             assert!(took <= 2 * MOST, "{took} comparisons for node {index}");
         }
         assert_eq!(references.iter().count(), NODES);
         for index in (0..NODES).step_by(97) {
-            let took = compared(|| assert_eq!(references.get(address(NODES + index)), Some(&index)));
+            let took =
+                compared(|| assert_eq!(references.get(address(NODES + index)), Some(&index)));
             assert!(took <= MOST, "{took} comparisons to find the value of node {index}");
             // Another value for the node: the one before is found and given back.
             let took = compared(|| {
@@ -223,7 +238,8 @@ mod tests {
             assert!(took <= MOST, "{took} comparisons for a node that is not known");
         }
         for index in 0..NODES {
-            let took = compared(|| assert_eq!(references.forget(address(3 * NODES + index)), Some(index)));
+            let took =
+                compared(|| assert_eq!(references.forget(address(3 * NODES + index)), Some(index)));
             assert!(took <= 2 * MOST, "{took} comparisons to forget it");
         }
     }

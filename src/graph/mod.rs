@@ -1,4 +1,5 @@
-//! Graphs: work that is put together once, by a capture or node by node, and launched as often as wanted.
+//! Graphs: work that is put together once, by a capture or node by node, and launched as often as
+//! wanted.
 
 use core::cell::Cell;
 use core::fmt;
@@ -25,15 +26,19 @@ use kept::Kept;
 pub use exec::GraphExec;
 pub use node::GraphNode;
 
-/// A graph: what a [capture](crate::capture::Capture) made, or what was put together of nodes. Dropping it destroys it.
+/// A graph: what a [capture](crate::capture::Capture) made, or what was put together of nodes.
+/// Dropping it destroys it.
 ///
-/// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep them too, so that the
-/// program may drop its own references whenever it likes. That is why such events are given as `Arc<Event>`. A call that
-/// the driver fails may have done its work all the same: the event of such a call is kept too, as long as the graph.
+/// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep
+/// them too, so that the program may drop its own references whenever it likes. That is why such
+/// events are given as `Arc<Event>`. A call that the driver fails may have done its work all the
+/// same: the event of such a call is kept too, as long as the graph.
 ///
-/// The driver does not allow two threads in one graph: it may be sent to another thread, but not shared.
+/// The driver does not allow two threads in one graph: it may be sent to another thread, but not
+/// shared.
 ///
-/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close) reports.
+/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close)
+/// reports.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -67,8 +72,8 @@ pub struct Graph {
     _not_sync: PhantomData<Cell<()>>,
 }
 
-// SAFETY: the driver takes a graph from any thread, as long as it is one at a time: the type is not Sync. The handle is an
-// address that this crate never dereferences.
+// SAFETY: the driver takes a graph from any thread, as long as it is one at a time: the type is not
+// Sync. The handle is an address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Graph {}
 
@@ -94,14 +99,17 @@ impl Graph {
         Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
     }
 
-    /// Takes ownership of a graph that other code made, whose executable graphs will be made in the context.
+    /// Takes ownership of a graph that other code made, whose executable graphs will be made in the
+    /// context.
     ///
     /// # Safety
     ///
-    /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from now on, and the events
-    /// that its nodes refer to must stay alive as long as the result and the executable graphs made of it. No capture may
-    /// be adding to it, and their owner may not record those events in a capture, nor end such a capture, in one thread
-    /// while another thread launches an executable graph made of it: see [`Capture::begin`](crate::capture::Capture::begin).
+    /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from
+    /// now on, and the events that its nodes refer to must stay alive as long as the result and the
+    /// executable graphs made of it. No capture may be adding to it, and their owner may not record
+    /// those events in a capture, nor end such a capture, in one thread while another thread
+    /// launches an executable graph made of it: see
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Kept::new())
     }
@@ -113,8 +121,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
-    /// destruction.
+    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
+    /// again: this was the one destruction.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
@@ -127,21 +135,27 @@ impl Graph {
         self.raw = null_mut();
     }
 
-    /// Adds a node that records the event at each launch, once the work of the nodes in `after` is done. CUDA 11.1.
+    /// Adds a node that records the event at each launch, once the work of the nodes in `after` is
+    /// done. CUDA 11.1.
     ///
     /// One driver call: `cuGraphAddEventRecordNode`.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver answers;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "EventRecordNode")]
-    pub fn add_event_record_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+    pub fn add_event_record_node(
+        &mut self,
+        after: &[GraphNode],
+        event: &Arc<Event>,
+    ) -> Result<GraphNode> {
         self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
-    /// Adds a node that at each launch waits for what the event stands for then, once the work of the nodes in `after` is
-    /// done. CUDA 11.1.
+    /// Adds a node that at each launch waits for what the event stands for then, once the work of
+    /// the nodes in `after` is done. CUDA 11.1.
     ///
     /// One driver call: `cuGraphAddEventWaitNode`.
     ///
@@ -150,19 +164,30 @@ impl Graph {
     /// As [`add_event_record_node`](Self::add_event_record_node).
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "EventWaitNode")]
-    pub fn add_event_wait_node(&mut self, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+    pub fn add_event_wait_node(
+        &mut self,
+        after: &[GraphNode],
+        event: &Arc<Event>,
+    ) -> Result<GraphNode> {
         self.add(entry!(self.driver(), cuGraphAddEventWaitNode?)?, after, event)
     }
 
-    fn add(&mut self, add: Entry<AddNode>, after: &[GraphNode], event: &Arc<Event>) -> Result<GraphNode> {
+    fn add(
+        &mut self,
+        add: Entry<AddNode>,
+        after: &[GraphNode],
+        event: &Arc<Event>,
+    ) -> Result<GraphNode> {
         let driver = self.driver();
         driver.check_same(event.driver(), add.function)?;
         let after = self.kept.handles(add.function, after.iter().copied())?;
         let mut node = null_mut();
-        // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the dependencies are nodes of
-        // it; the event is alive, and kept for as long as the graph from the next statement on, whatever is answered.
-        let answer =
-            add.ask(driver, |add| unsafe { add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw()) })?;
+        // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
+        // dependencies are nodes of it; the event is alive, and kept for as long as the graph from
+        // the next statement on, whatever is answered.
+        let answer = add.ask(driver, |add| unsafe {
+            add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
+        })?;
         self.kept.settle(node, event, answer.check())?;
         Ok(self.kept.node(node))
     }
@@ -197,12 +222,14 @@ impl Graph {
         driver.check_fork(get.function)?;
         let raw = self.kept.handle(get.function, node)?;
         let mut event = null_mut();
-        // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for the handle.
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
+        // the handle.
         get.ask(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
         Ok(self.kept.by_handle(event))
     }
 
-    /// Lets a record node record another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    /// Lets a record node record another event. Executable graphs that were made before are not
+    /// changed. CUDA 11.1.
     ///
     /// One driver call: `cuGraphEventRecordNodeSetEvent`.
     ///
@@ -215,7 +242,8 @@ impl Graph {
         self.set(entry!(self.driver(), cuGraphEventRecordNodeSetEvent?)?, node, event)
     }
 
-    /// Lets a wait node wait for another event. Executable graphs that were made before are not changed. CUDA 11.1.
+    /// Lets a wait node wait for another event. Executable graphs that were made before are not
+    /// changed. CUDA 11.1.
     ///
     /// One driver call: `cuGraphEventWaitNodeSetEvent`.
     ///
@@ -232,8 +260,9 @@ impl Graph {
         let driver = self.driver();
         driver.check_same(event.driver(), set.function)?;
         let raw = self.kept.handle(set.function, node)?;
-        // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is alive, and kept for as
-        // long as the graph from the next statement on, whatever is answered.
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
+        // alive, and kept for as long as the graph from the next statement on, whatever is
+        // answered.
         let answer = set.ask(driver, |set| unsafe { set(raw, event.as_raw()) })?;
         self.kept.settle(raw, event, answer.check())
     }
@@ -257,7 +286,8 @@ impl Graph {
     }
 }
 
-type AddNode = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, CUevent) -> CUresult;
+type AddNode =
+    unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, CUevent) -> CUresult;
 type GetEvent = unsafe extern "C" fn(CUgraphNode, *mut CUevent) -> CUresult;
 type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
 
@@ -267,8 +297,9 @@ impl GraphNode {
     ///
     /// # Safety
     ///
-    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable graph made of it is used.
-    /// No other code may use the node or the graph in another thread while it is used here.
+    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable
+    /// graph made of it is used. No other code may use the node or the graph in another thread
+    /// while it is used here.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
         graph.kept.node(raw)
     }
@@ -278,7 +309,8 @@ impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted on here.
+            // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted
+            // on here.
             let _ = unsafe { ask!(self.driver(), cuGraphDestroy(self.raw)) };
         }
     }
@@ -286,7 +318,10 @@ impl Drop for Graph {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("Graph")
+            .field("raw", &self.raw)
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }
 

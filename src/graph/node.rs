@@ -2,7 +2,8 @@
 
 use crate::sys::CUgraphNode;
 
-/// A node of a [`Graph`](super::Graph): a name, which is valid as long as the graph is, and refused by any other.
+/// A node of a [`Graph`](super::Graph): a name, which is valid as long as the graph is, and refused
+/// by any other.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::sys::CUgraphNode;
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (event, other) = (Event::new(&context, EventFlags::empty())?, Event::new(&context, EventFlags::empty())?);
+/// # let event = Event::new(&context, EventFlags::empty())?;
+/// # let other = Event::new(&context, EventFlags::empty())?;
 /// # let (event, other) = (Arc::new(event), Arc::new(other));
 ///
 /// let mut graph = Graph::new(&context)?;
@@ -29,7 +31,8 @@ pub struct GraphNode {
     pub(super) graph: u64,
 }
 
-// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the graph.
+// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the
+// graph.
 #[allow(unsafe_code)]
 unsafe impl Send for GraphNode {}
 // SAFETY: as for Send.

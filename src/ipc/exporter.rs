@@ -11,13 +11,15 @@ use crate::timeout;
 
 /// What is known of the process that exported an event.
 ///
-/// The answer may be old when it arrives: a process that is running may end at any time. One that has ended stays so.
+/// The answer may be old when it arrives: a process that is running may end at any time. One that
+/// has ended stays so.
 #[must_use = "the exporter may have ended"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExporterState {
     /// It runs, as far as can be seen.
     Running,
-    /// It has ended, or has replaced itself by another program (`exec`). Nobody completes what it had not completed.
+    /// It has ended, or has replaced itself by another program (`exec`). Nobody completes what it
+    /// had not completed.
     Ended,
     /// This process cannot tell. Wait with a limit.
     Unknown,
@@ -25,9 +27,10 @@ pub enum ExporterState {
 
 /// The process that exported an event, for an importer that must not wait for ever.
 ///
-/// A record of a process that ended before it completed stays pending for ever, and so does a stream that waits for it;
-/// then the [last drop](crate::Context#dropping-the-last-share) of the context blocks. So wait on the host first, with
-/// [`wait_for`](Self::wait_for), and let a stream wait only for what the host has seen done:
+/// A record of a process that ended before it completed stays pending for ever, and so does a
+/// stream that waits for it; then the [last drop](crate::Context#dropping-the-last-share) of the
+/// context blocks. So wait on the host first, with [`wait_for`](Self::wait_for), and let a stream
+/// wait only for what the host has seen done:
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,16 +39,22 @@ pub enum ExporterState {
 /// use cuda_events::ipc::ExporterProcess;
 ///
 /// /// Puts what comes next in `stream` after the exporter's work; whether that is possible.
-/// fn follow(context: &Context, stream: &Stream, descriptor: &IpcEventDescriptor) -> cuda_events::Result<bool> {
+/// fn follow(
+///     context: &Context,
+///     stream: &Stream,
+///     descriptor: &IpcEventDescriptor,
+/// ) -> cuda_events::Result<bool> {
 ///     // As soon as there is a descriptor, as later the exporter may be gone from view.
 ///     let exporter = ExporterProcess::of(descriptor);
-///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is told that this one is done.
+///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is
+///     // told that this one is done.
 ///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
 ///     if exporter.wait_for(&event, Duration::from_secs(60))?.is_pending() {
 ///         // The exporter has ended, or a minute is over: `exporter.state()` tells which.
 ///         return Ok(false);
 ///     }
-///     // The work is done, so that this cannot block. It makes what the exporter wrote visible to the stream.
+///     // The work is done, so that this cannot block. It makes what the exporter wrote visible to
+///     // the stream.
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
@@ -60,25 +69,29 @@ pub enum ExporterState {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A stream may wait for an event that is not done yet only if its exporter cannot die before this process, or if this
-/// process ends with it.
+/// A stream may wait for an event that is not done yet only if its exporter cannot die before this
+/// process, or if this process ends with it.
 ///
 /// # What can be seen
 ///
-/// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need no new file
-/// descriptor.
+/// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need
+/// no new file descriptor.
 ///
-/// * The descriptor says when the exporter started. Another process that has the exporter's number now, because the
-///   exporter has ended, is told apart, whether it got the number before or after [`of`](Self::of).
-/// * The end of the process is always seen, also before its parent has waited for it. A process whose first thread has
-///   ended while others run is running.
-/// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the same user, the exporter
-///   has not made itself undumpable, and the kernel has that file. Otherwise, or if the exporter's first thread had ended
-///   or the `exec` had happened before [`of`](Self::of), such a process counts as running.
-/// * A CUDA context that the exporter has destroyed, or that has failed, while the process goes on is not seen.
-/// * Process ids and start times mean something only to processes of one pid namespace and one time namespace, on one
-///   system since its last boot. The descriptor says which these are. If this process has others, because it is in
-///   another container, the state is [`Unknown`](ExporterState::Unknown): wait with a limit.
+/// * The descriptor says when the exporter started. Another process that has the exporter's number
+///   now, because the exporter has ended, is told apart, whether it got the number before or after
+///   [`of`](Self::of).
+/// * The end of the process is always seen, also before its parent has waited for it. A process
+///   whose first thread has ended while others run is running.
+/// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the
+///   same user, the exporter has not made itself undumpable, and the kernel has that file.
+///   Otherwise, or if the exporter's first thread had ended or the `exec` had happened before
+///   [`of`](Self::of), such a process counts as running.
+/// * A CUDA context that the exporter has destroyed, or that has failed, while the process goes on
+///   is not seen.
+/// * Process ids and start times mean something only to processes of one pid namespace and one time
+///   namespace, on one system since its last boot. The descriptor says which these are. If this
+///   process has others, because it is in another container, the state is
+///   [`Unknown`](ExporterState::Unknown): wait with a limit.
 ///
 /// On other platforms the state is [`Unknown`](ExporterState::Unknown).
 pub struct ExporterProcess {
@@ -90,7 +103,10 @@ pub struct ExporterProcess {
 /// With the state, for which it looks at the process.
 impl fmt::Debug for ExporterProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExporterProcess").field("pid", &self.pid).field("state", &self.state()).finish_non_exhaustive()
+        f.debug_struct("ExporterProcess")
+            .field("pid", &self.pid)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,16 +116,18 @@ const LOOK: Duration = Duration::from_millis(100);
 impl ExporterProcess {
     /// The descriptor's exporter.
     ///
-    /// Ask as soon as you have the descriptor, before you open it. The state is [`Unknown`](ExporterState::Unknown) for
-    /// good if this process sees no process of the exporter's number now, the descriptor does not name the exporter
-    /// ([`IpcEventDescriptor::from_raw`]) or comes from another namespace, `/proc` cannot be read, or this process can
-    /// open no more files.
+    /// Ask as soon as you have the descriptor, before you open it. The state is
+    /// [`Unknown`](ExporterState::Unknown) for good if this process sees no process of the
+    /// exporter's number now, the descriptor does not name the exporter
+    /// ([`IpcEventDescriptor::from_raw`]) or comes from another namespace, `/proc` cannot be read,
+    /// or this process can open no more files.
     ///
     /// It makes no driver call.
     pub fn of(descriptor: &IpcEventDescriptor) -> Self {
         let origin = descriptor.origin;
         let started = origin.and_then(|origin| origin.process.comparable_start());
-        let watch = origin.zip(started).and_then(|(origin, started)| watch::Watch::of(origin.pid, started));
+        let watch =
+            origin.zip(started).and_then(|(origin, started)| watch::Watch::of(origin.pid, started));
         Self { pid: descriptor.exporter_pid(), watch }
     }
 
@@ -118,20 +136,23 @@ impl ExporterProcess {
         self.pid
     }
 
-    /// What is known of it now. It never says [`Ended`](ExporterState::Ended) of a process that may still run.
+    /// What is known of it now. It never says [`Ended`](ExporterState::Ended) of a process that may
+    /// still run.
     ///
     /// One system call, which opens nothing; some microseconds.
     pub fn state(&self) -> ExporterState {
         self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
     }
 
-    /// Waits on the host until the event's last record is done, the exporter has ended, or the time is up.
+    /// Waits on the host until the event's last record is done, the exporter has ended, or the time
+    /// is up.
     ///
-    /// [`Progress::Pending`] means that the exporter has ended without completing the record, or that the time is up;
-    /// [`state`](Self::state) tells which. It looks at the exporter ten times a second. A record that the exporter
-    /// completed before its end is done.
+    /// [`Progress::Pending`] means that the exporter has ended without completing the record, or
+    /// that the time is up; [`state`](Self::state) tells which. It looks at the exporter ten times
+    /// a second. A record that the exporter completed before its end is done.
     ///
-    /// Driver calls: `cuEventQuery`, as often as [`synchronize_timeout`](EventRef::synchronize_timeout) asks.
+    /// Driver calls: `cuEventQuery`, as often as
+    /// [`synchronize_timeout`](EventRef::synchronize_timeout) asks.
     ///
     /// # Errors
     ///
@@ -147,8 +168,8 @@ fn wait(
     query: impl FnMut() -> Result<Progress>,
 ) -> Result<Progress> {
     let mut looked = None;
-    // Looked at before the event: an exporter may complete the record and end between the two looks, and then the later
-    // one must be the one at the event.
+    // Looked at before the event: an exporter may complete the record and end between the two
+    // looks, and then the later one must be the one at the event.
     let has_ended = || {
         let now = timeout::now();
         if looked.is_some_and(|looked| now - looked < LOOK) {
@@ -171,8 +192,9 @@ mod watch {
 
     /// An open file of `/proc`, which stays that of one process, whoever gets its number later.
     pub(super) enum Watch {
-        /// The page map of the process's memory. The file is bound to that memory: it is empty as soon as the process has
-        /// given it up, at its end or by an exec, and the CUDA context with it.
+        /// The page map of the process's memory. The file is bound to that memory: it is empty as
+        /// soon as the process has given it up, at its end or by an exec, and the CUDA context with
+        /// it.
         Memory(File),
         /// The status line. A process that is gone has none.
         Status(File),
@@ -190,8 +212,8 @@ mod watch {
             let memory = File::open(format!("/proc/{pid}/pagemap")).ok().map(Self::Memory);
             // A process whose first thread has ended has a page map that is empty from the start.
             let memory = memory.filter(|memory| memory.state() == ExporterState::Running);
-            // The page map is that of the same process if the number was not given away before it was opened: as long as
-            // the status can be read, it is not.
+            // The page map is that of the same process if the number was not given away before it
+            // was opened: as long as the status can be read, it is not.
             let memory = memory.filter(|_| started_at(&status).is_some());
             Some(memory.unwrap_or(Self::Status(status)))
         }
@@ -241,7 +263,8 @@ mod watch {
             Err(_) => return ExporterState::Unknown,
         };
         match Status::of(line) {
-            // Its first thread has ended and is not waited for yet. Others may run, and then it is one of several.
+            // Its first thread has ended and is not waited for yet. Others may run, and then it is
+            // one of several.
             Some(Status { state: 'Z' | 'X', threads, .. }) if threads < 2 => ExporterState::Ended,
             Some(_) => ExporterState::Running,
             None => ExporterState::Unknown,
@@ -254,7 +277,10 @@ mod watch {
 
         fn line(state: &str, threads: u32) -> String {
             // As the kernel writes it, up to the field after the start time.
-            format!("4711 (exporter) {state} 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 {threads} 0 88 99\n")
+            format!(
+                "4711 (exporter) {state} 1 4711 4711 0 -1 4194560 9 8 7 6 5 4 3 2 20 0 {threads} 0 \
+                    88 99\n"
+            )
         }
 
         #[test]
@@ -276,7 +302,11 @@ mod watch {
         fn the_unreadable_is_no_end() {
             let whole = line("Z", 1);
             for length in 0..whole.find(" 99").unwrap() {
-                assert_eq!(of_status(Ok(&whole.as_bytes()[..length])), ExporterState::Unknown, "{length} bytes");
+                assert_eq!(
+                    of_status(Ok(&whole.as_bytes()[..length])),
+                    ExporterState::Unknown,
+                    "{length} bytes"
+                );
             }
             for code in [1, 4, 5, 9, 12, 13, 23, 24] {
                 let error = || io::Error::from_raw_os_error(code);
@@ -284,7 +314,10 @@ mod watch {
                 assert_eq!(of_memory(Err(error())), ExporterState::Unknown);
             }
             assert_eq!(of_status(Err(io::Error::from_raw_os_error(3))), ExporterState::Ended);
-            assert_eq!((of_memory(Ok(0)), of_memory(Ok(8))), (ExporterState::Ended, ExporterState::Running));
+            assert_eq!(
+                (of_memory(Ok(0)), of_memory(Ok(8))),
+                (ExporterState::Ended, ExporterState::Running)
+            );
         }
     }
 }
@@ -320,8 +353,8 @@ mod tests {
     /// What a wait looks at: the state of the exporter, or the event, and after how long.
     type Looks = Vec<(&'static str, Duration)>;
 
-    /// What a wait with this limit looks at when it finds this, one after the other. The last state and the last progress
-    /// hold on.
+    /// What a wait with this limit looks at when it finds this, one after the other. The last state
+    /// and the last progress hold on.
     fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Looks) {
         fn next<T: Copy>(found: &mut &[T]) -> T {
             let first = found[0];
@@ -358,17 +391,23 @@ mod tests {
             assert_eq!(progress, Pending);
             let found = at_the_exporter(&looks);
             // A look is up to a pause late, and so are those after it.
-            let close = |(found, expected): (&u128, &u128)| (*expected..expected + 4).contains(found);
-            assert!(found.len() == expected.len() && found.iter().zip(expected).all(close), "{found:?}");
+            let close =
+                |(found, expected): (&u128, &u128)| (*expected..expected + 4).contains(found);
+            assert!(
+                found.len() == expected.len() && found.iter().zip(expected).all(close),
+                "{found:?}"
+            );
             assert_eq!(looks.last(), Some(&("event", Duration::from_millis(timeout))));
         }
     }
 
-    /// As if there were no exporter to look at: the pause between two questions grows over the whole wait.
+    /// As if there were no exporter to look at: the pause between two questions grows over the
+    /// whole wait.
     #[test]
     fn it_asks_as_often_as_without() {
         let (_, looks) = looks(1000, &[Running], &[Pending]);
-        let asked: Vec<_> = looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
+        let asked: Vec<_> =
+            looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
         let (started, mut expected) = (timeout::now(), Vec::new());
         let waited = timeout::poll(Duration::from_secs(1), || {
             expected.push(timeout::now() - started);
@@ -380,7 +419,10 @@ mod tests {
     #[test]
     fn a_wait_ends_when_the_exporter_has() {
         let (progress, found) = looks(999, &[Ended], &[Pending]);
-        assert_eq!((progress, found), (Pending, vec![("state", Duration::ZERO), ("event", Duration::ZERO)]));
+        assert_eq!(
+            (progress, found),
+            (Pending, vec![("state", Duration::ZERO), ("event", Duration::ZERO)])
+        );
         let (progress, found) = looks(999, &[Running, Ended], &[Pending]);
         assert_eq!((progress, at_the_exporter(&found).len()), (Pending, 2));
         // The event is looked at once more.
@@ -399,7 +441,10 @@ mod tests {
     #[test]
     fn an_unseen_exporter_has_its_time() {
         let (progress, found) = looks(150, &[Unknown], &[Pending]);
-        assert_eq!((progress, found.last()), (Pending, Some(&("event", Duration::from_millis(150)))));
+        assert_eq!(
+            (progress, found.last()),
+            (Pending, Some(&("event", Duration::from_millis(150))))
+        );
         assert_eq!(looks(150, &[Running, Unknown], &[Pending, Done]).0, Done);
     }
 

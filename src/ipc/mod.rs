@@ -26,16 +26,18 @@ const FLAG_ORIGIN: u16 = 2;
 
 /// What another process needs to open an interprocess event.
 ///
-/// Around the driver's 64 opaque bytes it carries what the driver does not: whether the event was created with
-/// [`EventFlags::BLOCKING_SYNC`], the UUID of its device, so that the importer finds the same GPU under another ordinal,
-/// the exporter's process id, and when and where that process started, so that it is told from a later one with the same
-/// id. [`to_bytes`](Self::to_bytes) is the form to send.
+/// Around the driver's 64 opaque bytes it carries what the driver does not: whether the event was
+/// created with [`EventFlags::BLOCKING_SYNC`], the UUID of its device, so that the importer finds
+/// the same GPU under another ordinal, the exporter's process id, and when and where that process
+/// started, so that it is told from a later one with the same id. [`to_bytes`](Self::to_bytes) is
+/// the form to send.
 ///
-/// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can name any
-/// interprocess event of the same user. Take descriptors only from processes that you trust, over a channel that only
-/// they can write to.
+/// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can
+/// name any interprocess event of the same user. Take descriptors only from processes that you
+/// trust, over a channel that only they can write to.
 ///
-/// It is sent as bytes, as [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
+/// It is sent as bytes, as [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature
+/// `serde`).
 ///
 /// ```
 /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
@@ -50,7 +52,8 @@ const FLAG_ORIGIN: u16 = 2;
 /// // In the importer, which got the line as an argument, say:
 /// let descriptor: IpcEventDescriptor = line.parse()?;
 /// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
-/// // SAFETY: the line came from a process of ours, which keeps the event until it is told that this one is done.
+/// // SAFETY: the line came from a process of ours, which keeps the event until it is told that
+/// // this one is done.
 /// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
 /// // Here the two are one process, in which it cannot be opened.
 /// println!("{}", opened.unwrap_err());
@@ -67,10 +70,12 @@ impl IpcEventDescriptor {
     /// The length of [`to_bytes`](Self::to_bytes).
     pub const LEN: usize = 128;
 
-    /// A descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`) and cuda.core send them.
+    /// A descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`) and
+    /// cuda.core send them.
     ///
-    /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside the bytes, PyTorch does
-    /// not. Such a descriptor says nothing of the device and the exporter, so that opening it cannot find a mistake there.
+    /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside
+    /// the bytes, PyTorch does not. Such a descriptor says nothing of the device and the exporter,
+    /// so that opening it cannot find a mistake there.
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
@@ -82,7 +87,8 @@ impl IpcEventDescriptor {
     /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
     /// // For `torch.cuda.Event.from_ipc_handle(device, handle)` in another process:
     /// let handle: [u8; 64] = event.ipc_descriptor()?.to_raw();
-    /// // And what came from `torch.cuda.Event.ipc_handle()` there, for `Event::from_ipc_descriptor`:
+    /// // And what came from `torch.cuda.Event.ipc_handle()` there, for
+    /// // `Event::from_ipc_descriptor`:
     /// let descriptor = IpcEventDescriptor::from_raw(handle, false);
     /// assert_eq!(descriptor.exporter_pid(), None);
     /// # Ok::<(), cuda_events::Error>(())
@@ -111,7 +117,8 @@ impl IpcEventDescriptor {
         self.origin.map(|origin| origin.device)
     }
 
-    /// The form to send: 128 bytes, little-endian, of which the last four are a CRC-32 of those before.
+    /// The form to send: 128 bytes, little-endian, of which the last four are a CRC-32 of those
+    /// before.
     ///
     /// | bytes | field |
     /// | --- | --- |
@@ -166,9 +173,10 @@ impl IpcEventDescriptor {
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
-    /// [`Length`](DescriptorError::Length), [`Checksum`](DescriptorError::Checksum) or
-    /// [`Flags`](DescriptorError::Flags), whichever is found first.
+    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic),
+    /// [`Version`](DescriptorError::Version), [`Length`](DescriptorError::Length),
+    /// [`Checksum`](DescriptorError::Checksum) or [`Flags`](DescriptorError::Flags), whichever is
+    /// found first.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let wrong_length = DescriptorError::Length {
             found: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
@@ -180,9 +188,12 @@ impl IpcEventDescriptor {
         }
         let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
         if version != DESCRIPTOR_VERSION {
-            return Err(DescriptorError::Version { found: version, expected: DESCRIPTOR_VERSION }.into());
+            return Err(
+                DescriptorError::Version { found: version, expected: DESCRIPTOR_VERSION }.into()
+            );
         }
-        let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN) else {
+        let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN)
+        else {
             return Err(wrong_length.into());
         };
         if crc32fast::hash(body) != u32::from_le_bytes(*check) {
@@ -227,8 +238,9 @@ impl fmt::Debug for IpcEventDescriptor {
 /// What a descriptor's text begins with.
 const TEXT_PREFIX: &str = "cuev:";
 
-/// One line of 261 characters, `cuev:` and the hexadecimal digits of [`to_bytes`](IpcEventDescriptor::to_bytes): for a
-/// command line, an environment variable or a log. [`FromStr`] reads it.
+/// One line of 261 characters, `cuev:` and the hexadecimal digits of
+/// [`to_bytes`](IpcEventDescriptor::to_bytes): for a command line, an environment variable or a
+/// log. [`FromStr`] reads it.
 impl fmt::Display for IpcEventDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(TEXT_PREFIX)?;
@@ -240,8 +252,8 @@ impl fmt::Display for IpcEventDescriptor {
 ///
 /// # Errors
 ///
-/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) for text that is something else, and those of
-/// [`from_bytes`](IpcEventDescriptor::from_bytes).
+/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) for text that is something else,
+/// and those of [`from_bytes`](IpcEventDescriptor::from_bytes).
 impl FromStr for IpcEventDescriptor {
     type Err = Error;
 
@@ -250,7 +262,9 @@ impl FromStr for IpcEventDescriptor {
         let pairs = digits.as_bytes().chunks(2);
         let bytes: Option<Vec<u8>> = pairs
             .map(|pair| {
-                let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
+                let pair = str::from_utf8(pair)
+                    .ok()
+                    .filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
                 u8::from_str_radix(pair, 16).ok()
             })
             .collect();
@@ -264,7 +278,10 @@ impl FromStr for IpcEventDescriptor {
 /// As text in human-readable formats, as bytes in others. Feature `serde`.
 #[cfg(feature = "serde")]
 impl serde::Serialize for IpcEventDescriptor {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> core::result::Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             serializer.collect_str(self)
         } else {
@@ -273,11 +290,13 @@ impl serde::Serialize for IpcEventDescriptor {
     }
 }
 
-/// From text in human-readable formats, from bytes in others; checked as [`from_bytes`](IpcEventDescriptor::from_bytes)
-/// does. Feature `serde`.
+/// From text in human-readable formats, from bytes in others; checked as
+/// [`from_bytes`](IpcEventDescriptor::from_bytes) does. Feature `serde`.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> core::result::Result<Self, D::Error> {
         use serde::de::{Error, SeqAccess, Visitor};
 
         struct Descriptor;
@@ -297,7 +316,10 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
                 IpcEventDescriptor::from_bytes(bytes).map_err(E::custom)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> core::result::Result<Self::Value, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut sequence: A,
+            ) -> core::result::Result<Self::Value, A::Error> {
                 let mut bytes = Vec::with_capacity(IpcEventDescriptor::LEN);
                 // One more than there should be is enough to be refused for its length.
                 while bytes.len() <= IpcEventDescriptor::LEN
@@ -326,19 +348,22 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 #[allow(unsafe_code)]
 impl EventRef {
-    /// The descriptor by which another process of the same user can open the event; the same event gives the same one
-    /// each time.
+    /// The descriptor by which another process of the same user can open the event; the same event
+    /// gives the same one each time.
     ///
-    /// It does not keep the event alive. Keep it until every importer has opened it and is done with it: what an importer
-    /// does with an event that was destroyed is undefined, and its place goes to the next one that is created.
+    /// It does not keep the event alive. Keep it until every importer has opened it and is done
+    /// with it: what an importer does with an event that was destroyed is undefined, and its place
+    /// goes to the next one that is created.
     ///
-    /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each context one for the
-    /// device's UUID. On Linux it also reads some files of `/proc` once for each context.
+    /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each
+    /// context one for the device's UUID. On Linux it also reads some files of `/proc` once for
+    /// each context.
     ///
     /// # Errors
     ///
     /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver answers, such as
-    /// `CUDA_ERROR_OUT_OF_MEMORY` when a context has some thousands of interprocess events; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_OUT_OF_MEMORY` when a context has some thousands of interprocess events;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuIpcGetEventHandle")]
     #[doc(alias = "ipc_handle")]
     pub fn ipc_descriptor(&self) -> Result<IpcEventDescriptor> {
@@ -366,38 +391,45 @@ impl EventRef {
 impl Event {
     /// Opens the event that another process exported, in a context of the same device.
     ///
-    /// The result can be recorded, queried, synchronized with and waited for, and either process sees what the other
-    /// records; it cannot be timed or exported again. Opening one descriptor twice gives two events. Dropping the result
-    /// destroys this process's handle, not the exporter's event.
+    /// The result can be recorded, queried, synchronized with and waited for, and either process
+    /// sees what the other records; it cannot be timed or exported again. Opening one descriptor
+    /// twice gives two events. Dropping the result destroys this process's handle, not the
+    /// exporter's event.
     ///
-    /// A record of a process that was killed before it completed stays pending for ever. Wait on the host first, with
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for), and let a stream wait only for what the host has
-    /// seen done. A stream that waits for such a record never goes on, and the
-    /// [last drop](Context#dropping-the-last-share) of the context blocks for ever, unless the context is
-    /// [abandoned](Context::abandon).
+    /// A record of a process that was killed before it completed stays pending for ever. Wait on
+    /// the host first, with [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for),
+    /// and let a stream wait only for what the host has seen done. A stream that waits for such a
+    /// record never goes on, and the [last drop](Context#dropping-the-last-share) of the context
+    /// blocks for ever, unless the context is [abandoned](Context::abandon).
     ///
-    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one for the device's
-    /// UUID.
+    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one
+    /// for the device's UUID.
     ///
     /// # Errors
     ///
     /// [`Error::Descriptor`] with [`DeviceMismatch`](DescriptorError::DeviceMismatch) or
-    /// [`SameProcess`](DescriptorError::SameProcess); what the driver returns, such as `CUDA_ERROR_MAP_FAILED` if there is
-    /// nothing to open, or it belongs to another user; [`Error::ForkedChild`].
+    /// [`SameProcess`](DescriptorError::SameProcess); what the driver returns, such as
+    /// `CUDA_ERROR_MAP_FAILED` if there is nothing to open, or it belongs to another user;
+    /// [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter lives. The driver's file for the events goes with the last release of the
-    /// exporter's primary context. It stays if the exporter was killed, and its descriptors still open. They may also open
-    /// if it ended without that release. After the release they open in a process that had the event open before, even if it
-    /// has closed that import, and the event is done. In any other process they are `CUDA_ERROR_MAP_FAILED`.
+    /// Success does not mean that the exporter lives. The driver's file for the events goes with
+    /// the last release of the exporter's primary context. It stays if the exporter was killed, and
+    /// its descriptors still open. They may also open if it ended without that release. After the
+    /// release they open in a process that had the event open before, even if it has closed that
+    /// import, and the event is done. In any other process they are `CUDA_ERROR_MAP_FAILED`.
     ///
     /// # Safety
     ///
-    /// The descriptor must come from a process that can be trusted, and that keeps the exported event alive as long as
-    /// this process uses what it opened here. The driver cannot tell a stale or forged descriptor from a good one: it may
-    /// open another event of the same user in its place, so that waits are over too early or never.
+    /// The descriptor must come from a process that can be trusted, and that keeps the exported
+    /// event alive as long as this process uses what it opened here. The driver cannot tell a stale
+    /// or forged descriptor from a good one: it may open another event of the same user in its
+    /// place, so that waits are over too early or never.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
-    pub unsafe fn from_ipc_descriptor(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Self> {
+    pub unsafe fn from_ipc_descriptor(
+        context: &Context,
+        descriptor: &IpcEventDescriptor,
+    ) -> Result<Self> {
         if let Some(origin) = descriptor.origin
             && context.origin()?.device != origin.device
         {
@@ -408,8 +440,8 @@ impl Event {
         let handle = CUipcEventHandle { reserved: descriptor.handle };
         context.with_current(|ready| {
             let mut raw = null_mut();
-            // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches for; the context is
-            // current.
+            // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches
+            // for; the context is current.
             let answer = unsafe { ask!(ready, cuIpcOpenEventHandle(&mut raw, handle)) }?;
             if answer.is_success() {
                 Ok(Self::imported(context, raw, flags))
@@ -424,15 +456,21 @@ impl Event {
 fn other_device(context: &Context, exported: Uuid) -> DescriptorError {
     let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
     let visible = Device::all(context.driver()).ok();
-    let exported = visible.and_then(|mut devices| devices.find(|device| device.uuid() == Ok(exported)));
-    DescriptorError::DeviceMismatch { exported: exported.map(ordinal), context: ordinal(context.device()) }
+    let exported =
+        visible.and_then(|mut devices| devices.find(|device| device.uuid() == Ok(exported)));
+    DescriptorError::DeviceMismatch {
+        exported: exported.map(ordinal),
+        context: ordinal(context.device()),
+    }
 }
 
 #[cold]
 fn open_error(descriptor: &IpcEventDescriptor, answer: Answer) -> Error {
     let refused = answer.code == CUresult::CUDA_ERROR_INVALID_CONTEXT;
     match descriptor.origin {
-        Some(Origin { pid, .. }) if refused && pid == std::process::id() => DescriptorError::SameProcess { pid }.into(),
+        Some(Origin { pid, .. }) if refused && pid == std::process::id() => {
+            DescriptorError::SameProcess { pid }.into()
+        }
         _ => answer.error(),
     }
 }

@@ -13,9 +13,10 @@ const OLDEST: Version = Version::new(11, 0);
 
 /// The environment variable that names the driver library instead of the usual places.
 ///
-/// Its value is an absolute path. It is ignored in a process that has more rights than whoever set the environment
-/// (set-user-ID and file capabilities on Linux, elevation on Windows), on platforms where that cannot be told, and
-/// wherever the program names a library itself. When it is set, no other place is looked in.
+/// Its value is an absolute path. It is ignored in a process that has more rights than whoever set
+/// the environment (set-user-ID and file capabilities on Linux, elevation on Windows), on platforms
+/// where that cannot be told, and wherever the program names a library itself. When it is set, no
+/// other place is looked in.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Who named the libraries to try.
@@ -35,18 +36,21 @@ pub(super) enum Origin {
 /// use cuda_events::{Driver, Error};
 /// use cuda_events::loader::LoadFailure;
 ///
-/// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else { panic!("there is none") };
+/// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else {
+///     panic!("there is none")
+/// };
 /// for attempt in error.attempts() {
 ///     assert!(matches!(attempt.failure(), LoadFailure::Open(_)));
 ///     println!("{:?}: {}", attempt.candidate(), attempt.failure());
 /// }
 /// ```
 ///
-/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from `main`.
+/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from
+/// `main`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoadError {
-    // One pointer, as every result of this crate has room for an error, and one whose destructor is a call, as wherever
-    // a result is dropped there is a copy of it.
+    // One pointer, as every result of this crate has room for an error, and one whose destructor is
+    // a call, as wherever a result is dropped there is a copy of it.
     tried: Arc<Tried>,
 }
 
@@ -79,7 +83,8 @@ pub struct LoadAttempt {
 }
 
 impl LoadAttempt {
-    /// The path or name that was opened; none for a [resolver function](crate::Driver::from_resolver).
+    /// The path or name that was opened; none for a [resolver
+    /// function](crate::Driver::from_resolver).
     pub fn candidate(&self) -> Option<&Path> {
         self.candidate.as_deref()
     }
@@ -96,8 +101,9 @@ impl LoadAttempt {
 pub enum LoadFailure {
     /// The system could not open it: not there, or not a library. The text is the system's.
     Open(String),
-    /// It was named by a relative path, which means another file in every folder. [`DRIVER_VARIABLE`] takes an absolute
-    /// path; a program may also name a bare file, for the system's search.
+    /// It was named by a relative path, which means another file in every folder.
+    /// [`DRIVER_VARIABLE`] takes an absolute path; a program may also name a bare file, for the
+    /// system's search.
     RelativePath,
     /// It is a library, but it exports no `cuDriverGetVersion`.
     NotADriver,
@@ -126,22 +132,35 @@ impl fmt::Display for LoadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(text) => f.write_str(text),
-            Self::RelativePath => f.write_str("the path is relative, and only an absolute path is taken here"),
+            Self::RelativePath => f.write_str(
+                "the path is relative, and only an absolute path is \
+                taken here",
+            ),
             Self::NotADriver => f.write_str("not a CUDA driver: it exports no cuDriverGetVersion"),
-            Self::NotAFunction(name) => write!(f, "not a CUDA driver: its {name} is data and not a function"),
+            Self::NotAFunction(name) => write!(
+                f,
+                "not a CUDA driver: its {name} is data and not a \
+                function"
+            ),
             Self::Stub => f.write_str(
-                "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for linking only; \
-                 take its folder out of the library search path and install the NVIDIA display driver",
+                "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for \
+                 linking only; take its folder out of the library search path and install the \
+                 NVIDIA display driver",
             ),
             Self::Version(code) => write!(f, "cuDriverGetVersion failed with {code}"),
             Self::MissingSymbols { driver, functions } => {
                 if *driver < OLDEST {
                     write!(
                         f,
-                        "the driver supports CUDA {driver}, and this crate needs {OLDEST} or newer: update the driver"
+                        "the driver supports CUDA {driver}, and this crate needs {OLDEST} or \
+                            newer: update the driver"
                     )?;
                 } else {
-                    write!(f, "the driver says that it supports CUDA {driver}, but it is not complete")?;
+                    write!(
+                        f,
+                        "the driver says that it supports CUDA {driver}, but it is not \
+                        complete"
+                    )?;
                 }
                 for (index, function) in functions.iter().take(NAMED).enumerate() {
                     write!(f, "{}{function}", if index == 0 { " (it lacks " } else { ", " })?;
@@ -173,10 +192,12 @@ impl fmt::Display for LoadError {
             }
             attempt.fmt(f)?;
         }
-        let nothing_opened = attempts.iter().all(|attempt| matches!(attempt.failure, LoadFailure::Open(_)));
+        let nothing_opened =
+            attempts.iter().all(|attempt| matches!(attempt.failure, LoadFailure::Open(_)));
         match origin {
             Origin::Usual if nothing_opened => f.write_str(
-                "; install the NVIDIA display driver, or start the container with its GPUs (docker run --gpus all)",
+                "; install the NVIDIA display driver, or start the container with its GPUs (docker \
+                    run --gpus all)",
             ),
             Origin::Environment if platform::supported() => {
                 write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")
@@ -200,7 +221,8 @@ impl fmt::Display for LoadAttempt {
         };
         let name = candidate.display().to_string();
         match &self.failure {
-            // The system's text has the name already: glibc's begins with it, musl's has it in the middle.
+            // The system's text has the name already: glibc's begins with it, musl's has it in the
+            // middle.
             LoadFailure::Open(text) if names(text, &name) => f.write_str(text),
             failure => write!(f, "{name}: {failure}"),
         }
@@ -209,7 +231,8 @@ impl fmt::Display for LoadAttempt {
 
 /// Whether the text has the name followed by a colon, and not as the end of a longer path.
 fn names(text: &str, name: &str) -> bool {
-    let begins = |at: usize| text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with(' '));
+    let begins =
+        |at: usize| text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with(' '));
     let ends = |at: usize| text.get(at + name.len()..).is_some_and(|rest| rest.starts_with(": "));
     text.match_indices(name).any(|(at, _)| begins(at) && ends(at))
 }
@@ -242,23 +265,36 @@ mod tests {
             ("x.so", "Dynamic loading not supported", "x.so: Dynamic loading not supported"),
             ("x", "x.so: file too short", "x: x.so: file too short"),
         ] {
-            let attempt = LoadAttempt { candidate: Some(name.into()), failure: LoadFailure::Open(system.to_owned()) };
+            let attempt = LoadAttempt {
+                candidate: Some(name.into()),
+                failure: LoadFailure::Open(system.to_owned()),
+            };
             assert_eq!(attempt.to_string(), text);
         }
     }
 
     #[test]
     fn advice_fits_who_named_the_library() {
-        let open = || LoadAttempt { candidate: Some("/x".into()), failure: LoadFailure::Open("no".to_owned()) };
+        let open = || LoadAttempt {
+            candidate: Some("/x".into()),
+            failure: LoadFailure::Open("no".to_owned()),
+        };
         let stub = || LoadAttempt { candidate: Some("/x".into()), failure: LoadFailure::Stub };
         let text = |origin, attempts| LoadError::new(origin, attempts).to_string();
         assert_eq!(text(Origin::Program, vec![open()]), "no usable CUDA driver library: /x: no");
         let usual = text(Origin::Usual, vec![open(), open()]);
-        assert!(usual.starts_with("no usable CUDA driver library: /x: no; /x: no; install the NVIDIA"), "{usual}");
+        assert!(
+            usual.starts_with("no usable CUDA driver library: /x: no; /x: no; install the NVIDIA"),
+            "{usual}"
+        );
         // What is there but is no driver has its own advice.
         assert!(!text(Origin::Usual, vec![stub(), open()]).contains("container"));
         let named = text(Origin::Environment, vec![open()]);
-        assert!(named.starts_with("no usable CUDA driver library: CUDA_EVENTS_DRIVER names /x: no; set"), "{named}");
+        assert!(
+            named
+                .starts_with("no usable CUDA driver library: CUDA_EVENTS_DRIVER names /x: no; set"),
+            "{named}"
+        );
         assert_eq!(
             text(Origin::Usual, vec![]),
             "no usable CUDA driver library: NVIDIA has no driver for this platform"

@@ -1,6 +1,7 @@
 //! Finding the driver library, opening it, and resolving the symbol table.
 //!
-//! Nothing here initialises the driver: the only driver calls made are `cuDriverGetVersion` and `cuGetProcAddress`.
+//! Nothing here initialises the driver: the only driver calls made are `cuDriverGetVersion` and
+//! `cuGetProcAddress`.
 
 mod error;
 pub(crate) mod platform;
@@ -22,7 +23,8 @@ pub use error::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure};
 /// ```
 /// use cuda_events::LoadOptions;
 ///
-/// let options = LoadOptions::new().path("/usr/lib/x86_64-linux-gnu/libcuda.so.1").per_thread_default_stream(true);
+/// let path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1";
+/// let options = LoadOptions::new().path(path).per_thread_default_stream(true);
 /// # let _ = options;
 /// ```
 ///
@@ -48,15 +50,17 @@ impl LoadOptions {
 
     /// Opens this library and no other. It outranks [`DRIVER_VARIABLE`].
     ///
-    /// An absolute path is opened as it is; a bare file name goes through the system's search. Any other path is
-    /// refused ([`LoadFailure::RelativePath`]).
+    /// An absolute path is opened as it is; a bare file name goes through the system's search. Any
+    /// other path is refused ([`LoadFailure::RelativePath`]).
     pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Whether the NULL stream means the calling thread's own default stream (`CU_STREAM_PER_THREAD`) instead of the
-    /// legacy one: what `CUDA_API_PER_THREAD_DEFAULT_STREAM` does to a C program. It selects the `_ptsz` entry points.
+    /// Whether the NULL stream means the calling thread's own default stream
+    /// (`CU_STREAM_PER_THREAD`) instead of the legacy one: what
+    /// `CUDA_API_PER_THREAD_DEFAULT_STREAM` does to a C program. It selects the `_ptsz` entry
+    /// points.
     pub fn per_thread_default_stream(mut self, on: bool) -> Self {
         self.per_thread_default_stream = on;
         self
@@ -68,8 +72,10 @@ impl LoadOptions {
 
     /// What to try, by these options and the environment.
     pub(crate) fn candidates(&self) -> Candidates {
-        let from_environment =
-            || std::env::var_os(DRIVER_VARIABLE).filter(|path| !path.is_empty() && !platform::privileged());
+        let from_environment = || {
+            std::env::var_os(DRIVER_VARIABLE)
+                .filter(|path| !path.is_empty() && !platform::privileged())
+        };
         let (origin, paths) = if let Some(path) = &self.path {
             (Origin::Program, vec![path.clone()])
         } else if let Some(path) = from_environment() {
@@ -93,7 +99,8 @@ pub(crate) struct Candidates {
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) symbols: Symbols,
-    /// Tells the library from others: the address of one of its functions. Tables that were made out of this one keep it.
+    /// Tells the library from others: the address of one of its functions. Tables that were made
+    /// out of this one keep it.
     pub(crate) library: usize,
     pub(crate) version: Version,
     pub(crate) per_thread_default_stream: bool,
@@ -104,7 +111,12 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    pub(crate) fn new(symbols: Symbols, version: Version, per_thread: bool, candidate: Option<PathBuf>) -> Self {
+    pub(crate) fn new(
+        symbols: Symbols,
+        version: Version,
+        per_thread: bool,
+        candidate: Option<PathBuf>,
+    ) -> Self {
         let address = symbols.address(Function::cuDriverGetVersion);
         let file = candidate.as_ref().and_then(|_| platform::file_of(address));
         let library = address.addr();
@@ -120,7 +132,9 @@ pub(crate) fn open(candidates: &Candidates) -> Result<Loaded, LoadError> {
             .and_then(|()| open_one(candidate, candidates.per_thread_default_stream));
         match loaded {
             Ok(loaded) => return Ok(loaded),
-            Err(failure) => attempts.push(LoadAttempt { candidate: Some(candidate.clone()), failure }),
+            Err(failure) => {
+                attempts.push(LoadAttempt { candidate: Some(candidate.clone()), failure })
+            }
         }
     }
     Err(LoadError::new(candidates.origin, attempts))
@@ -146,8 +160,9 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
 
 #[allow(unsafe_code)]
 fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
-    // SAFETY: the library is the NVIDIA driver's by its name or the one that the program or the user named as such.
-    // Its initialisation code runs, as it would for any program that is linked with it.
+    // SAFETY: the library is the NVIDIA driver's by its name or the one that the program or the
+    // user named as such. Its initialisation code runs, as it would for any program that is linked
+    // with it.
     let library = unsafe { platform::open(candidate) }.map_err(LoadFailure::Open)?;
     let mut data = None;
     let mut export = |name: &CStr| {
@@ -158,9 +173,10 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
         data.get_or_insert_with(|| name.to_string_lossy().into_owned());
         core::ptr::null_mut()
     };
-    // SAFETY: addresses of code by the names that the driver exports, from a library that is never unloaded once it
-    // proved to be a driver. A library that exports functions of those names with other types is not a CUDA driver;
-    // nothing can recognise it (vendor-docs/loading.md has the argument).
+    // SAFETY: addresses of code by the names that the driver exports, from a library that is never
+    // unloaded once it proved to be a driver. A library that exports functions of those names with
+    // other types is not a CUDA driver; nothing can recognise it (vendor-docs/loading.md has the
+    // argument).
     let resolved = unsafe { resolve::resolve(&mut export, per_thread) };
     if let Some(name) = data {
         return Err(LoadFailure::NotAFunction(name));

@@ -1,4 +1,5 @@
-//! What differs by platform: where the driver library may be, how to open one, and whether the environment is trusted.
+//! What differs by platform: where the driver library may be, how to open one, and whether the
+//! environment is trusted.
 
 #[cfg(any(unix, windows))]
 pub(crate) use dynamic::{file_of, open};
@@ -7,12 +8,14 @@ pub(crate) use unsupported::open;
 
 /// The names to try when the caller names no library, in order.
 ///
-/// Never `libcuda.so`: that is the linker's name, and where a CUDA toolkit is installed it is often the stub library.
+/// Never `libcuda.so`: that is the linker's name, and where a CUDA toolkit is installed it is often
+/// the stub library.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub(crate) const CANDIDATES: &[&str] = &[
     // The display driver's own name, through the system's search.
     "libcuda.so.1",
-    // Windows Subsystem for Linux keeps the driver in a folder that not every distribution lists in ld.so.conf.
+    // Windows Subsystem for Linux keeps the driver in a folder that not every distribution lists in
+    // ld.so.conf.
     "/usr/lib/wsl/lib/libcuda.so.1",
 ];
 /// The name to try when the caller names no library: the one in the Windows system folder.
@@ -27,11 +30,12 @@ pub(crate) const CANDIDATES: &[&str] = &[];
 pub(crate) const NO_DRIVER: &str = "NVIDIA has no driver for this platform";
 /// Why there is nothing to try.
 #[cfg(not(target_pointer_width = "64"))]
-pub(crate) const NO_DRIVER: &str =
-    "this is a 32-bit program, and CUDA drivers serve only 64-bit ones; build it for a 64-bit target";
+pub(crate) const NO_DRIVER: &str = "this is a 32-bit program, and CUDA drivers serve only 64-bit \
+    ones; build it for a 64-bit target";
 
-/// Whether a driver can be used at all. The declarations are those of 64-bit targets: on others `CUdeviceptr` has 32
-/// bits, and on Windows the calls have another convention, so that even a library that is there must not be called.
+/// Whether a driver can be used at all. The declarations are those of 64-bit targets: on others
+/// `CUdeviceptr` has 32 bits, and on Windows the calls have another convention, so that even a
+/// library that is there must not be called.
 pub(crate) const fn supported() -> bool {
     cfg!(target_pointer_width = "64")
 }
@@ -46,21 +50,23 @@ mod dynamic {
     /// An opened library. Nothing in this crate closes one that turned out to be a driver.
     pub(crate) struct Library(libloading::Library);
 
-    /// Opens the library at `path`, or by name through the system's search; the error is the system's text.
+    /// Opens the library at `path`, or by name through the system's search; the error is the
+    /// system's text.
     ///
     /// # Safety
     ///
     /// The library's initialisation code runs.
     pub(crate) unsafe fn open(path: &Path) -> Result<Library, String> {
         #[cfg(unix)]
-        // SAFETY: passed on to the caller. RTLD_NOW makes an unresolved symbol an error here and not a crash later.
+        // SAFETY: passed on to the caller. RTLD_NOW makes an unresolved symbol an error here and
+        // not a crash later.
         let library = unsafe {
             use libloading::os::unix;
             unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL)
         };
         #[cfg(windows)]
-        // SAFETY: passed on to the caller. A bare name is looked up in the system folder only, so that neither the
-        // application's folder nor PATH can put another library in its place.
+        // SAFETY: passed on to the caller. A bare name is looked up in the system folder only, so
+        // that neither the application's folder nor PATH can put another library in its place.
         let library = unsafe {
             use libloading::os::windows;
             let flags = if path.is_absolute() {
@@ -81,13 +87,14 @@ mod dynamic {
     impl Library {
         /// The address of an exported symbol, or NULL.
         pub(crate) fn symbol(&self, name: &CStr) -> *mut c_void {
-            // SAFETY: the symbol is only taken as an address here, and a `*mut c_void` may hold any address.
+            // SAFETY: the symbol is only taken as an address here, and a `*mut c_void` may hold any
+            // address.
             let symbol = unsafe { self.0.get::<*mut c_void>(name) };
             symbol.map_or(core::ptr::null_mut(), |symbol| *symbol)
         }
 
-        /// Keeps the library open for the rest of the process: the driver has threads and exit handlers of its own,
-        /// and its function pointers are handed out as `'static`.
+        /// Keeps the library open for the rest of the process: the driver has threads and exit
+        /// handlers of its own, and its function pointers are handed out as `'static`.
         pub(crate) fn leak(self) {
             core::mem::forget(self.0);
         }
@@ -113,7 +120,8 @@ mod dynamic {
         }
 
         let null = core::ptr::null_mut::<c_void>();
-        let mut info = DlInfo { file: null.cast(), base: null, symbol: null.cast(), symbol_address: null };
+        let mut info =
+            DlInfo { file: null.cast(), base: null, symbol: null.cast(), symbol_address: null };
         // SAFETY: dladdr takes any address and fills the struct, which is laid out as POSIX says.
         let found = unsafe { dladdr(address, &mut info) };
         if found == 0 || info.file.is_null() {
@@ -162,10 +170,11 @@ pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::Pat
     None
 }
 
-/// Whether there may be code at the address of an exported symbol: not if it is in a part of a loaded library that is
-/// not executable, as data is. An address in no library is that of a thread-local variable, a number, or code that was
-/// made at run time (an emulator stands in for a library so); the memory there tells. With glibc data that a linker put
-/// beside code is told apart too. NULL is nobody's address and passes.
+/// Whether there may be code at the address of an exported symbol: not if it is in a part of a
+/// loaded library that is not executable, as data is. An address in no library is that of a
+/// thread-local variable, a number, or code that was made at run time (an emulator stands in for a
+/// library so); the memory there tells. With glibc data that a linker put beside code is told apart
+/// too. NULL is nobody's address and passes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
@@ -201,13 +210,17 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
         fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
     }
 
-    /// Gives 0 to go on, 1 when the address was found and is executable, 2 when it was found and is not.
+    /// Gives 0 to go on, 1 when the address was found and is executable, 2 when it was found and is
+    /// not.
     unsafe extern "C" fn visit(info: *const Info, _size: usize, address: *mut c_void) -> c_int {
         // SAFETY: the C library passes a library's description, whose table has that many entries.
         let parts = unsafe {
             let info = &*info;
-            let parts =
-                if info.parts.is_null() { &[] } else { core::slice::from_raw_parts(info.parts, info.count.into()) };
+            let parts = if info.parts.is_null() {
+                &[]
+            } else {
+                core::slice::from_raw_parts(info.parts, info.count.into())
+            };
             parts.iter().map(|part| (info.base.wrapping_add(part.address), part))
         };
         for (start, part) in parts.filter(|(_, part)| part.kind == PT_LOAD) {
@@ -221,14 +234,16 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
     if address.is_null() {
         return true;
     }
-    // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and does not unwind.
+    // SAFETY: the declarations are those of the C library and of ELF; `visit` takes any address and
+    // does not unwind.
     match unsafe { dl_iterate_phdr(visit, address) } {
         0 => is_executable_memory(address.addr()),
         found => found == 1 && !is_object(address),
     }
 }
 
-/// Whether the library says of its symbol at this very address that it is data: some linkers put constants beside code.
+/// Whether the library says of its symbol at this very address that it is data: some linkers put
+/// constants beside code.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 fn is_object(address: *mut core::ffi::c_void) -> bool {
@@ -259,12 +274,19 @@ fn is_object(address: *mut core::ffi::c_void) -> bool {
     }
 
     unsafe extern "C" {
-        fn dladdr1(address: *const c_void, info: *mut Info, extra: *mut *const Symbol, what: c_int) -> c_int;
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut Info,
+            extra: *mut *const Symbol,
+            what: c_int,
+        ) -> c_int;
     }
 
-    let mut info = Info { file: null(), base: null_mut(), symbol: null(), symbol_address: null_mut() };
+    let mut info =
+        Info { file: null(), base: null_mut(), symbol: null(), symbol_address: null_mut() };
     let mut symbol = null();
-    // SAFETY: the declarations are those of glibc, which takes any address; with this option it gives a symbol.
+    // SAFETY: the declarations are those of glibc, which takes any address; with this option it
+    // gives a symbol.
     let found = unsafe { dladdr1(address, &mut info, &mut symbol, RTLD_DL_SYMENT) } != 0;
     // SAFETY: NULL, or a symbol of a library that is loaded.
     let symbol = unsafe { symbol.as_ref() }.filter(|_| found && info.symbol_address == address);
@@ -283,12 +305,16 @@ fn is_executable_memory(address: usize) -> bool {
     std::fs::read("/proc/self/maps").map_or(true, |maps| is_executable_in(&maps, address))
 }
 
-/// The same by the lines of that file, such as `7f00-7f20 r-xp 0 0:0 0 [name]`. The name may hold any bytes.
+/// The same by the lines of that file, such as `7f00-7f20 r-xp 0 0:0 0 [name]`. The name may hold
+/// any bytes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn is_executable_in(maps: &[u8], address: usize) -> bool {
     maps.split(|&byte| byte == b'\n').any(|line| {
-        let mut fields = line.splitn(3, |&byte| byte == b' ').map(|field| str::from_utf8(field).unwrap_or_default());
-        let (range, rights) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let mut fields = line
+            .splitn(3, |&byte| byte == b' ')
+            .map(|field| str::from_utf8(field).unwrap_or_default());
+        let (range, rights) =
+            (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
         let number = |digits| usize::from_str_radix(digits, 16).ok();
         let bounds = range.split_once('-').and_then(|(start, end)| number(start).zip(number(end)));
         rights.contains('x') && bounds.is_some_and(|(start, end)| (start..end).contains(&address))
@@ -301,7 +327,8 @@ pub(crate) fn is_code(_address: *mut core::ffi::c_void) -> bool {
     true
 }
 
-/// Whether the process has more rights than whoever set its environment (set-user-ID, file capabilities, elevation).
+/// Whether the process has more rights than whoever set its environment (set-user-ID, file
+/// capabilities, elevation).
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(unsafe_code)]
 pub(crate) fn privileged() -> bool {
@@ -310,11 +337,13 @@ pub(crate) fn privileged() -> bool {
     unsafe extern "C" {
         fn getauxval(kind: c_ulong) -> c_ulong;
     }
-    // SAFETY: the declaration is the C library's; it reads the vector that the kernel gave this process.
+    // SAFETY: the declaration is the C library's; it reads the vector that the kernel gave this
+    // process.
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 
-/// Whether the process has more rights than whoever set its environment (set-user-ID, file capabilities, elevation).
+/// Whether the process has more rights than whoever set its environment (set-user-ID, file
+/// capabilities, elevation).
 #[cfg(windows)]
 #[allow(unsafe_code)]
 pub(crate) fn privileged() -> bool {
@@ -329,16 +358,26 @@ pub(crate) fn privileged() -> bool {
     #[link(name = "advapi32", kind = "raw-dylib")]
     unsafe extern "system" {
         fn OpenProcessToken(process: *mut c_void, access: u32, token: *mut *mut c_void) -> i32;
-        fn GetTokenInformation(token: *mut c_void, class: u32, out: *mut c_void, size: u32, needed: *mut u32) -> i32;
+        fn GetTokenInformation(
+            token: *mut c_void,
+            class: u32,
+            out: *mut c_void,
+            size: u32,
+            needed: *mut u32,
+        ) -> i32;
     }
     let mut token = core::ptr::null_mut();
-    // SAFETY: the declarations are those of the Windows SDK; the process handle is a constant that needs no closing.
+    // SAFETY: the declarations are those of the Windows SDK; the process handle is a constant that
+    // needs no closing.
     if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &mut token) } == 0 {
         return true;
     }
     let (mut elevated, mut needed) = (1_u32, 0_u32);
-    // SAFETY: TokenElevation fills one 32-bit word, which is what is passed, with its size; the token is open.
-    let known = unsafe { GetTokenInformation(token, TOKEN_ELEVATION, (&raw mut elevated).cast(), 4, &mut needed) };
+    // SAFETY: TokenElevation fills one 32-bit word, which is what is passed, with its size; the
+    // token is open.
+    let known = unsafe {
+        GetTokenInformation(token, TOKEN_ELEVATION, (&raw mut elevated).cast(), 4, &mut needed)
+    };
     // SAFETY: the token was opened above and is closed once.
     unsafe { CloseHandle(token) };
     known == 0 || elevated != 0
@@ -381,7 +420,8 @@ mod tests {
     #[cfg(target_env = "gnu")]
     #[test]
     fn a_constant_beside_code_is_none() {
-        let library = std::env::current_exe().unwrap().with_file_name("libcuda_events_fake_library.so");
+        let library =
+            std::env::current_exe().unwrap().with_file_name("libcuda_events_fake_library.so");
         // SAFETY: without a certain variable its initialisation code does nothing.
         #[allow(unsafe_code)]
         let library = unsafe { open(&library) }.unwrap();
@@ -392,8 +432,11 @@ mod tests {
 
     #[test]
     fn memory_of_no_library_tells() {
-        let maps = b"1000-2000 r-xp 00000000 08:01 7 /a b\xff\n2000-3000 rw-p 00000000 00:00 0 [x-xp]\n3000-3800 rwxp 0 0:0 0\n";
-        for (address, executable) in [(0xfff, false), (0x1000, true), (0x1fff, true), (0x2000, false), (0x37ff, true)] {
+        let maps = b"1000-2000 r-xp 00000000 08:01 7 /a b\xff\n2000-3000 rw-p 00000000 00:00 0 \
+            [x-xp]\n3000-3800 rwxp 0 0:0 0\n";
+        for (address, executable) in
+            [(0xfff, false), (0x1000, true), (0x1fff, true), (0x2000, false), (0x37ff, true)]
+        {
             assert_eq!(is_executable_in(maps, address), executable, "{address:#x}");
         }
         assert!(!is_executable_in(maps, 0x3800));

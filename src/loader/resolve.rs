@@ -8,9 +8,9 @@ use super::error::LoadFailure;
 use super::platform;
 use crate::Version;
 use crate::sys::{
-    CU_GET_PROC_ADDRESS_LEGACY_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, CUdriverProcAddressQueryResult,
-    CUresult, EntryPoint, PFN_cuDriverGetVersion_v2020, PFN_cuGetProcAddress_v11030, PFN_cuGetProcAddress_v12000,
-    Symbols,
+    CU_GET_PROC_ADDRESS_LEGACY_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+    CUdriverProcAddressQueryResult, CUresult, EntryPoint, PFN_cuDriverGetVersion_v2020,
+    PFN_cuGetProcAddress_v11030, PFN_cuGetProcAddress_v12000, Symbols,
 };
 
 /// How this driver is asked for an entry point of a version.
@@ -27,8 +27,8 @@ enum Lookup {
 ///
 /// # Safety
 ///
-/// Each address that `export` gives must be that of a function of the CUDA driver API with the exported name's ABI, valid
-/// for the rest of the process.
+/// Each address that `export` gives must be that of a function of the CUDA driver API with the
+/// exported name's ABI, valid for the rest of the process.
 pub(crate) unsafe fn resolve(
     export: &mut dyn FnMut(&CStr) -> *mut c_void,
     per_thread: bool,
@@ -37,7 +37,8 @@ pub(crate) unsafe fn resolve(
         return Err(LoadFailure::Platform);
     }
     // SAFETY: the caller vouches for the address; NULL is `None`.
-    let get_version: PFN_cuDriverGetVersion_v2020 = unsafe { transmute(export(c"cuDriverGetVersion")) };
+    let get_version: PFN_cuDriverGetVersion_v2020 =
+        unsafe { transmute(export(c"cuDriverGetVersion")) };
     let get_version = get_version.ok_or(LoadFailure::NotADriver)?;
     let mut version: c_int = 0;
     // SAFETY: the argument is a place for the one integer; the call needs no initialised driver.
@@ -51,22 +52,27 @@ pub(crate) unsafe fn resolve(
     let with_status = export(c"cuGetProcAddress_v2");
     let lookup = if !with_status.is_null() {
         // SAFETY: the caller vouches for the address.
-        Lookup::WithStatus(unsafe { transmute::<*mut c_void, PFN_cuGetProcAddress_v12000>(with_status) })
+        Lookup::WithStatus(unsafe {
+            transmute::<*mut c_void, PFN_cuGetProcAddress_v12000>(with_status)
+        })
     } else {
         let without_status = export(c"cuGetProcAddress");
         if without_status.is_null() {
             Lookup::Export
         } else {
             // SAFETY: the caller vouches for the address.
-            Lookup::WithoutStatus(unsafe { transmute::<*mut c_void, PFN_cuGetProcAddress_v11030>(without_status) })
+            Lookup::WithoutStatus(unsafe {
+                transmute::<*mut c_void, PFN_cuGetProcAddress_v11030>(without_status)
+            })
         }
     };
 
     let mut find = |entry: &EntryPoint| find(&lookup, export, entry, version, per_thread);
-    // SAFETY: each address is the driver's answer for the entry point's own name and version, or the caller's for its
-    // exported name.
+    // SAFETY: each address is the driver's answer for the entry point's own name and version, or
+    // the caller's for its exported name.
     let symbols = unsafe { Symbols::resolve(&mut find) };
-    let symbols = symbols.map_err(|functions| LoadFailure::MissingSymbols { driver: version, functions })?;
+    let symbols =
+        symbols.map_err(|functions| LoadFailure::MissingSymbols { driver: version, functions })?;
     Ok((symbols, version))
 }
 
@@ -77,10 +83,12 @@ fn find(
     driver: Version,
     per_thread: bool,
 ) -> *mut c_void {
-    // A lookup with the per-thread flag at a version before the twin's gives nothing, so that each of the two has its
-    // own version to ask for.
+    // A lookup with the per-thread flag at a version before the twin's gives nothing, so that each
+    // of the two has its own version to ask for.
     let (version, flags, suffix) = match entry.per_thread_version {
-        Some(version) if per_thread => (version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "_ptsz"),
+        Some(version) if per_thread => {
+            (version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "_ptsz")
+        }
         _ => (entry.version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, ""),
     };
     // A driver refuses to look up what is newer than itself.
@@ -97,9 +105,10 @@ fn find(
             let name = name.set(entry.base, "");
             let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
             // SAFETY: a C string, and places for the address and the status.
-            let code = unsafe { get(name.as_ptr().cast(), &mut address, number, flags, &mut status) };
-            let found =
-                code == CUresult::CUDA_SUCCESS && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+            let code =
+                unsafe { get(name.as_ptr().cast(), &mut address, number, flags, &mut status) };
+            let found = code == CUresult::CUDA_SUCCESS
+                && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
             if found { address } else { null_mut() }
         }
         Lookup::WithoutStatus(Some(get)) => {

@@ -6,13 +6,14 @@ use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
 use crate::stream::{PriorityRange, StreamRef};
 use crate::sys::{
-    CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
+    CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID, CUstreamAttrValue,
+    CUsynchronizationPolicy,
 };
 
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
-/// A driver may give a value that has no name here. A stream whose policy was never set may have such a one, which cannot
-/// be set: to go back, set [`AUTO`](Self::AUTO).
+/// A driver may give a value that has no name here. A stream whose policy was never set may have
+/// such a one, which cannot be set: to go back, set [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;
@@ -68,8 +69,8 @@ impl fmt::Debug for SynchronizationPolicy {
 
 /// Which of its two memory-synchronization domains a stream's kernels run in.
 ///
-/// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different domains see each other's
-/// accesses in order only across barriers of system scope.
+/// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different
+/// domains see each other's accesses in order only across barriers of system scope.
 ///
 /// ```
 /// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
@@ -92,7 +93,8 @@ impl MemorySyncDomain {
     /// The ordinary one.
     #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT")]
     pub const DEFAULT: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT);
-    /// The one for kernels that write to other devices, whose slow writes the barriers of others then need not wait for.
+    /// The one for kernels that write to other devices, whose slow writes the barriers of others
+    /// then need not wait for.
     #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE")]
     pub const REMOTE: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 
@@ -117,8 +119,9 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// The device's memory-synchronization domains that a stream's two stand for, by number. How many the device has is its
-/// attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`. Shown at [`MemorySyncDomain`].
+/// The device's memory-synchronization domains that a stream's two stand for, by number. How many
+/// the device has is its attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`. Shown at
+/// [`MemorySyncDomain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomainMap {
     /// What [`MemorySyncDomain::DEFAULT`] stands for.
@@ -156,20 +159,23 @@ impl StreamRef {
         let mut value = EMPTY;
         value.syncPolicy = policy.0;
         // SAFETY: this attribute's value is a synchronization policy.
-        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value) }
+        unsafe {
+            self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value)
+        }
     }
 
-    /// Gives the stream another [`priority`](Self::priority), within [`Context::stream_priority_range`]. CUDA 12.0.
+    /// Gives the stream another [`priority`](Self::priority), within
+    /// [`Context::stream_priority_range`]. CUDA 12.0.
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
     ///
-    /// Driver calls: `cuStreamSetAttribute`, and before it `cuCtxGetStreamPriorityRange` with the stream's context
-    /// current.
+    /// Driver calls: `cuStreamSetAttribute`, and before it `cuCtxGetStreamPriorityRange` with the
+    /// stream's context current.
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`] with the context's range; `CUDA_ERROR_INVALID_VALUE` from an older driver; what else
-    /// the driver answers; [`Error::ForkedChild`].
+    /// [`Error::PriorityOutOfRange`] with the context's range; `CUDA_ERROR_INVALID_VALUE` from an
+    /// older driver; what else the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let PriorityRange { least, greatest } = self.context().stream_priority_range()?;
@@ -188,7 +194,8 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver answers; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver answers;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
@@ -232,28 +239,33 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// As [`memory_sync_domain`](Self::memory_sync_domain); `CUDA_ERROR_INVALID_VALUE` also for a domain that the device
-    /// does not have.
+    /// As [`memory_sync_domain`](Self::memory_sync_domain); `CUDA_ERROR_INVALID_VALUE` also for a
+    /// domain that the device does not have.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let mut value = EMPTY;
-        value.memSyncDomainMap = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
+        value.memSyncDomainMap =
+            CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
         // SAFETY: this attribute's value is a map.
-        unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) }
+        unsafe {
+            self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value)
+        }
     }
 
-    /// Any attribute, also one that this crate does not know, as the driver has it. What the driver does not write is 0.
+    /// Any attribute, also one that this crate does not know, as the driver has it. What the driver
+    /// does not write is 0.
     ///
     /// One driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the driver answers;
-    /// [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the
+    /// driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetAttribute")]
     pub fn attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = EMPTY;
-        // SAFETY: the stream is alive as long as `self` is; a place for the value, which has one size for all attributes.
+        // SAFETY: the stream is alive as long as `self` is; a place for the value, which has one
+        // size for all attributes.
         unsafe { call!(self, cuStreamGetAttribute?(self.as_raw(), attribute, &mut value)) }?;
         Ok(value)
     }
@@ -268,10 +280,14 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `value` must be initialised as far as the driver reads it, and be one that the driver's documents allow for the
-    /// attribute.
+    /// `value` must be initialised as far as the driver reads it, and be one that the driver's
+    /// documents allow for the attribute.
     #[doc(alias = "cuStreamSetAttribute")]
-    pub unsafe fn set_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
+    pub unsafe fn set_attribute(
+        &self,
+        attribute: CUstreamAttrID,
+        value: &CUstreamAttrValue,
+    ) -> Result<()> {
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the value.
         unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }
     }
@@ -286,7 +302,8 @@ impl StreamRef {
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let (one, two) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+    /// # let one = Stream::new(&context, StreamOptions::new())?;
+    /// # let two = Stream::new(&context, StreamOptions::new())?;
     ///
     /// one.set_synchronization_policy(SynchronizationPolicy::YIELD)?;
     /// two.copy_attributes_from(&one)?;
@@ -306,8 +323,10 @@ impl StreamRef {
             return Err(Error::context_mismatch(copy.function, None, devices));
         }
         let default = if self.is_default() { self } else { source };
-        // The call goes through this stream's table, where a NULL of another table may mean another stream.
-        let theirs = if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
+        // The call goes through this stream's table, where a NULL of another table may mean another
+        // stream.
+        let theirs =
+            if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
         // SAFETY: both streams are alive as long as their references are.
         copy.ask(default, |copy| unsafe { copy(self.as_raw(), theirs) })?.check()
     }

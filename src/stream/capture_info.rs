@@ -1,4 +1,5 @@
-//! Whether a stream captures, and the capture that it takes part in. [`capture`](crate::capture) exports it.
+//! Whether a stream captures, and the capture that it takes part in. [`capture`](crate::capture)
+//! exports it.
 
 use core::ptr::null_mut;
 
@@ -40,8 +41,9 @@ pub enum CaptureStatus {
     None,
     /// It does: what is put into it becomes a part of a graph.
     Active,
-    /// It takes part in a capture that an earlier call has invalidated. What is put into it fails, until the capture is
-    /// ended. A status of a newer driver that this crate does not know counts as this one.
+    /// It takes part in a capture that an earlier call has invalidated. What is put into it fails,
+    /// until the capture is ended. A status of a newer driver that this crate does not know counts
+    /// as this one.
     Invalidated,
 }
 
@@ -55,7 +57,8 @@ impl CaptureStatus {
     }
 }
 
-/// What the driver says of the capture that a stream takes part in; see [`StreamRef::capture_info`].
+/// What the driver says of the capture that a stream takes part in; see
+/// [`StreamRef::capture_info`].
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
@@ -63,7 +66,8 @@ impl CaptureStatus {
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let (stream, other) = (Stream::new(&context, StreamOptions::new())?, Stream::new(&context, StreamOptions::new())?);
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let other = Stream::new(&context, StreamOptions::new())?;
 ///
 /// // SAFETY: no other thread has these streams.
 /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
@@ -79,21 +83,23 @@ impl CaptureStatus {
 pub struct CaptureInfo {
     /// Whether it takes part in one.
     pub status: CaptureStatus,
-    /// The capture's id, which no other capture of the process ever has; none unless the capture is active.
+    /// The capture's id, which no other capture of the process ever has; none unless the capture is
+    /// active.
     pub id: Option<u64>,
-    /// The graph that is made; NULL unless the capture is active, and on drivers before CUDA 11.3. It is the capture's: it
-    /// may be given nodes, but must not be destroyed or instantiated.
+    /// The graph that is made; NULL unless the capture is active, and on drivers before CUDA 11.3.
+    /// It is the capture's: it may be given nodes, but must not be destroyed or instantiated.
     pub graph: CUgraph,
 }
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no capture.
+    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no
+    /// capture.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy default stream while a blocking stream captures; what else the
-    /// driver answers; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy default stream while a blocking stream
+    /// captures; what else the driver answers; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamIsCapturing")]
     #[doc(alias = "is_capturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus> {
@@ -103,9 +109,11 @@ impl StreamRef {
         Ok(CaptureStatus::from_driver(status))
     }
 
-    /// What the driver says of the capture that the stream takes part in. It is one driver call, which harms no capture.
+    /// What the driver says of the capture that the stream takes part in. It is one driver call,
+    /// which harms no capture.
     ///
-    /// It asks the newest of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), `_v2` (11.3) and the first that the driver has.
+    /// It asks the newest of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), `_v2` (11.3) and the first
+    /// that the driver has.
     ///
     /// # Errors
     ///
@@ -115,11 +123,16 @@ impl StreamRef {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph) = (0, null_mut());
         let (stream, none) = (self.as_raw(), null_mut());
-        // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for what is not.
+        // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for
+        // what is not.
         unsafe {
             call!(self,
-                cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, null_mut(), null_mut(), none)
-                or cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, null_mut(), none)
+                cuStreamGetCaptureInfo_v3(
+                    stream, &mut status, &mut id, &mut graph, null_mut(), null_mut(), none,
+                )
+                or cuStreamGetCaptureInfo_v2(
+                    stream, &mut status, &mut id, &mut graph, null_mut(), none,
+                )
                 or cuStreamGetCaptureInfo?(stream, &mut status, &mut id)
             )
         }?;

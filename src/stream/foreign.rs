@@ -13,36 +13,40 @@ use crate::sys::{CUcontext, CUresult, CUstream};
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Names a stream that other code owns, and asks the driver for its context. Dropping the result does nothing to it.
+    /// Names a stream that other code owns, and asks the driver for its context. Dropping the
+    /// result does nothing to it.
     ///
-    /// It is for a handle that comes without its context, such as `torch.cuda.Stream.cuda_stream`. Where the context is
-    /// known, [`from_raw`](Self::from_raw) makes no driver call, and where it is the device's primary context, as for
-    /// PyTorch, a [`Context::primary`] with [`from_raw`](Self::from_raw) or [`ForeignStream`] keeps it alive, which
-    /// this does not.
+    /// It is for a handle that comes without its context, such as `torch.cuda.Stream.cuda_stream`.
+    /// Where the context is known, [`from_raw`](Self::from_raw) makes no driver call, and where it
+    /// is the device's primary context, as for PyTorch, a [`Context::primary`] with
+    /// [`from_raw`](Self::from_raw) or [`ForeignStream`] keeps it alive, which this does not.
     ///
-    /// NULL and the driver's special handles are valid. They mean a stream of the context that is current on the calling
-    /// thread now, and go on meaning that one, whatever is current later.
+    /// NULL and the driver's special handles are valid. They mean a stream of the context that is
+    /// current on the calling thread now, and go on meaning that one, whatever is current later.
     ///
-    /// The stream of a green context has a context that stands for that one; [`Context::is_green`] tells.
+    /// The stream of a green context has a context that stands for that one; [`Context::is_green`]
+    /// tells.
     ///
     /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle while no context is current; what else the driver
-    /// answers; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle while no context is current; what
+    /// else the driver answers; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one until the result is
-    /// dropped. Its context must live until all that is made through the result, such as a recorded event, is dropped.
-    /// For the stream of a green context the rule of [`Context::green`] about threads holds.
+    /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one
+    /// until the result is dropped. Its context must live until all that is made through the
+    /// result, such as a recorded event, is dropped. For the stream of a green context the rule of
+    /// [`Context::green`] about threads holds.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
-    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait, and an event that is recorded through the result during the capture: until the
-    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
-    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// The owner may not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
+    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// during the capture: until the capture has ended, no other thread may use that event, so do
+    /// not await it and do not give it back to a pool. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -77,15 +81,17 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
     Ok(context)
 }
 
-/// A stream that another library owns, together with what keeps it alive: an `Arc` of that library's stream, a Python
-/// object, a box of anything.
+/// A stream that another library owns, together with what keeps it alive: an `Arc` of that
+/// library's stream, a Python object, a box of anything.
 ///
-/// What can be done with it is on [`StreamRef`], which this type dereferences to. The owner is dropped last.
+/// What can be done with it is on [`StreamRef`], which this type dereferences to. The owner is
+/// dropped last.
 ///
-/// It takes a [`Context`] of this crate, which keeps the stream's context alive for everything that is made through the
-/// stream, also after the owner is gone. [`Context::primary`] of the same device is the right one for cudarc's
-/// `CudaContext::new`, for PyTorch and for the CUDA runtime: they all use the device's primary context, and it is retained
-/// once more. A context of another kind is named by [`Context::from_raw_with_owner`].
+/// It takes a [`Context`] of this crate, which keeps the stream's context alive for everything that
+/// is made through the stream, also after the owner is gone. [`Context::primary`] of the same
+/// device is the right one for cudarc's `CudaContext::new`, for PyTorch and for the CUDA runtime:
+/// they all use the device's primary context, and it is retained once more. A context of another
+/// kind is named by [`Context::from_raw_with_owner`].
 ///
 /// ```
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
@@ -112,49 +118,57 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// let theirs = CudaContext::new(0)?;
 /// let their_stream = theirs.new_stream()?;
 ///
-/// // Retains the same primary context once more, so that what is made here may outlive cudarc's objects.
+/// // Retains the same primary context once more, so that what is made here may outlive cudarc's
+/// // objects.
 /// let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
+/// let raw = their_stream.cu_stream().cast();
 /// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
-/// let stream = unsafe { ForeignStream::new(&context, their_stream.cu_stream().cast(), their_stream.clone()) }?;
+/// let stream = unsafe { ForeignStream::new(&context, raw, their_stream.clone()) }?;
 /// let done = stream.record_event(EventFlags::empty())?;
 ///
 /// let their_event = their_stream.record_event(None)?;
-/// // SAFETY: `their_event` is dropped after it, has no flags but no timing, and is recorded in no capture.
-/// let event = unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
+/// // SAFETY: `their_event` is dropped after it, has no flags but no timing, and is recorded in no
+/// // capture.
+/// let event =
+///     unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
 /// Stream::new(&context, StreamOptions::new())?.wait_event(&event)?;
 ///
 /// drop((event, their_event, stream, their_stream, theirs));
 /// done.synchronize()?; // keeps the primary context
 /// ```
 pub struct ForeignStream<O> {
-    // Before the owner, and so dropped before it: whatever the owner keeps alive is alive as long as the stream is named.
+    // Before the owner, and so dropped before it: whatever the owner keeps alive is alive as long
+    // as the stream is named.
     stream: StreamRef,
     owner: O,
 }
 
 #[allow(unsafe_code)]
 impl<O> ForeignStream<O> {
-    /// Names a stream of `context` that other code owns, and keeps `owner`, which keeps the stream alive.
+    /// Names a stream of `context` that other code owns, and keeps `owner`, which keeps the stream
+    /// alive.
     ///
     /// NULL and the driver's special handles are valid: they mean a default stream of `context`.
     ///
-    /// One driver call, `cuStreamGetCtx`, which makes sure of the context; none for a default stream's handle.
+    /// One driver call, `cuStreamGetCtx`, which makes sure of the context; none for a default
+    /// stream's handle.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] for a stream of another context, such as one of a green context; what the driver
-    /// answers; [`Error::ForkedChild`]. The owner is dropped then.
+    /// [`Error::ContextMismatch`] for a stream of another context, such as one of a green context;
+    /// what the driver answers; [`Error::ForkedChild`]. The owner is dropped then.
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must stay one until
-    /// `owner` is dropped.
+    /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must
+    /// stay one until `owner` is dropped.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
-    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait, and an event that is recorded through the result during the capture: until the
-    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
-    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// The owner may not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
+    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// during the capture: until the capture has ended, no other thread may use that event, so do
+    /// not await it and do not give it back to a pool. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

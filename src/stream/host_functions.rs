@@ -16,9 +16,9 @@ type Closure = Box<dyn FnOnce(CUresult) + Send>;
 
 /// The closures that the driver was given and has not called.
 ///
-/// The driver gets a closure's number and never its address. So whatever it does with that, such as calling it at every
-/// launch of a graph that another thread's capture has put it into, a closure runs once at most, and a number whose
-/// closure is gone does nothing.
+/// The driver gets a closure's number and never its address. So whatever it does with that, such as
+/// calling it at every launch of a graph that another thread's capture has put it into, a closure
+/// runs once at most, and a number whose closure is gone does nothing.
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { last: 0, closures: BTreeMap::new() });
 
 struct Waiting {
@@ -57,11 +57,12 @@ fn run(number: usize, status: CUresult) {
     panics::contain(|| closure(status));
 }
 
-/// How many closures that were given to [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`] in
-/// this process have not begun to run.
+/// How many closures that were given to [`StreamRef::launch_host_function`] and
+/// [`StreamRef::add_callback`] in this process have not begun to run.
 ///
-/// The driver skips the host functions of a context that has failed. Their closures, and what they hold, are kept for
-/// good, since nothing tells that the driver will not call them yet; here they are counted.
+/// The driver skips the host functions of a context that has failed. Their closures, and what they
+/// hold, are kept for good, since nothing tells that the driver will not call them yet; here they
+/// are counted.
 ///
 /// ```
 /// use cuda_events::host_functions::pending_host_functions;
@@ -83,27 +84,31 @@ pub fn pending_host_functions() -> usize {
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Calls `function` on a thread of the driver's, after all work that is in the stream now and before all that comes
-    /// later.
+    /// Calls `function` on a thread of the driver's, after all work that is in the stream now and
+    /// before all that comes later.
     ///
-    /// The function must not make CUDA calls, and must not wait for work that is not before it in the stream: the driver
-    /// may run the host functions of all streams one after another. Dropping is a call too: a [`Stream`](crate::Stream),
-    /// an [`Event`](crate::Event) or a [`Context`](crate::Context) that the function owns is destroyed on the driver's thread
-    /// when the function ends, and dropping a [`Completion`](crate::ext::Completion) may wait for a query that the driver does
-    /// not answer meanwhile. The driver may refuse that, so that the thing stays for ever, or deadlock. Keep such things
-    /// elsewhere, or send them to another thread, to be dropped there (the example does). If the stream's context fails before its turn comes
-    /// it is never called (see [`pending_host_functions`]); [`add_callback`](Self::add_callback) is called then too. If
-    /// it panics, the panic is reported as any other and ends there.
+    /// The function must not make CUDA calls, and must not wait for work that is not before it in
+    /// the stream: the driver may run the host functions of all streams one after another. Dropping
+    /// is a call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
+    /// [`Context`](crate::Context) that the function owns is destroyed on the driver's thread when
+    /// the function ends, and dropping a [`Completion`](crate::ext::Completion) may wait for a
+    /// query that the driver does not answer meanwhile. The driver may refuse that, so that the
+    /// thing stays for ever, or deadlock. Keep such things elsewhere, or send them to another
+    /// thread, to be dropped there (the example does). If the stream's context fails before its
+    /// turn comes it is never called (see [`pending_host_functions`]);
+    /// [`add_callback`](Self::add_callback) is called then too. If it panics, the panic is reported
+    /// as any other and ends there.
     ///
-    /// A capturing stream is refused. A graph calls a captured host function at every launch, and this one can be called
-    /// once; capture one with [`launch_host_function_raw`](Self::launch_host_function_raw).
+    /// A capturing stream is refused. A graph calls a captured host function at every launch, and
+    /// this one can be called once; capture one with
+    /// [`launch_host_function_raw`](Self::launch_host_function_raw).
     ///
     /// It is two driver calls: the other is `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
-    /// [`Error::ClosureInCapture`] for a capturing stream, whose capture goes on unharmed; the driver's code;
-    /// [`Error::ForkedChild`]. The closure is dropped then.
+    /// [`Error::ClosureInCapture`] for a capturing stream, whose capture goes on unharmed; the
+    /// driver's code; [`Error::ForkedChild`]. The closure is dropped then.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -116,7 +121,8 @@ impl StreamRef {
     /// let (sender, receiver) = channel();
     /// let event = stream.record_event(EventFlags::empty())?;
     /// stream.launch_host_function(move || {
-    ///     // The work before is done. The event goes to the thread that receives it, and is dropped there.
+    ///     // The work before is done. The event goes to the thread that receives it, and is
+    ///     // dropped there.
     ///     let _ = sender.send(event);
     /// })?;
     /// let event = receiver.recv().expect("the function was called");
@@ -132,11 +138,12 @@ impl StreamRef {
         })
     }
 
-    /// As [`launch_host_function`](Self::launch_host_function), for a function that is told how the work before it went:
-    /// it is called when the stream's context has failed too, with the error.
+    /// As [`launch_host_function`](Self::launch_host_function), for a function that is told how the
+    /// work before it went: it is called when the stream's context has failed too, with the error.
     ///
-    /// The error's function is `cuStreamAddCallback`, whichever work failed. The function may run under a lock of the
-    /// driver's, so it should be short. NVIDIA calls the driver's function one that may be removed some day.
+    /// The error's function is `cuStreamAddCallback`, whichever work failed. The function may run
+    /// under a lock of the driver's, so it should be short. NVIDIA calls the driver's function one
+    /// that may be removed some day.
     ///
     /// Driver calls: as there, with `cuStreamAddCallback`.
     ///
@@ -162,13 +169,15 @@ impl StreamRef {
         let add = entry!(self, cuStreamAddCallback);
         let closure = Box::new(move |status| callback(add.answer(status).check()));
         self.launch(add, closure, |add, number| {
-            // SAFETY: the stream is alive as long as `self` is; the function takes any number; 0 are the flags there are.
+            // SAFETY: the stream is alive as long as `self` is; the function takes any number; 0
+            // are the flags there are.
             unsafe { add(self.as_raw(), Some(run_callback), number, 0) }
         })
     }
 
-    /// Calls `function` with `data` on a thread of the driver's, after all work that is in the stream now and before all
-    /// that comes later. A capturing stream captures it: then it is called at every launch of the graph.
+    /// Calls `function` with `data` on a thread of the driver's, after all work that is in the
+    /// stream now and before all that comes later. A capturing stream captures it: then it is
+    /// called at every launch of the graph.
     ///
     /// It is one driver call, `cuLaunchHostFunc`.
     ///
@@ -178,8 +187,9 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `function` may be called with `data`, from another thread, at any time until the stream's work is done and as
-    /// often as a graph that captured it is launched. It must not unwind and must not make CUDA calls.
+    /// `function` may be called with `data`, from another thread, at any time until the stream's
+    /// work is done and as often as a graph that captured it is launched. It must not unwind and
+    /// must not make CUDA calls.
     #[doc(alias = "cuLaunchHostFunc")]
     pub unsafe fn launch_host_function_raw(
         &self,
@@ -206,8 +216,8 @@ impl StreamRef {
         launched
     }
 
-    /// Asked beforehand, because a callback would end the capture, and a closure in a graph would run at the first launch
-    /// only.
+    /// Asked beforehand, because a callback would end the capture, and a closure in a graph would
+    /// run at the first launch only.
     fn refuse_capture(&self, function: Function) -> Result<()> {
         if self.capture_status()? == CaptureStatus::Active {
             return Err(Error::ClosureInCapture { function });

@@ -13,18 +13,19 @@ use crate::flags::debug_by_names;
 use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_MEMORY_BARRIER_TYPE_GPU, CU_STREAM_MEMORY_BARRIER_TYPE_SYS, CU_STREAM_WAIT_VALUE_AND,
-    CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ, CU_STREAM_WAIT_VALUE_NOR,
-    CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, CUdeviceptr, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
-    CUstreamMemOpFlushRemoteWritesParams, CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
-    CUstreamMemOpWaitValueParams_u, CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
+    CU_STREAM_WAIT_VALUE_EQ, CU_STREAM_WAIT_VALUE_FLUSH, CU_STREAM_WAIT_VALUE_GEQ,
+    CU_STREAM_WAIT_VALUE_NOR, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, CUdeviceptr,
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamMemOpFlushRemoteWritesParams,
+    CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams, CUstreamMemOpWaitValueParams_u,
+    CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
 };
 
 /// When a wait for a value is over. Shown at [`StreamRef::wait_value32`] and [`MemOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WaitCondition {
-    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that goes on working when a counter
-    /// wraps round.
+    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that goes on
+    /// working when a counter wraps round.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_GEQ")]
     GreaterOrEqual = CU_STREAM_WAIT_VALUE_GEQ,
     /// Memory is the value.
@@ -43,8 +44,8 @@ bitflags! {
     /// How a wait for a value is made; none as a rule. Shown at [`StreamRef::wait_value32`].
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
-        /// Writes of other devices that had reached this one when the wait ended are seen by the work behind it. Only for
-        /// devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
+        /// Writes of other devices that had reached this one when the wait ended are seen by the
+        /// work behind it. Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
         const FLUSH = CU_STREAM_WAIT_VALUE_FLUSH;
     }
 }
@@ -53,7 +54,8 @@ bitflags! {
     /// How a value is written; none as a rule. Shown at [`StreamRef::wait_value32`].
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
-        /// The write may overtake other writes of earlier work in the stream. Only drivers before CUDA 11.7 take it.
+        /// The write may overtake other writes of earlier work in the stream. Only drivers before
+        /// CUDA 11.7 take it.
         const NO_MEMORY_BARRIER = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
     }
 }
@@ -106,14 +108,24 @@ pub struct MemOp(CUstreamBatchMemOpParams);
 impl MemOp {
     /// As [`StreamRef::wait_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_32")]
-    pub fn wait_value32(address: CUdeviceptr, value: u32, condition: WaitCondition, flags: WaitValueFlags) -> Self {
+    pub fn wait_value32(
+        address: CUdeviceptr,
+        value: u32,
+        condition: WaitCondition,
+        flags: WaitValueFlags,
+    ) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32;
         Self::wait(operation, address, value.into(), condition, flags)
     }
 
     /// As [`StreamRef::wait_value64`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_64")]
-    pub fn wait_value64(address: CUdeviceptr, value: u64, condition: WaitCondition, flags: WaitValueFlags) -> Self {
+    pub fn wait_value64(
+        address: CUdeviceptr,
+        value: u64,
+        condition: WaitCondition,
+        flags: WaitValueFlags,
+    ) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
         Self::wait(operation, address, value, condition, flags)
     }
@@ -121,7 +133,12 @@ impl MemOp {
     /// As [`StreamRef::write_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
     pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
-        Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value.into(), flags)
+        Self::write(
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+            address,
+            value.into(),
+            flags,
+        )
     }
 
     /// As [`StreamRef::write_value64`].
@@ -144,7 +161,8 @@ impl MemOp {
     pub fn barrier(scope: BarrierScope) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER;
         let mut params = CUstreamBatchMemOpParams::default();
-        params.memoryBarrier = CUstreamMemOpMemoryBarrierParams { operation, flags: scope as c_uint };
+        params.memoryBarrier =
+            CUstreamMemOpMemoryBarrierParams { operation, flags: scope as c_uint };
         Self(params)
     }
 
@@ -172,7 +190,12 @@ impl MemOp {
         Self(params)
     }
 
-    fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value64: u64, flags: WriteValueFlags) -> Self {
+    fn write(
+        operation: CUstreamBatchMemOpType,
+        address: CUdeviceptr,
+        value64: u64,
+        flags: WriteValueFlags,
+    ) -> Self {
         let mut params = CUstreamBatchMemOpParams::default();
         params.writeValue = CUstreamMemOpWriteValueParams {
             operation,
@@ -196,30 +219,33 @@ impl fmt::Debug for MemOp {
 
 /// Waits for values in memory and writes of values.
 ///
-/// All of them take CUDA 8.0 (9.0 for 64 bits), and the device memory or mapped pinned host memory that they are given
-/// by its *device* address; managed memory is not allowed. From CUDA 11.7 on (`cuStreamWaitValue32_v2` and its like) they
-/// work as they are; an older driver has them only where its kernel module was loaded with `NVreg_EnableStreamMemOPs=1`,
-/// and answers `CUDA_ERROR_NOT_SUPPORTED` elsewhere.
+/// All of them take CUDA 8.0 (9.0 for 64 bits), and the device memory or mapped pinned host memory
+/// that they are given by its *device* address; managed memory is not allowed. From CUDA 11.7 on
+/// (`cuStreamWaitValue32_v2` and its like) they work as they are; an older driver has them only
+/// where its kernel module was loaded with `NVreg_EnableStreamMemOPs=1`, and answers
+/// `CUDA_ERROR_NOT_SUPPORTED` elsewhere.
 ///
-/// CUDA does not see an order that only values make: it may put work that waits for a value in front of the very work that
-/// writes it, and nothing goes on. Give such an order with events too where both sides are streams.
+/// CUDA does not see an order that only values make: it may put work that waits for a value in
+/// front of the very work that writes it, and nothing goes on. Give such an order with events too
+/// where both sides are streams.
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Makes all work that is put into this stream from now on wait until the 32 bits at `address` fulfil the condition.
+    /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`
+    /// fulfil the condition.
     ///
     /// One driver call: `cuStreamWaitValue32`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and [`WaitValueFlags::FLUSH`]);
-    /// `CUDA_ERROR_INVALID_VALUE` for an address that the device does not know; what else the driver answers;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and
+    /// [`WaitValueFlags::FLUSH`]); `CUDA_ERROR_INVALID_VALUE` for an address that the device does
+    /// not know; what else the driver answers; [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of mapped pinned host
-    /// memory, not of managed memory, which stay allocated until the wait is over. The host may change them only with
-    /// atomic or volatile writes meanwhile.
+    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of
+    /// mapped pinned host memory, not of managed memory, which stay allocated until the wait is
+    /// over. The host may change them only with atomic or volatile writes meanwhile.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -235,7 +261,8 @@ impl StreamRef {
     /// # unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 4) };
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
-    /// // SAFETY: `flag` is the address of 4 bytes of device memory, which are freed when both streams are done.
+    /// // SAFETY: `flag` is the address of 4 bytes of device memory, which are freed when both
+    /// // streams are done.
     /// unsafe {
     ///     producer.write_value32(flag, 1, WriteValueFlags::empty())?;
     ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
@@ -285,7 +312,8 @@ impl StreamRef {
         wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
-    /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all writes of that work.
+    /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all
+    /// writes of that work.
     ///
     /// One driver call: `cuStreamWriteValue32`.
     ///
@@ -295,14 +323,22 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of mapped pinned host
-    /// memory, not of managed memory, which stay allocated until the write is done. The host may read them meanwhile only
-    /// with atomic or volatile reads, and no reference to them as anything else may exist.
+    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of
+    /// mapped pinned host memory, not of managed memory, which stay allocated until the write is
+    /// done. The host may read them meanwhile only with atomic or volatile reads, and no reference
+    /// to them as anything else may exist.
     #[doc(alias = "cuStreamWriteValue32")]
-    pub unsafe fn write_value32(&self, address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Result<()> {
+    pub unsafe fn write_value32(
+        &self,
+        address: CUdeviceptr,
+        value: u32,
+        flags: WriteValueFlags,
+    ) -> Result<()> {
         let write = entry!(self, cuStreamWriteValue32_v2 or cuStreamWriteValue32?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        write.ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?.check()
+        write
+            .ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?
+            .check()
     }
 
     /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
@@ -318,14 +354,21 @@ impl StreamRef {
     ///
     /// As for [`write_value32`](Self::write_value32), with 8 for 4.
     #[doc(alias = "cuStreamWriteValue64")]
-    pub unsafe fn write_value64(&self, address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Result<()> {
+    pub unsafe fn write_value64(
+        &self,
+        address: CUdeviceptr,
+        value: u64,
+        flags: WriteValueFlags,
+    ) -> Result<()> {
         let write = entry!(self, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        write.ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?.check()
+        write
+            .ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?
+            .check()
     }
 
-    /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The driver may write into
-    /// them.
+    /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The
+    /// driver may write into them.
     ///
     /// # Errors
     ///
@@ -339,8 +382,9 @@ impl StreamRef {
         let batch = entry!(self, cuStreamBatchMemOp_v2 or cuStreamBatchMemOp?)?;
         let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);
         let first = operations.as_mut_ptr().cast::<CUstreamBatchMemOpParams>();
-        // SAFETY: the stream is alive as long as `self` is; `MemOp` is the driver's type, and there are `count` of them
-        // (more than that many do not fit into memory); the caller vouches for the addresses in them.
+        // SAFETY: the stream is alive as long as `self` is; `MemOp` is the driver's type, and there
+        // are `count` of them (more than that many do not fit into memory); the caller vouches for
+        // the addresses in them.
         batch.ask(self, |batch| unsafe { batch(self.as_raw(), count, first, 0) })?.check()
     }
 }

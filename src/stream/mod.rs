@@ -18,8 +18,8 @@ use crate::event::Event;
 use crate::forms::form_of;
 use crate::progress::Progress;
 use crate::sys::{
-    CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult, CUstream, Function,
-    Symbols,
+    CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
+    CUstream, Function, Symbols,
 };
 
 pub mod attributes;
@@ -34,16 +34,18 @@ use options::Priority;
 pub use foreign::ForeignStream;
 pub use options::{PriorityRange, StreamOptions};
 
-/// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its `cuStreamDestroy`.
+/// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its
+/// `cuStreamDestroy`.
 ///
 /// What can be done with a stream is on [`StreamRef`], which this type dereferences to.
 ///
-/// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop ignores what the
-/// driver returns, and does nothing in a forked child; [`close`](Self::close) reports. In a context that has failed the
-/// driver keeps the stream until the context is released.
+/// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop
+/// ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
+/// reports. In a context that has failed the driver keeps the stream until the context is released.
 ///
-/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last share, and then until
-/// all work of the context is done, this stream's included: see [`Context`](Context#dropping-the-last-share).
+/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
+/// share, and then until all work of the context is done, this stream's included: see
+/// [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -64,11 +66,13 @@ pub struct Stream(StreamRef);
 
 form_of!(StreamRef: Stream);
 
-/// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody may use.
+/// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody
+/// may use.
 ///
-/// All methods may be called from any thread, and none needs a current context: on a default stream the context that was
-/// named is made current for the call. Like a [`Stream`] it holds a share of its context, and only
-/// [the last share](Context#dropping-the-last-share) can block when it is dropped.
+/// All methods may be called from any thread, and none needs a current context: on a default stream
+/// the context that was named is made current for the call. Like a [`Stream`] it holds a share of
+/// its context, and only [the last share](Context#dropping-the-last-share) can block when it is
+/// dropped.
 ///
 /// ```
 /// use cuda_events::{StreamRef, Event, EventFlags};
@@ -76,7 +80,8 @@ form_of!(StreamRef: Stream);
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// // The default stream, which needs no creating, and the stream of a library that knows nothing of this crate.
+/// // The default stream, which needs no creating, and the stream of a library that knows nothing
+/// // of this crate.
 /// let default = StreamRef::default_stream(&context);
 /// # let owned = Stream::new(&context, StreamOptions::new())?;
 /// # let raw = owned.as_raw();
@@ -94,8 +99,8 @@ pub struct StreamRef {
     join: OnceLock<Event>,
 }
 
-// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the handle is an address
-// that this crate never dereferences, and the once-cell is Sync.
+// SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the
+// handle is an address that this crate never dereferences, and the once-cell is Sync.
 #[allow(unsafe_code)]
 unsafe impl Send for StreamRef {}
 // SAFETY: as for Send.
@@ -106,12 +111,14 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuStreamCreate`, or with a priority `cuStreamCreateWithPriority`; one
-    /// that is not clamped is compared with the range first, which is another.
+    /// One driver call with the context current: `cuStreamCreate`, or with a priority
+    /// `cuStreamCreateWithPriority`; one that is not clamped is compared with the range first,
+    /// which is another.
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver answers;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
@@ -133,8 +140,10 @@ impl Stream {
             match priority {
                 // SAFETY: a place for the handle; the context is current.
                 None => unsafe { call!(ready, cuStreamCreate(&mut raw, flags)) }?,
-                // SAFETY: as above.
-                Some(priority) => unsafe { call!(ready, cuStreamCreateWithPriority(&mut raw, flags, priority)) }?,
+                Some(it) => {
+                    // SAFETY: as above.
+                    unsafe { call!(ready, cuStreamCreateWithPriority(&mut raw, flags, it)) }?
+                }
             }
             Ok(Self(StreamRef::new(context, raw)))
         })
@@ -144,19 +153,20 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a default stream, and nobody
-    /// else may destroy it.
+    /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a
+    /// default stream, and nobody else may destroy it.
     ///
-    /// While the stream takes part in a capture that other code began, no other thread than the capturing one
-    /// may use it, or an event that is recorded in it meanwhile: the driver does not guard what it builds, and
-    /// crashes. So do not await such an event, and do not give it back to a pool. Whoever else has the handle
-    /// may not capture the stream in one thread while another thread uses the result. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the stream takes part in a capture that other code began, no other thread than the
+    /// capturing one may use it, or an event that is recorded in it meanwhile: the driver does not
+    /// guard what it builds, and crashes. So do not await such an event, and do not give it back to
+    /// a pool. Whoever else has the handle may not capture the stream in one thread while another
+    /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
 
-    /// Gives up ownership: the caller destroys the stream (`cuStreamDestroy`), and keeps its context alive until then.
+    /// Gives up ownership: the caller destroys the stream (`cuStreamDestroy`), and keeps its
+    /// context alive until then.
     pub fn into_raw(self) -> CUstream {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -170,9 +180,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before; [`Error::ForkedChild`]. Whatever it is, do
-    /// not use the handle again: this was the one destruction. In a context that has failed the driver refuses with the
-    /// context's error and keeps the stream until the context is released; nothing more can be done with the handle.
+    /// What the driver returns, among it errors of work that was launched before;
+    /// [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
+    /// destruction. In a context that has failed the driver refuses with the context's error and
+    /// keeps the stream until the context is released; nothing more can be done with the handle.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
         let stream = self.disarm();
@@ -191,8 +202,9 @@ impl Stream {
 impl Drop for Stream {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on here: the driver
-        // may be shutting down with the process, or the context broken by failed work.
+        // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on
+        // here: the driver may be shutting down with the process, or the context broken by failed
+        // work.
         let _ = unsafe { ask!(self.0.driver, cuStreamDestroy_v2(self.0.raw)) };
     }
 }
@@ -214,40 +226,44 @@ impl StreamRef {
 
     /// Names a stream that other code owns. Dropping the result does nothing to it.
     ///
-    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`, legacy or per thread as
-    /// the driver was [loaded](crate::LoadOptions::per_thread_default_stream).
+    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
+    /// legacy or per thread as the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream).
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one until the result is
-    /// dropped.
+    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
+    /// until the result is dropped.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result, even for a
-    /// record: the driver does not guard what it builds, and crashes. This includes a stream that joins a
-    /// capture by a wait, and an event that is recorded through the result during the capture: until the
-    /// capture has ended, no other thread may use that event, so do not await it and do not give it back
-    /// to a pool. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// The owner may not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
+    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// during the capture: until the capture has ended, no other thread may use that event, so do
+    /// not await it and do not give it back to a pool. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
 
-    /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling thread's
-    /// [own](Self::per_thread_default), as the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL. It compares equal to the
-    /// stream that it means.
+    /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling
+    /// thread's [own](Self::per_thread_default), as the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL. It compares
+    /// equal to the stream that it means.
     pub fn default_stream(context: &Context) -> Self {
         Self::new(context, null_mut())
     }
 
-    /// The legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes with all its blocking streams.
+    /// The legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes with all
+    /// its blocking streams.
     #[doc(alias = "CU_STREAM_LEGACY")]
     #[doc(alias = "LEGACY_DEFAULT_STREAM")]
     pub fn legacy_default(context: &Context) -> Self {
         Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
     }
 
-    /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever thread uses the result
-    /// uses its own. A [green](Context::green) context has none: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
+    /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever
+    /// thread uses the result uses its own. A [green](Context::green) context has none: there the
+    /// driver returns `CUDA_ERROR_INVALID_HANDLE`.
     ///
     /// ```
     /// use cuda_events::StreamRef;
@@ -256,8 +272,10 @@ impl StreamRef {
     /// # let driver = soft.driver();
     /// # let context = Context::primary(Device::new(driver, 0)?)?;
     ///
-    /// let (own, legacy) = (StreamRef::per_thread_default(&context), StreamRef::legacy_default(&context));
-    /// // What this thread puts into its own stream from now on comes after what is in the one that all threads share.
+    /// let own = StreamRef::per_thread_default(&context);
+    /// let legacy = StreamRef::legacy_default(&context);
+    /// // What this thread puts into its own stream from now on comes after what is in the one that
+    /// // all threads share.
     /// own.wait_stream(&legacy)?;
     /// own.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
@@ -268,14 +286,15 @@ impl StreamRef {
         Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
     }
 
-    /// Whether the handle is NULL or one of the driver's constants, which mean a stream of the current context.
+    /// Whether the handle is NULL or one of the driver's constants, which mean a stream of the
+    /// current context.
     #[inline(always)]
     pub(crate) fn is_default(&self) -> bool {
         self.raw.addr() <= CU_STREAM_PER_THREAD
     }
 
-    /// The handle that means this stream in every table of its library. NULL is one of two streams, and which one
-    /// depends on the table that a call is made through.
+    /// The handle that means this stream in every table of its library. NULL is one of two streams,
+    /// and which one depends on the table that a call is made through.
     pub(crate) fn meaning(&self) -> CUstream {
         match (self.raw.is_null(), self.driver.is_per_thread_default_stream()) {
             (false, _) => self.raw,
@@ -289,7 +308,8 @@ impl StreamRef {
         self.meaning().addr() == CU_STREAM_PER_THREAD
     }
 
-    /// Whether a call is not simply made: the process is unusual, or the handle depends on the current context.
+    /// Whether a call is not simply made: the process is unusual, or the handle depends on the
+    /// current context.
     #[inline(always)]
     pub(crate) fn needs_a_look(&self) -> bool {
         flag::unusual() || self.is_default()
@@ -328,8 +348,9 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
-    /// for a capturing stream, whose capture such a query invalidates; [`Error::ForkedChild`].
+    /// What the driver answers, among it errors of work that was launched before;
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, whose capture such a query
+    /// invalidates; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn query(&self) -> Result<Progress> {
@@ -384,7 +405,8 @@ impl StreamRef {
         Ok(flags & CU_STREAM_NON_BLOCKING == 0)
     }
 
-    /// The stream's id, which no other stream of the process ever has: unlike a handle it is not used again. CUDA 12.0.
+    /// The stream's id, which no other stream of the process ever has: unlike a handle it is not
+    /// used again. CUDA 12.0.
     ///
     /// One driver call: `cuStreamGetId`. Nothing older tells it.
     ///
@@ -430,11 +452,12 @@ impl StreamRef {
         self.raw
     }
 
-    /// What the method `__cuda_stream__` of a Python object for this stream has to return: the protocol's version, which
-    /// is 0, and the handle. PyTorch, cuda.core and CuPy take such an object as a stream.
+    /// What the method `__cuda_stream__` of a Python object for this stream has to return: the
+    /// protocol's version, which is 0, and the handle. PyTorch, cuda.core and CuPy take such an
+    /// object as a stream.
     ///
-    /// Those libraries take 0 for the legacy default stream. A NULL stream that means the calling thread's own
-    /// default stream is given as 2, its explicit handle.
+    /// Those libraries take 0 for the legacy default stream. A NULL stream that means the calling
+    /// thread's own default stream is given as 2, its explicit handle.
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
@@ -453,7 +476,11 @@ impl Through for &StreamRef {
     }
 
     #[inline(always)]
-    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+    fn make(
+        self,
+        function: Function,
+        call: impl FnOnce(&'static Symbols) -> CUresult,
+    ) -> Result<CUresult> {
         self.with(&self.driver).make(function, call)
     }
 }
@@ -476,10 +503,14 @@ impl Through for WithOther<'_> {
         self.stream.driver.check_same(*self.other, function)
     }
 
-    /// A `call` that captures no more than two words costs a real stream nothing: the cold path takes it in registers,
-    /// where a reference to it would put the captures on the stack first.
+    /// A `call` that captures no more than two words costs a real stream nothing: the cold path
+    /// takes it in registers, where a reference to it would put the captures on the stack first.
     #[inline(always)]
-    fn make(self, function: Function, call: impl FnOnce(&'static Symbols) -> CUresult) -> Result<CUresult> {
+    fn make(
+        self,
+        function: Function,
+        call: impl FnOnce(&'static Symbols) -> CUresult,
+    ) -> Result<CUresult> {
         let Self { stream, other } = self;
         if stream.needs_a_look() {
             stream.make_closely(other, function, call)
@@ -495,13 +526,17 @@ impl AsRef<StreamRef> for StreamRef {
     }
 }
 
-/// By handle and driver library. Default streams, whose handles all contexts share, also compare by context, and NULL
-/// compares as the stream that it means in the table of its driver. A handle may be used again once its stream is
-/// destroyed.
+/// By handle and driver library. Default streams, whose handles all contexts share, also compare by
+/// context, and NULL compares as the stream that it means in the table of its driver. A handle may
+/// be used again once its stream is destroyed.
 impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
         self.meaning() == other.meaning()
-            && if self.is_default() { self.context == other.context } else { self.driver.is_same_library(other.driver) }
+            && if self.is_default() {
+                self.context == other.context
+            } else {
+                self.driver.is_same_library(other.driver)
+            }
     }
 }
 
@@ -515,7 +550,10 @@ impl Hash for StreamRef {
 
 impl fmt::Debug for StreamRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("raw", &self.raw).field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("Stream")
+            .field("raw", &self.raw)
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }
 

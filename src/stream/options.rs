@@ -10,8 +10,8 @@ use crate::error::Result;
 
 /// How a stream is created.
 ///
-/// By default the stream is non-blocking, which means that it does not synchronize with the legacy default stream, and
-/// has the least priority.
+/// By default the stream is non-blocking, which means that it does not synchronize with the legacy
+/// default stream, and has the least priority.
 ///
 /// ```
 /// use cuda_events::{Stream, StreamOptions};
@@ -25,8 +25,8 @@ use crate::error::Result;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A method gives changed options and leaves its own as they were. Not to use the result is a mistake, of which the
-/// compiler warns:
+/// A method gives changed options and leaves its own as they were. Not to use the result is a
+/// mistake, of which the compiler warns:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
@@ -55,8 +55,9 @@ impl StreamOptions {
         Self { blocking: false, priority: Priority::Least }
     }
 
-    /// Whether the stream synchronizes with the legacy default stream of its context: work in that one waits for all
-    /// blocking streams, and they wait for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
+    /// Whether the stream synchronizes with the legacy default stream of its context: work in that
+    /// one waits for all blocking streams, and they wait for it. `false` is the driver's
+    /// `CU_STREAM_NON_BLOCKING`.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
     #[doc(alias = "nonblocking")]
     pub const fn blocking(mut self, blocking: bool) -> Self {
@@ -64,22 +65,25 @@ impl StreamOptions {
         self
     }
 
-    /// The priority, within [`Context::stream_priority_range`]: outside of it [`Stream::new`](crate::Stream::new) fails.
-    /// A smaller number is more important. It is a hint for the order in which kernels start.
+    /// The priority, within [`Context::stream_priority_range`]: outside of it
+    /// [`Stream::new`](crate::Stream::new) fails. A smaller number is more important. It is a hint
+    /// for the order in which kernels start.
     pub const fn priority(mut self, priority: i32) -> Self {
         self.priority = Priority::Exactly(priority);
         self
     }
 
-    /// As [`priority`](Self::priority), but a number outside the range stands for the nearest one in it, as the driver
-    /// and PyTorch have it. [`StreamRef::priority`](crate::StreamRef::priority) tells which it became.
+    /// As [`priority`](Self::priority), but a number outside the range stands for the nearest one
+    /// in it, as the driver and PyTorch have it.
+    /// [`StreamRef::priority`](crate::StreamRef::priority) tells which it became.
     pub const fn priority_clamped(mut self, priority: i32) -> Self {
         self.priority = Priority::Nearest(priority);
         self
     }
 }
 
-/// The stream priorities of a context, of [`Context::stream_priority_range`]. A smaller number is more important.
+/// The stream priorities of a context, of [`Context::stream_priority_range`]. A smaller number is
+/// more important.
 ///
 /// ```
 /// use cuda_events::PriorityRange;
@@ -105,7 +109,8 @@ impl PriorityRange {
 
 #[allow(unsafe_code)]
 impl Context {
-    /// The priorities that streams of this context can have. Both ends are 0 on a device without priorities.
+    /// The priorities that streams of this context can have. Both ends are 0 on a device without
+    /// priorities.
     ///
     /// One driver call with the context current: `cuCtxGetStreamPriorityRange`.
     ///

@@ -29,8 +29,8 @@ const_assert_eq!(CU_STREAM_PER_THREAD, 2);
 // `Function` is one byte, which keeps `Error` at sixteen.
 const_assert!(ENTRY_POINTS.len() < 256);
 assert_eq_size!(Function, u8);
-// The driver writes whole resources, 144 bytes since CUDA 12.4, which is what an older one than 13.1 writes too; and
-// the count of multiprocessors has always been the first of its kind's fields.
+// The driver writes whole resources, 144 bytes since CUDA 12.4, which is what an older one than
+// 13.1 writes too; and the count of multiprocessors has always been the first of its kind's fields.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUdevResource, [u8; 144]);
 const_assert_eq!(core::mem::offset_of!(CUdevResource, u), 96);

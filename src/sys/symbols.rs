@@ -1,8 +1,10 @@
 //! The symbol table: the one list of the entry points that this crate resolves.
 //!
-//! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and the version to ask
-//! `cuGetProcAddress` for) and, where there is one, the typedef of its per-thread-default-stream twin. A line that ends with
-//! `creates` is that of a call that gives a new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come from that list.
+//! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and
+//! the version to ask `cuGetProcAddress` for) and, where there is one, the typedef of its
+//! per-thread-default-stream twin. A line that ends with `creates` is that of a call that gives a
+//! new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come
+//! from that list.
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
@@ -26,7 +28,8 @@ impl<F: Copy> EntryPointType for Option<F> {
 pub struct EntryPoint {
     /// Which one.
     pub function: Function,
-    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin is exported with `_ptsz` behind it.
+    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin is exported with `_ptsz`
+    /// behind it.
     pub name: &'static CStr,
     /// The name that `cuGetProcAddress` takes, such as `cuEventDestroy`.
     pub base: &'static str,
@@ -36,12 +39,16 @@ pub struct EntryPoint {
     pub per_thread_version: Option<Version>,
     /// Whether loading fails on a driver without it.
     pub required: bool,
-    /// Whether a success puts the handle of a new object, or a new hold on one, into the place that an argument names.
+    /// Whether a success puts the handle of a new object, or a new hold on one, into the place that
+    /// an argument names.
     pub creates: bool,
 }
 
 /// Splits `PFN_cuEventRecord_v7000_ptsz` into (`cuEventRecord`, 7000).
-#[allow(clippy::indexing_slicing, reason = "called in const blocks only, where a bad index does not compile")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "called in const blocks only, where a bad index does not compile"
+)]
 const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
     let (_, rest) = typedef.as_bytes().split_at("PFN_".len());
     // The version is in the last `_v` that digits follow.
@@ -92,8 +99,9 @@ macro_rules! field_type {
 /// The field's value from a resolved address.
 macro_rules! field_value {
     (required $typedef:ident $address:ident $missing:ident $function:ident) => {{
-        // SAFETY: the address is NULL, which is `None`, or the resolver's answer for this very name and version, whose
-        // type the typedef is (proven against NVIDIA's headers by tools/abi-proof).
+        // SAFETY: the address is NULL, which is `None`, or the resolver's answer for this very name
+        // and version, whose type the typedef is (proven against NVIDIA's headers by
+        // tools/abi-proof).
         let pointer = unsafe { core::mem::transmute::<*mut c_void, $typedef>($address) };
         match pointer {
             Some(pointer) => Some(pointer),
@@ -167,23 +175,28 @@ macro_rules! symbols {
 
         /// The resolved entry points of one loaded driver: a plain struct of function pointers.
         ///
-        /// A required entry point is the function pointer itself; an optional one is an `Option`, `None` when the
-        /// driver is too old for it. The field's name is the exported name with the legacy default stream; a driver
-        /// that was loaded with [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
+        /// A required entry point is the function pointer itself; an optional one is an `Option`,
+        /// `None` when the driver is too old for it. The field's name is the exported name with the
+        /// legacy default stream; a driver that was loaded with
+        /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
         /// `_ptsz` twins in the same fields.
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
         pub struct Symbols {
-            $(#[doc = concat!("`", stringify!($typedef), "`")] pub $function: field_type!($need $typedef),)*
+            $(
+                #[doc = concat!("`", stringify!($typedef), "`")]
+                pub $function: field_type!($need $typedef),
+            )*
         }
 
         impl Symbols {
-            /// Fills the table from `resolve`, or names every required entry point that it does not have.
+            /// Fills the table from `resolve`, or names every required entry point that it does not
+            /// have.
             ///
             /// # Safety
             ///
-            /// For each entry point `resolve` must give NULL or the address of a function of that entry point's ABI
-            /// that stays valid for the rest of the process.
+            /// For each entry point `resolve` must give NULL or the address of a function of that
+            /// entry point's ABI that stays valid for the rest of the process.
             #[allow(non_snake_case)]
             pub(crate) unsafe fn resolve(
                 resolve: &mut dyn FnMut(&EntryPoint) -> *mut c_void,
@@ -206,13 +219,15 @@ macro_rules! symbols {
 
             /// Whether both tables have the same addresses.
             pub(crate) fn is_same(&self, other: &Self) -> bool {
-                ENTRY_POINTS.iter().all(|entry| self.address(entry.function) == other.address(entry.function))
+                ENTRY_POINTS.iter().all(|entry|
+                    self.address(entry.function) == other.address(entry.function))
             }
 
             /// The address of an entry point, NULL when the driver lacks it.
             ///
-            /// For those who build a table of their own out of a loaded one: an observer, a counter, a fault injector
-            /// (see [`Driver::from_resolver`](crate::Driver::from_resolver)).
+            /// For those who build a table of their own out of a loaded one: an observer, a
+            /// counter, a fault injector (see
+            /// [`Driver::from_resolver`](crate::Driver::from_resolver)).
             pub fn address(&self, function: Function) -> *mut c_void {
                 match function {
                     $(Function::$function => field_address!($need self.$function),)*
@@ -225,8 +240,8 @@ macro_rules! symbols {
     };
 }
 
-/// Calls `$callback!` with the list, for what needs a line of code for each entry point: the table here, and the
-/// software driver and the tests elsewhere.
+/// Calls `$callback!` with the list, for what needs a line of code for each entry point: the table
+/// here, and the software driver and the tests elsewhere.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_entry_point {
@@ -276,7 +291,8 @@ macro_rules! for_each_entry_point {
             required cuEventCreate PFN_cuEventCreate_v2000, creates;
             required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
             required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
-            optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
+            optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010
+                PFN_cuEventRecordWithFlags_v11010_ptsz;
             required cuEventQuery PFN_cuEventQuery_v2000;
             required cuEventSynchronize PFN_cuEventSynchronize_v2000;
             required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
@@ -293,48 +309,81 @@ macro_rules! for_each_entry_point {
             optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
             required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
             required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
-            required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
+            required cuStreamSynchronize PFN_cuStreamSynchronize_v2000
+                PFN_cuStreamSynchronize_v7000_ptsz;
             required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
-            required cuStreamGetPriority PFN_cuStreamGetPriority_v5050 PFN_cuStreamGetPriority_v7000_ptsz;
+            required cuStreamGetPriority PFN_cuStreamGetPriority_v5050
+                PFN_cuStreamGetPriority_v7000_ptsz;
             required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
             optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
             required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
             optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
             optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
-            optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080 PFN_cuStreamGetDevice_v12080_ptsz;
-            optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
-            optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000 PFN_cuStreamGetAttribute_v11000_ptsz;
-            optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000 PFN_cuStreamSetAttribute_v11000_ptsz;
-            optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000 PFN_cuStreamCopyAttributes_v11000_ptsz;
-            required cuStreamAddCallback PFN_cuStreamAddCallback_v5000 PFN_cuStreamAddCallback_v7000_ptsz;
+            optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080
+                PFN_cuStreamGetDevice_v12080_ptsz;
+            optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010
+                PFN_cuStreamGetDevResource_v13010_ptsz;
+            optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000
+                PFN_cuStreamGetAttribute_v11000_ptsz;
+            optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000
+                PFN_cuStreamSetAttribute_v11000_ptsz;
+            optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000
+                PFN_cuStreamCopyAttributes_v11000_ptsz;
+            required cuStreamAddCallback PFN_cuStreamAddCallback_v5000
+                PFN_cuStreamAddCallback_v7000_ptsz;
             required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
-            optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010 PFN_cuLaunchHostFunc_v13010_ptsz;
-            optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000 PFN_cuStreamAttachMemAsync_v7000_ptsz;
+            optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010
+                PFN_cuLaunchHostFunc_v13010_ptsz;
+            optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000
+                PFN_cuStreamAttachMemAsync_v7000_ptsz;
 
-            required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
-            optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
-            optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
-            optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
-            required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz, creates;
-            optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
-            required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
-            optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
-            optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030 PFN_cuStreamGetCaptureInfo_v11030_ptsz;
-            optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030 PFN_cuStreamGetCaptureInfo_v12030_ptsz;
-            optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030 PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
-            optional cuStreamUpdateCaptureDependencies_v2 PFN_cuStreamUpdateCaptureDependencies_v12030 PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
+            required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010
+                PFN_cuStreamBeginCapture_v10010_ptsz;
+            optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030
+                PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
+            optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030
+                PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+            optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010
+                PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
+            required cuStreamEndCapture PFN_cuStreamEndCapture_v10000
+                PFN_cuStreamEndCapture_v10000_ptsz, creates;
+            optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010
+                PFN_cuStreamEndCaptureToCig_v13010_ptsz;
+            required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000
+                PFN_cuStreamIsCapturing_v10000_ptsz;
+            optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010
+                PFN_cuStreamGetCaptureInfo_v10010_ptsz;
+            optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030
+                PFN_cuStreamGetCaptureInfo_v11030_ptsz;
+            optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030
+                PFN_cuStreamGetCaptureInfo_v12030_ptsz;
+            optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030
+                PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
+            optional cuStreamUpdateCaptureDependencies_v2
+                PFN_cuStreamUpdateCaptureDependencies_v12030
+                PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
             required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
 
-            optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000 PFN_cuStreamWaitValue32_v8000_ptsz;
-            optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070 PFN_cuStreamWaitValue32_v11070_ptsz;
-            optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000 PFN_cuStreamWaitValue64_v9000_ptsz;
-            optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070 PFN_cuStreamWaitValue64_v11070_ptsz;
-            optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000 PFN_cuStreamWriteValue32_v8000_ptsz;
-            optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070 PFN_cuStreamWriteValue32_v11070_ptsz;
-            optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000 PFN_cuStreamWriteValue64_v9000_ptsz;
-            optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070 PFN_cuStreamWriteValue64_v11070_ptsz;
-            optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000 PFN_cuStreamBatchMemOp_v8000_ptsz;
-            optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070 PFN_cuStreamBatchMemOp_v11070_ptsz;
+            optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000
+                PFN_cuStreamWaitValue32_v8000_ptsz;
+            optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070
+                PFN_cuStreamWaitValue32_v11070_ptsz;
+            optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000
+                PFN_cuStreamWaitValue64_v9000_ptsz;
+            optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070
+                PFN_cuStreamWaitValue64_v11070_ptsz;
+            optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000
+                PFN_cuStreamWriteValue32_v8000_ptsz;
+            optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070
+                PFN_cuStreamWriteValue32_v11070_ptsz;
+            optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000
+                PFN_cuStreamWriteValue64_v9000_ptsz;
+            optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070
+                PFN_cuStreamWriteValue64_v11070_ptsz;
+            optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000
+                PFN_cuStreamBatchMemOp_v8000_ptsz;
+            optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070
+                PFN_cuStreamBatchMemOp_v11070_ptsz;
 
             required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
             required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
@@ -344,9 +393,12 @@ macro_rules! for_each_entry_point {
             required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
             required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
             required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
-            required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020 PFN_cuMemcpyHtoDAsync_v7000_ptsz;
-            required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
-            required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+            required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020
+                PFN_cuMemcpyHtoDAsync_v7000_ptsz;
+            required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020
+                PFN_cuMemcpyDtoHAsync_v7000_ptsz;
+            required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020
+                PFN_cuMemcpyDtoDAsync_v7000_ptsz;
 
             required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
             optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000, creates;
@@ -360,7 +412,8 @@ macro_rules! for_each_entry_point {
             optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
             optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
             optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
-            optional cuGraphExecEventRecordNodeSetEvent PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
+            optional cuGraphExecEventRecordNodeSetEvent
+                PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
             optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
         }
     };

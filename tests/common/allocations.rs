@@ -1,4 +1,5 @@
-//! The system's allocator, with what each thread has of it. A test binary that asks makes it its own:
+//! The system's allocator, with what each thread has of it. A test binary that asks makes it its
+//! own:
 //!
 //! ```ignore
 //! #[global_allocator]

@@ -1,8 +1,8 @@
 //! Cases in a process of their own, where it is known how many driver libraries the process has.
 //!
-//! The library looks closer at its objects from the second driver library in a process on, and each software driver of a
-//! test is a library of its own. So a test binary whose tests run side by side takes the cold way everywhere, and what is
-//! wrong with the plain one passes.
+//! The library looks closer at its objects from the second driver library in a process on, and each
+//! software driver of a test is a library of its own. So a test binary whose tests run side by side
+//! takes the cold way everywhere, and what is wrong with the plain one passes.
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -23,7 +23,8 @@ pub enum Libraries {
     Two,
 }
 
-/// Makes two tests of each case, a function that takes a [`Gpu`]: one in a process with one library, one with two.
+/// Makes two tests of each case, a function that takes a [`Gpu`]: one in a process with one
+/// library, one with two.
 #[macro_export]
 macro_rules! in_processes {
     ($($case:ident,)*) => {
@@ -47,8 +48,8 @@ macro_rules! in_processes {
     };
 }
 
-/// Runs the case in a process of its own that has so many libraries. `test` is the name of the calling test, as the
-/// harness knows it.
+/// Runs the case in a process of its own that has so many libraries. `test` is the name of the
+/// calling test, as the harness knows it.
 ///
 /// The driver's clock stands still where that can be had, see [`Gpu::with_virtual_time`].
 #[track_caller]
@@ -70,10 +71,12 @@ pub fn run(test: &str, libraries: Libraries, case: fn(&Gpu)) {
     say(DONE);
 }
 
-/// How many libraries the crate has noticed in this process so far. It loads one more, so it is the last thing to ask.
+/// How many libraries the crate has noticed in this process so far. It loads one more, so it is the
+/// last thing to ask.
 ///
-/// No public item tells. But from the second library on the driver is called on another way, with more functions on the
-/// stack. If one more library changes nothing there, it was not the first that came beside another.
+/// No public item tells. But from the second library on the driver is called on another way, with
+/// more functions on the stack. If one more library changes nothing there, it was not the first
+/// that came beside another.
 fn noticed(gpu: &Gpu) -> Libraries {
     let stub = stub(gpu.driver);
     let context = Device::new(stub, 0).and_then(Context::primary).expect("the primary context");
@@ -102,7 +105,8 @@ fn stub(real: Driver) -> Driver {
                 record as unsafe extern "C" fn(CUevent, CUstream) -> CUresult as *mut c_void
             }
             Some(Function::cuEventElapsedTime | Function::cuEventElapsedTime_v2) => {
-                elapsed as unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult as *mut c_void
+                elapsed as unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult
+                    as *mut c_void
             }
             Some(function) => real.symbols().address(function),
         }
@@ -127,10 +131,13 @@ unsafe extern "C" fn elapsed(milliseconds: *mut f32, _: CUevent, _: CUevent) -> 
     CUresult::CUDA_SUCCESS
 }
 
-/// How many functions are on the stack. The numbered lines of a trace are counted, which are there without symbols too.
+/// How many functions are on the stack. The numbered lines of a trace are counted, which are there
+/// without symbols too.
 fn depth() -> usize {
     let trace = format!("{:#}", Backtrace::force_capture());
-    let numbered = |line: &&str| line.trim_start().split_once(": ").is_some_and(|(at, _)| at.parse::<u32>().is_ok());
+    let numbered = |line: &&str| {
+        line.trim_start().split_once(": ").is_some_and(|(at, _)| at.parse::<u32>().is_ok())
+    };
     trace.lines().filter(numbered).count()
 }
 

@@ -30,10 +30,13 @@ pub fn full_name(name: &str) -> String {
     modules.chain([name]).collect::<Vec<_>>().join("::")
 }
 
-/// What starts the test of this full name in a role: the one of this binary, or that of a copy of it.
+/// What starts the test of this full name in a role: the one of this binary, or that of a copy of
+/// it.
 pub fn command(program: &Path, test: &str, role: &str) -> Command {
     let mut command = Command::new(program);
-    command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]).env(ROLE, role);
+    command
+        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role);
     command
 }
 
@@ -43,15 +46,22 @@ pub fn own_binary() -> std::path::PathBuf {
 
 /// What a child says beside its answers: shown when it fails, and only then.
 ///
-/// A file and no pipe, which would have to be read all the while, and to the end of all that the child leaves behind.
+/// A file and no pipe, which would have to be read all the while, and to the end of all that the
+/// child leaves behind.
 struct Errors(File);
 
 impl Errors {
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("cuda-events-test-{}-{number}", std::process::id()));
-        let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file for the errors");
+        let path =
+            std::env::temp_dir().join(format!("cuda-events-test-{}-{number}", std::process::id()));
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .expect("a file for the errors");
         std::fs::remove_file(path).expect("the file is ours");
         Self(file)
     }
@@ -63,12 +73,14 @@ impl Errors {
     }
 }
 
-/// A child that runs the test `name` of this same binary in a role. It may be one that is ignored otherwise.
+/// A child that runs the test `name` of this same binary in a role. It may be one that is ignored
+/// otherwise.
 pub struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
     errors: Errors,
-    /// Whether the harness said that it has the test: a name that it does not know is no failure to it.
+    /// Whether the harness said that it has the test: a name that it does not know is no failure to
+    /// it.
     runs_the_test: bool,
 }
 
@@ -164,7 +176,8 @@ impl Drop for Child {
     }
 }
 
-/// The rest of a test runs in a process of its own, with no other test in it; the test that has this line waits for it.
+/// The rest of a test runs in a process of its own, with no other test in it; the test that has
+/// this line waits for it.
 #[macro_export]
 macro_rules! own_process {
     () => {
@@ -175,8 +188,8 @@ macro_rules! own_process {
     };
 }
 
-/// Whether a process of its own was started for the test, and ended well; not so in that process. `place` is the path of an
-/// item within the test.
+/// Whether a process of its own was started for the test, and ended well; not so in that process.
+/// `place` is the path of an item within the test.
 #[track_caller]
 pub fn passed_alone(place: &str) -> bool {
     const ALONE: &str = "alone";
@@ -190,13 +203,15 @@ pub fn passed_alone(place: &str) -> bool {
     true
 }
 
-/// The turn of a child that is alone with a device: each process has a context on it, and it has room for so many.
+/// The turn of a child that is alone with a device: each process has a context on it, and it has
+/// room for so many.
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the parent.
+/// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the
+/// parent.
 #[cfg(unix)]
 pub fn end_after(seconds: u32) {
     unsafe extern "C" {

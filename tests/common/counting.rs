@@ -20,7 +20,8 @@ thread_local! {
 pub fn counting(real: Driver) -> Driver {
     REAL.set(Some(real));
     // SAFETY: each address is either one of `real`'s table or a function below of the same type.
-    unsafe { Driver::from_resolver(&mut |name| resolve(real, name), &LoadOptions::new()) }.expect("the same table")
+    unsafe { Driver::from_resolver(&mut |name| resolve(real, name), &LoadOptions::new()) }
+        .expect("the same table")
 }
 
 /// The calls that `work` makes on this thread through counting drivers.
@@ -29,7 +30,8 @@ pub fn calls<T>(work: impl FnOnce() -> T) -> (T, Vec<Function>) {
     (result, made.into_iter().map(|(function, _)| function).collect())
 }
 
-/// As `calls`, with what the driver was given: an integer, or the address that a handle or pointer is.
+/// As `calls`, with what the driver was given: an integer, or the address that a handle or pointer
+/// is.
 pub fn calls_with_arguments<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
     CALLS.take();
     let result = work();
@@ -83,24 +85,35 @@ fn resolve(real: Driver, name: &CStr) -> *mut c_void {
     if address.is_null() { address } else { counted(entry.function) }
 }
 
-/// An argument as a number: its first eight bytes, which of all but interprocess handles is the whole.
+/// An argument as a number: its first eight bytes, which of all but interprocess handles is the
+/// whole.
 fn word<T: Copy>(argument: &T) -> u64 {
     let mut word = [0; 8];
     let length = size_of::<T>().min(word.len());
-    // SAFETY: `length` bytes are within both; arguments are integers, pointers and the handle, which have no padding.
-    unsafe { std::ptr::copy_nonoverlapping(std::ptr::from_ref(argument).cast(), word.as_mut_ptr(), length) };
+    // SAFETY: `length` bytes are within both; arguments are integers, pointers and the handle,
+    // which have no padding.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            std::ptr::from_ref(argument).cast(),
+            word.as_mut_ptr(),
+            length,
+        )
+    };
     u64::from_le_bytes(word)
 }
 
 fn enter(function: Function, arguments: &[u64]) -> Result<&'static Symbols, CUresult> {
     CALLS.with_borrow_mut(|calls| calls.push((function, arguments.to_vec())));
-    if let Some((_, code)) = FAIL.with_borrow_mut(|fail| fail.take_if(|(failing, _)| *failing == function)) {
+    if let Some((_, code)) =
+        FAIL.with_borrow_mut(|fail| fail.take_if(|(failing, _)| *failing == function))
+    {
         return Err(code);
     }
     Ok(REAL.with_borrow(|real| real.expect("a counting driver was made on this thread")).symbols())
 }
 
-/// A function type that is counted. The entry point is told by its place in the list: a C function carries no data.
+/// A function type that is counted. The entry point is told by its place in the list: a C function
+/// carries no data.
 trait Counted {
     fn counted<const FUNCTION: usize>() -> *mut c_void;
 }
@@ -117,15 +130,18 @@ macro_rules! counted {
                         Ok(symbols) => symbols.address(function),
                         Err(code) => return code,
                     };
-                    // SAFETY: the table's address of this entry point, which is counted only where there is one, and its
-                    // type, which the list of entry points gives; with the caller's arguments, passed on.
+                    // SAFETY: the table's address of this entry point, which is counted only where
+                    // there is one, and its type, which the list of entry points gives; with the
+                    // caller's arguments, passed on.
                     unsafe {
                         let real =
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> CUresult>(address);
+                            std::mem::transmute::<*mut c_void,
+                            unsafe extern "C" fn($($type),*) -> CUresult>(address);
                         real($($argument),*)
                     }
                 }
-                call::<FUNCTION, $($type),*> as unsafe extern "C" fn($($type),*) -> CUresult as *mut c_void
+                call::<FUNCTION, $($type),*> as unsafe extern "C" fn($($type),*)
+                    -> CUresult as *mut c_void
             }
         }
     };
@@ -146,7 +162,8 @@ macro_rules! table {
         fn counted(function: Function) -> *mut c_void {
             match function {
                 $(Function::$function => {
-                    <<$typedef as EntryPointType>::Pointer as Counted>::counted::<{ Function::$function as usize }>()
+                    <<$typedef as EntryPointType>::Pointer as Counted>::counted::<{
+                        Function::$function as usize }>()
                 })*
                 _ => unreachable!("the list has every one"),
             }

@@ -28,9 +28,10 @@ pub fn in_child(work: impl FnOnce() -> String) -> (String, i32) {
     // SAFETY: a place for the two descriptors.
     assert_eq!(unsafe { pipe(ends.as_mut_ptr()) }, 0);
     // SAFETY: both descriptors are new and owned here.
-    let (mut reader, mut writer) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
-    // SAFETY: the tests that fork are alone in their process, so that no other thread holds a lock that the child needs; the child ends
-    // without the parent's exit handlers.
+    let (mut reader, mut writer) =
+        unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+    // SAFETY: the tests that fork are alone in their process, so that no other thread holds a lock
+    // that the child needs; the child ends without the parent's exit handlers.
     let child = unsafe { fork() };
     if child == 0 {
         end_at_once(match catch_unwind(AssertUnwindSafe(work)) {
@@ -48,8 +49,8 @@ pub fn in_child(work: impl FnOnce() -> String) -> (String, i32) {
 }
 
 impl Watched {
-    /// Runs `work` in a forked child, which must make no call through this driver and must not crash; gives what it
-    /// returned.
+    /// Runs `work` in a forked child, which must make no call through this driver and must not
+    /// crash; gives what it returned.
     #[track_caller]
     pub fn none_in_child(&self, work: impl FnOnce() -> String) -> String {
         let (said, status) = in_child(|| {

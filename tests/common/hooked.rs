@@ -24,7 +24,8 @@ static REAL: RwLock<Option<Driver>> = RwLock::new(None);
 static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 
 fn call(function: Function, argument: usize, real: impl FnOnce(Driver) -> CUresult) -> CUresult {
-    let driver = REAL.read().unwrap_or_else(PoisonError::into_inner).expect("a hooked driver was made");
+    let driver =
+        REAL.read().unwrap_or_else(PoisonError::into_inner).expect("a hooked driver was made");
     let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(hook) = hook else { return real(driver) };
     if let Some(code) = hook(function, argument, None) {
@@ -40,8 +41,10 @@ macro_rules! hooked {
         fn hooked(function: Function) -> Option<*mut c_void> {
             $({
                 unsafe extern "C" fn entry($argument: $type) -> CUresult {
-                    // SAFETY: the caller's argument, passed on.
-                    call(Function::$name, $number, |driver| unsafe { (driver.symbols().$name)($argument) })
+                    call(Function::$name, $number, |driver| {
+                        // SAFETY: the caller's argument, passed on.
+                        unsafe { (driver.symbols().$name)($argument) }
+                    })
                 }
                 if function == Function::$name {
                     return Some(entry as unsafe extern "C" fn($type) -> CUresult as *mut c_void);
@@ -90,11 +93,13 @@ impl Calls {
     pub fn new() -> Arc<Self> {
         let calls = Arc::new(Self::default());
         let hook = Arc::clone(&calls);
-        hook_in(
-            move |function, argument, answer| {
-                if answer.is_none() { hook.before(function, argument) } else { hook.after(function, argument) }
-            },
-        );
+        hook_in(move |function, argument, answer| {
+            if answer.is_none() {
+                hook.before(function, argument)
+            } else {
+                hook.after(function, argument)
+            }
+        });
         calls
     }
 
@@ -116,7 +121,11 @@ impl Calls {
         if let Some((_, most)) = state.held.filter(|_| is_held(&state)) {
             state.inside = Some(argument);
             self.changed.notify_all();
-            drop(self.changed.wait_timeout_while(state, most, |state| is_held(state)).expect("no panic"));
+            drop(
+                self.changed
+                    .wait_timeout_while(state, most, |state| is_held(state))
+                    .expect("no panic"),
+            );
         }
         None
     }
@@ -135,7 +144,8 @@ impl Calls {
     pub fn hold(&self, event: usize, most: Duration) {
         let mut state = self.lock();
         state.held = Some((event, most));
-        let waited = self.changed.wait_timeout_while(state, PATIENCE, |state| state.inside.is_none());
+        let waited =
+            self.changed.wait_timeout_while(state, PATIENCE, |state| state.inside.is_none());
         assert!(!waited.expect("no panic").1.timed_out(), "the poller does not ask");
     }
 
@@ -146,21 +156,26 @@ impl Calls {
 
     /// Waits until the poller is not in a query that was held.
     pub fn wait_outside(&self) {
-        let waited = self.changed.wait_timeout_while(self.lock(), PATIENCE, |state| state.inside.is_some());
+        let waited =
+            self.changed.wait_timeout_while(self.lock(), PATIENCE, |state| state.inside.is_some());
         assert!(!waited.expect("no panic").1.timed_out(), "the query does not end");
     }
 
     /// How often the poller has asked for an event.
     pub fn asked(&self, event: usize) -> usize {
-        let is_it =
-            |made: &&Made| made.by_the_poller && (made.function, made.argument) == (Function::cuEventQuery, event);
+        let is_it = |made: &&Made| {
+            made.by_the_poller && (made.function, made.argument) == (Function::cuEventQuery, event)
+        };
         self.lock().made.iter().filter(is_it).count()
     }
 
     /// What was destroyed and released, in order, and by which thread.
     pub fn gone(&self) -> Vec<Made> {
         let is_end = |made: &&Made| {
-            matches!(made.function, Function::cuEventDestroy_v2 | Function::cuDevicePrimaryCtxRelease_v2)
+            matches!(
+                made.function,
+                Function::cuEventDestroy_v2 | Function::cuDevicePrimaryCtxRelease_v2
+            )
         };
         self.lock().made.iter().filter(is_end).copied().collect()
     }
@@ -170,7 +185,9 @@ pub fn on_the_poller() -> bool {
     thread::current().name() == Some("cuda-events")
 }
 
-pub fn hook_in(hook: impl Fn(Function, usize, Option<CUresult>) -> Option<CUresult> + Send + Sync + 'static) {
+pub fn hook_in(
+    hook: impl Fn(Function, usize, Option<CUresult>) -> Option<CUresult> + Send + Sync + 'static,
+) {
     *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(hook));
 }
 
@@ -194,7 +211,8 @@ impl Hooked {
         let gpu = Gpu::new();
         *REAL.write().unwrap_or_else(PoisonError::into_inner) = Some(gpu.driver);
         let driver = table::replaced(gpu.driver, hooked);
-        let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+        let context =
+            Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
         Self { context, gpu, _turn: turn }
     }
 

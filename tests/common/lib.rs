@@ -1,14 +1,19 @@
 //! What the tests share: the driver under test, latches that hold a stream, and child processes.
 //!
-//! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked into the test;
-//! `shared`, the same as a shared library through dlopen; `native`, the machine's own. With `soft`,
-//! `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of CUDA.
+//! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked
+//! into the test; `shared`, the same as a shared library through dlopen; `native`, the machine's
+//! own. With `soft`, `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of
+//! CUDA.
 //!
-//! What is process-wide makes a test need a process of its own: forks, the pool (which looks at all captures), the poller, the
-//! count of host functions, the places for observers and for software drivers, the processor time. See [`own_process`].
+//! What is process-wide makes a test need a process of its own: forks, the pool (which looks at all
+//! captures), the poller, the count of host functions, the places for observers and for software
+//! drivers, the processor time. See [`own_process`].
 
 #![allow(clippy::new_without_default, reason = "what tests set up is not a default of anything")]
-#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "tests hand handles on, and know that they are good")]
+#![allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "tests hand handles on, and know that they are good"
+)]
 
 pub mod allocations;
 pub mod alone;
@@ -35,7 +40,9 @@ use std::time::{Duration, Instant};
 use cuda_events::capture::{Capture, CaptureMode};
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version};
+use cuda_events::{
+    Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version,
+};
 use cuda_soft_driver::{Builder, SoftDriver, Time};
 
 /// How a line begins that says that something did not run.
@@ -55,7 +62,9 @@ impl Door {
             Err(_) | Ok("soft") => Self::Soft,
             Ok("shared") => Self::Shared,
             Ok("native") => Self::Native,
-            Ok(other) => panic!("CUDA_EVENTS_TEST_DRIVER is {other:?}; it takes soft, shared or native"),
+            Ok(other) => {
+                panic!("CUDA_EVENTS_TEST_DRIVER is {other:?}; it takes soft, shared or native")
+            }
         }
     }
 }
@@ -105,16 +114,19 @@ impl Gpu {
         Self::set_up(options, |builder| builder)
     }
 
-    /// As `new`; the clock of the software driver in the process stands still until the test moves it.
+    /// As `new`; the clock of the software driver in the process stands still until the test moves
+    /// it.
     pub fn with_virtual_time() -> Self {
         Self::set_up(&LoadOptions::new(), |builder| builder.time(Time::Virtual))
     }
 
     fn set_up(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> Self {
-        // The software driver in the process is made anew for each test. A loaded library is one for all, with one
-        // legacy default stream and one thread for host functions: its tests take turns.
+        // The software driver in the process is made anew for each test. A loaded library is one
+        // for all, with one legacy default stream and one thread for host functions: its tests take
+        // turns.
         static TURN: Mutex<()> = Mutex::new(());
-        let alone = (Door::chosen() != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let alone = (Door::chosen() != Door::Soft)
+            .then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let (driver, soft) = load_with(options, set_up);
         let device = Device::new(driver, 0).expect("device 0");
         let context = Context::primary(device).expect("the primary context");
@@ -131,21 +143,28 @@ impl Gpu {
     }
 }
 
-/// Another context of the same device, current nowhere. What is made in it goes before it: dropping it destroys it.
+/// Another context of the same device, current nowhere. What is made in it goes before it: dropping
+/// it destroys it.
 pub struct Other(ManuallyDrop<Context>);
 
 impl Other {
     pub fn new(gpu: &Gpu) -> Self {
         let symbols = gpu.driver.symbols();
         let (mut raw, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: places for the handles, and a device that is there; creating the context has made it current.
+        // SAFETY: places for the handles, and a device that is there; creating the context has made
+        // it current.
         unsafe {
-            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()));
+            check(
+                Function::cuCtxCreate_v2,
+                (symbols.cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()),
+            );
             check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
         }
         assert_eq!(popped, raw);
         // SAFETY: it lives as long as this does.
-        Self(ManuallyDrop::new(unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known")))
+        Self(ManuallyDrop::new(
+            unsafe { Context::from_raw(gpu.driver, raw) }.expect("its device is known"),
+        ))
     }
 }
 
@@ -172,12 +191,16 @@ pub fn load(options: &LoadOptions) -> (Driver, Option<SoftDriver>) {
     load_with(options, |builder| builder)
 }
 
-fn load_with(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> (Driver, Option<SoftDriver>) {
+fn load_with(
+    options: &LoadOptions,
+    set_up: impl FnOnce(Builder) -> Builder,
+) -> (Driver, Option<SoftDriver>) {
     watch::alive();
     match Door::chosen() {
         Door::Soft => {
             let soft = set_up(soft_driver()).build();
-            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+            // program.
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
             (driver.expect("the software driver resolves"), Some(soft))
         }
@@ -185,28 +208,38 @@ fn load_with(options: &LoadOptions, set_up: impl FnOnce(Builder) -> Builder) -> 
             let driver = Driver::load_with(&options.clone().path(shared_library()));
             (driver.expect("the shared software driver loads"), None)
         }
-        Door::Native => (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None),
+        Door::Native => {
+            (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None)
+        }
     }
 }
 
 /// The software driver in the process, of the version that is asked for.
 fn soft_driver() -> Builder {
-    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else { return SoftDriver::builder() };
+    let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else {
+        return SoftDriver::builder();
+    };
     let part = |part: &str| part.parse().ok();
-    let parts = version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
+    let parts =
+        version.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
     let Some((major, minor)) = parts else {
         panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like")
     };
     SoftDriver::builder().version(major, minor)
 }
 
-/// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for done, and the test
-/// returns. That the library then refuses is seen by `tests/faults/versions.rs`.
+/// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for
+/// done, and the test returns. That the library then refuses is seen by `tests/faults/versions.rs`.
 #[track_caller]
 pub fn needs(driver: Driver, function: Function) -> bool {
     let since = function.entry_point().version;
     let there = !driver.symbols().address(function).is_null();
-    assert_eq!(there, since <= driver.version(), "{function} is of CUDA {since}, the driver of {}", driver.version());
+    assert_eq!(
+        there,
+        since <= driver.version(),
+        "{function} is of CUDA {since}, the driver of {}",
+        driver.version()
+    );
     needs_version(driver, since, function.name())
 }
 
@@ -214,7 +247,10 @@ pub fn needs(driver: Driver, function: Function) -> bool {
 pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
     let there = since <= driver.version();
     if !there {
-        say_not_run(&format!("it needs {what} of CUDA {since}, and the driver is of {}", driver.version()));
+        say_not_run(&format!(
+            "it needs {what} of CUDA {since}, and the driver is of {}",
+            driver.version()
+        ));
     }
     there
 }
@@ -236,7 +272,9 @@ impl Latch {
         let receiver = Box::into_raw(Box::new(receiver));
         let driver = stream.context().driver();
         // SAFETY: the stream is alive, and the function takes the box over.
-        let code = unsafe { (driver.symbols().cuLaunchHostFunc)(stream.as_raw(), Some(wait), receiver.cast()) };
+        let code = unsafe {
+            (driver.symbols().cuLaunchHostFunc)(stream.as_raw(), Some(wait), receiver.cast())
+        };
         check(Function::cuLaunchHostFunc, code);
         Self { release: Some(release) }
     }
@@ -250,8 +288,8 @@ impl Latch {
 
 /// Work in a stream that waits to be let go, and takes a while from then on.
 ///
-/// It tells a wait that blocks from one that returns at once: right after the one, and only then, the work is done. What
-/// blocks is right however slow the machine is.
+/// It tells a wait that blocks from one that returns at once: right after the one, and only then,
+/// the work is done. What blocks is right however slow the machine is.
 pub struct SlowWork {
     go: SyncSender<()>,
     done: Arc<AtomicBool>,

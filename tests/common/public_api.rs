@@ -1,4 +1,5 @@
-//! The public items of the crate, as docs/public-api.txt lists them: for the checks of pages and of lists.
+//! The public items of the crate, as docs/public-api.txt lists them: for the checks of pages and of
+//! lists.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -11,7 +12,8 @@ pub const PUBLIC: &str = include_str!("../../docs/public-api.txt");
 /// What users can name.
 #[derive(Default)]
 pub struct Items {
-    /// `Type`, `function`, `Type::method`, `Type::CONSTANT`, `Enum::Variant`, `Struct::field`, `Type: Trait`.
+    /// `Type`, `function`, `Type::method`, `Type::CONSTANT`, `Enum::Variant`, `Struct::field`,
+    /// `Type: Trait`.
     pub names: HashSet<String>,
     /// Those of them that are not a trait or a trait's method.
     pub own: Vec<Own>,
@@ -52,9 +54,12 @@ impl Items {
 
     fn read() -> Self {
         let mut items = Self::default();
-        let modules: Vec<&str> = PUBLIC.lines().filter_map(|line| line.strip_prefix("pub mod ")).collect();
-        let flags: HashSet<&str> =
-            PUBLIC.lines().filter_map(|line| line.strip_prefix("impl bitflags::traits::Flags for ")).collect();
+        let modules: Vec<&str> =
+            PUBLIC.lines().filter_map(|line| line.strip_prefix("pub mod ")).collect();
+        let flags: HashSet<&str> = PUBLIC
+            .lines()
+            .filter_map(|line| line.strip_prefix("impl bitflags::traits::Flags for "))
+            .collect();
         let is_flags = |owner: &str| flags.contains(owner);
         let mut in_trait = false;
         for (at, all) in PUBLIC.lines().enumerate() {
@@ -64,14 +69,17 @@ impl Items {
                 if let Some((implemented, owner)) = header.split_once(" for ")
                     && let Some(owner) = item(owner, &modules)
                 {
-                    let (implemented, of) = implemented.split_once('<').unwrap_or((implemented, ""));
+                    let (implemented, of) =
+                        implemented.split_once('<').unwrap_or((implemented, ""));
                     let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
                     items.names.insert(format!("{owner}: {}", last(implemented)));
                     items.names.insert(format!("{owner}: {}<{}", last(implemented), last(of)));
                 }
                 continue;
             }
-            let line = line.trim_start_matches("#[non_exhaustive] ").trim_start_matches("#[repr(transparent)] ");
+            let line = line
+                .trim_start_matches("#[non_exhaustive] ")
+                .trim_start_matches("#[repr(transparent)] ");
             let Some(declared) = line.strip_prefix("pub ") else { continue };
             let kinds = ["unsafe", "const", "fn", "struct", "enum", "type"];
             let is_constant = declared.starts_with("const cuda_events");
@@ -79,8 +87,9 @@ impl Items {
             let path = declared.split(' ').find(|word| !kinds.contains(word)).unwrap_or_default();
             let Some(name) = item(path, &modules) else { continue };
             // What `bitflags!` adds has no row of its own.
-            let added =
-                name.contains("::") && !is_constant && path.rsplit_once("::").is_some_and(|(of, _)| is_flags(of));
+            let added = name.contains("::")
+                && !is_constant
+                && path.rsplit_once("::").is_some_and(|(of, _)| is_flags(of));
             // A function of a module, or the field of an enum's variant.
             let parts = name.split("::").count();
             in_trait &= parts > 1;
@@ -101,8 +110,10 @@ impl Items {
 /// The name of an item of the safe layer, without its modules, generics and arguments.
 fn item(path: &str, modules: &[&str]) -> Option<String> {
     let path = path.trim_start_matches('&');
-    let module =
-        modules.iter().filter(|module| path.starts_with(&format!("{module}::"))).max_by_key(|name| name.len())?;
+    let module = modules
+        .iter()
+        .filter(|module| path.starts_with(&format!("{module}::")))
+        .max_by_key(|name| name.len())?;
     if *module == "cuda_events::sys" {
         return None;
     }

@@ -1,4 +1,5 @@
-//! The raw table of a machine that the software driver makes, and latches: what the software driver's own tests use.
+//! The raw table of a machine that the software driver makes, and latches: what the software
+//! driver's own tests use.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -79,7 +80,8 @@ impl Drop for Raw {
         // What is not heard is waited for by nobody, and counts all the same.
         self.soft.shut_down();
         type Reset = unsafe extern "C" fn(CUdevice) -> CUresult;
-        let reset: Reset = unsafe { std::mem::transmute(self.soft.resolve(c"cuDevicePrimaryCtxReset_v2")) };
+        let reset: Reset =
+            unsafe { std::mem::transmute(self.soft.resolve(c"cuDevicePrimaryCtxReset_v2")) };
         for device in 0..8 {
             unsafe { reset(device) };
         }
@@ -179,7 +181,8 @@ impl Raw {
             f();
         }
         let boxed: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(f));
-        let code = unsafe { (self.cuLaunchHostFunc)(stream, Some(call), Box::into_raw(boxed).cast()) };
+        let code =
+            unsafe { (self.cuLaunchHostFunc)(stream, Some(call), Box::into_raw(boxed).cast()) };
         assert_eq!(code.0, OK);
     }
 

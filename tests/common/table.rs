@@ -14,12 +14,15 @@ pub fn replaced(real: Driver, replace: impl Fn(Function) -> Option<*mut c_void>)
             return null_mut();
         }
         match ENTRY_POINTS.iter().find(|entry| entry.name == name) {
-            Some(entry) => replace(entry.function).unwrap_or_else(|| real.symbols().address(entry.function)),
+            Some(entry) => {
+                replace(entry.function).unwrap_or_else(|| real.symbols().address(entry.function))
+            }
             None => null_mut(),
         }
     };
     // SAFETY: each address is one of `real`'s table, or the test vouches for it.
-    unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }.expect("nothing required is hidden")
+    unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
+        .expect("nothing required is hidden")
 }
 
 /// `real` without some entry points.

@@ -1,8 +1,9 @@
 //! A limit for each test: one that hangs is named, and ends its process.
 //!
-//! The harness has no limit. It tells of a test that takes long, but only where it runs several at a time, and then waits
-//! for ever. Here a thread looks once a second at the tests that have shown themselves: by taking a driver, a child, or a
-//! child's answer. What counts is the time since a test did that last.
+//! The harness has no limit. It tells of a test that takes long, but only where it runs several at
+//! a time, and then waits for ever. Here a thread looks once a second at the tests that have shown
+//! themselves: by taking a driver, a child, or a child's answer. What counts is the time since a
+//! test did that last.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -62,7 +63,8 @@ pub fn test() -> Option<String> {
     }
 }
 
-/// How many times longer than on an idle machine something takes, at most: what wants to run, by what can.
+/// How many times longer than on an idle machine something takes, at most: what wants to run, by
+/// what can.
 fn stretch() -> f64 {
     let load = std::fs::read_to_string("/proc/loadavg").ok();
     let load = load.and_then(|text| text.split(' ').next()?.parse::<f64>().ok()).unwrap_or(1.0);
@@ -70,7 +72,8 @@ fn stretch() -> f64 {
 }
 
 fn watch() {
-    let limit = std::env::var(LIMIT_VARIABLE).ok().map(|text| text.parse().expect("a number of seconds"));
+    let limit =
+        std::env::var(LIMIT_VARIABLE).ok().map(|text| text.parse().expect("a number of seconds"));
     let limit = limit.map_or(LIMIT, Duration::from_secs);
     // A child's parent waits for it, and has the more to tell when the child ends first.
     let limit = if role().is_some() { limit / 2 } else { limit };
@@ -81,8 +84,8 @@ fn watch() {
         if let Some((name, since)) = tests().values().find(|(_, since)| late(since)) {
             // Past the harness, which keeps what tests print to itself, and which ends here.
             let said = format!(
-                "\nHUNG: test {name} has shown no sign of life for {:.0} s; the limit is {:.0} s, {stretch:.1} times as \
-                 long on this busy machine",
+                "\nHUNG: test {name} has shown no sign of life for {:.0} s; the limit is {:.0} s, \
+                 {stretch:.1} times as long on this busy machine",
                 since.elapsed().as_secs_f64(),
                 limit.as_secs_f64()
             );

@@ -1,4 +1,5 @@
-//! Stream capture: what is allowed while a stream captures, in the three modes, and what a refusal does to the capture.
+//! Stream capture: what is allowed while a stream captures, in the three modes, and what a refusal
+//! does to the capture.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -6,14 +7,15 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, TIMING, elsewhere,
-    must, said,
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
+    TIMING, elsewhere, must, said,
 };
 use crate::rules;
 use crate::rules::Saw;
 
 pub const GLOBAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-pub const THREAD_LOCAL: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+pub const THREAD_LOCAL: CUstreamCaptureMode =
+    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 pub const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -77,7 +79,8 @@ fn in_each_mode(saw: &Saw, work: impl Fn(CUstreamCaptureMode) -> String) {
     }
 }
 
-/// In each mode: begins a capture, makes a call, and says what it answered and what had become of the capture.
+/// In each mode: begins a capture, makes a call, and says what it answered and what had become of
+/// the capture.
 fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) {
     in_each_mode(saw, |mode| {
         let stream = capturing(rig, mode);
@@ -91,9 +94,13 @@ fn calls_in_each_mode(rig: &Rig, saw: &Saw, calls: &[(&str, &dyn Fn(CUstream) ->
     in_each_mode(saw, |mode| grouped(rig, calls, || capturing(rig, mode)));
 }
 
-/// What the calls answer, each in the capture of a stream of its own, and what becomes of that; the names of those with one answer
-/// together.
-fn grouped(rig: &Rig, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)], capturing: impl Fn() -> CUstream) -> String {
+/// What the calls answer, each in the capture of a stream of its own, and what becomes of that; the
+/// names of those with one answer together.
+fn grouped(
+    rig: &Rig,
+    calls: &[(&str, &dyn Fn(CUstream) -> CUresult)],
+    capturing: impl Fn() -> CUstream,
+) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, call) in calls {
         let stream = capturing();
@@ -104,21 +111,30 @@ fn grouped(rig: &Rig, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)], capturing
             None => groups.push((answer, vec![name])),
         }
     }
-    let groups: Vec<String> =
-        groups.into_iter().map(|(answer, names)| format!("{answer} ({})", names.join(", "))).collect();
+    let groups: Vec<String> = groups
+        .into_iter()
+        .map(|(answer, names)| format!("{answer} ({})", names.join(", ")))
+        .collect();
     groups.join(", ")
 }
 
 /// Sets this thread's capture mode for the time of the work.
 fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) -> T {
     let mut exchanged = mode;
-    must("cuThreadExchangeStreamCaptureMode", raw.cuThreadExchangeStreamCaptureMode(&mut exchanged));
+    must(
+        "cuThreadExchangeStreamCaptureMode",
+        raw.cuThreadExchangeStreamCaptureMode(&mut exchanged),
+    );
     let result = work();
-    must("cuThreadExchangeStreamCaptureMode", raw.cuThreadExchangeStreamCaptureMode(&mut exchanged));
+    must(
+        "cuThreadExchangeStreamCaptureMode",
+        raw.cuThreadExchangeStreamCaptureMode(&mut exchanged),
+    );
     result
 }
 
-/// What a capture forbids in some modes: asking about an uncaptured event or another stream, and waiting for it.
+/// What a capture forbids in some modes: asking about an uncaptured event or another stream, and
+/// waiting for it.
 fn unsafe_calls(rig: &Rig) -> (CUevent, CUstream) {
     let (event, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
     rig.record(event, other);
@@ -126,7 +142,11 @@ fn unsafe_calls(rig: &Rig) -> (CUevent, CUstream) {
     (event, other)
 }
 
-fn unsafe_calls_in_each_mode(rig: &Rig, saw: &Saw, around: impl Fn(&dyn Fn() -> CUresult) -> CUresult) {
+fn unsafe_calls_in_each_mode(
+    rig: &Rig,
+    saw: &Saw,
+    around: impl Fn(&dyn Fn() -> CUresult) -> CUresult,
+) {
     let (event, other) = unsafe_calls(rig);
     calls_in_each_mode(
         rig,
@@ -159,11 +179,12 @@ rules! {
 
     /// The legacy stream cannot capture, by either handle.
     fn beginning_in_the_legacy_stream(rig, saw) =
-        "each mode: NULL CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), legacy CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
-         (900)"
+        "each mode: NULL CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), legacy \
+         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"
     {
         in_each_mode(saw, |mode| {
-            let codes = [NULL_STREAM, LEGACY].map(|stream| said(rig.cuStreamBeginCapture_v2(stream, mode)));
+            let codes =
+                [NULL_STREAM, LEGACY].map(|stream| said(rig.cuStreamBeginCapture_v2(stream, mode)));
             format!("NULL {}, legacy {}", codes[0], codes[1])
         });
     }
@@ -206,7 +227,8 @@ rules! {
     }
 
     /// Waiting for the whole context invalidates the captures in it.
-    fn waiting_for_the_context(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
+    fn waiting_for_the_context(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
+        (900), invalidated" {
         call_in_each_mode(rig, saw, |_| rig.cuCtxSynchronize());
     }
 
@@ -222,69 +244,79 @@ rules! {
         });
     }
 
-    /// The capturing thread may ask and wait for uncaptured events and other streams only in the relaxed mode.
+    /// The capturing thread may ask and wait for uncaptured events and other streams only in the
+    /// relaxed mode.
     fn unsafe_calls_in_the_capturing_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
-         query, stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event \
-         query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, event \
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
+         synchronize, stream query, stream synchronize); thread-local: \
+         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, \
+         stream query, stream synchronize); relaxed: success, unharmed (event query, event \
          synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| call());
     }
 
-    /// Another thread may not ask or wait for uncaptured events and other streams while there is a global capture.
+    /// Another thread may not ask or wait for uncaptured events and other streams while there is a
+    /// global capture.
     fn unsafe_calls_in_another_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
-         query, stream synchronize); thread-local: success, unharmed (event query, event synchronize, stream query, \
-         stream synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, stream \
-         synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
+         synchronize, stream query, stream synchronize); thread-local: success, unharmed (event \
+         query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed \
+         (event query, event synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(call));
     }
 
-    /// A thread that set itself to the relaxed mode may ask and wait for uncaptured events and other streams beside any
-    /// capture.
+    /// A thread that set itself to the relaxed mode may ask and wait for uncaptured events and
+    /// other streams beside any capture.
     fn unsafe_calls_in_another_relaxed_thread(rig, saw) =
-        "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
+        "each mode: success, unharmed (event query, event synchronize, stream query, stream \
+            synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(|| with_mode(rig, RELAXED, call)));
     }
 
-    /// A thread that set itself to the thread-local mode may ask and wait for uncaptured events and other streams
-    /// beside the captures of other threads.
+    /// A thread that set itself to the thread-local mode may ask and wait for uncaptured events and
+    /// other streams beside the captures of other threads.
     fn unsafe_calls_in_another_thread_local_thread(rig, saw) =
-        "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
+        "each mode: success, unharmed (event query, event synchronize, stream query, stream \
+            synchronize)"
     {
-        unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(|| with_mode(rig, THREAD_LOCAL, call)));
+        unsafe_calls_in_each_mode(rig, saw, |call| {
+            elsewhere(|| with_mode(rig, THREAD_LOCAL, call))
+        });
     }
 
-    /// The capturing thread may ask and wait for uncaptured events and other streams while it is set to the relaxed
-    /// mode.
+    /// The capturing thread may ask and wait for uncaptured events and other streams while it is
+    /// set to the relaxed mode.
     fn unsafe_calls_in_the_capturing_thread_made_relaxed(rig, saw) =
-        "each mode: success, unharmed (event query, event synchronize, stream query, stream synchronize)"
+        "each mode: success, unharmed (event query, event synchronize, stream query, stream \
+            synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, RELAXED, call));
     }
 
-    /// The thread-local mode does not allow the capturing thread to ask and wait for uncaptured events and other
-    /// streams.
+    /// The thread-local mode does not allow the capturing thread to ask and wait for uncaptured
+    /// events and other streams.
     fn unsafe_calls_in_the_thread_made_thread_local(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
-         query, stream synchronize); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event \
-         query, event synchronize, stream query, stream synchronize); relaxed: success, unharmed (event query, event \
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
+         synchronize, stream query, stream synchronize); thread-local: \
+         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, \
+         stream query, stream synchronize); relaxed: success, unharmed (event query, event \
          synchronize, stream query, stream synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, THREAD_LOCAL, call));
     }
 
-    /// What a capture forbids in its own context, it forbids in the other contexts of the device too; waiting for
-    /// another context as a whole is allowed.
+    /// What a capture forbids in its own context, it forbids in the other contexts of the device
+    /// too; waiting for another context as a whole is allowed.
     fn another_context(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream \
-         query, stream synchronize), success, unharmed (context synchronize); thread-local: \
-         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event synchronize, stream query, \
-         stream synchronize), success, unharmed (context synchronize); relaxed: success, unharmed (event query, event \
-         synchronize, stream query, stream synchronize, context synchronize)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
+         synchronize, stream query, stream synchronize), success, unharmed (context synchronize); \
+         thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, \
+         event synchronize, stream query, stream synchronize), success, unharmed (context \
+         synchronize); relaxed: success, unharmed (event query, event synchronize, stream query, \
+         stream synchronize, context synchronize)"
     {
         let other = rig.new_context();
         let (event, stream) = rig.within(other, || unsafe_calls(rig));
@@ -301,10 +333,12 @@ rules! {
         );
     }
 
-    /// A global capture forbids other threads, too, to ask about events and streams of other contexts.
+    /// A global capture forbids other threads, too, to ask about events and streams of other
+    /// contexts.
     fn another_context_in_another_thread(rig, saw) =
-        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream query); thread-local: \
-         success, unharmed (event query, stream query); relaxed: success, unharmed (event query, stream query)"
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream \
+         query); thread-local: success, unharmed (event query, stream query); relaxed: success, \
+         unharmed (event query, stream query)"
     {
         let other = rig.new_context();
         let (event, stream) = rig.within(other, || unsafe_calls(rig));
@@ -318,9 +352,11 @@ rules! {
         );
     }
 
-    /// Making and destroying events and streams, exporting, and timing uncaptured events is allowed.
+    /// Making and destroying events and streams, exporting, and timing uncaptured events is
+    /// allowed.
     fn safe_calls(rig, saw) =
-        "each mode: success, unharmed (event create, event destroy, stream create, stream destroy, export, elapsed)"
+        "each mode: success, unharmed (event create, event destroy, stream create, stream destroy, \
+            export, elapsed)"
     {
         let stream = rig.stream(NON_BLOCKING);
         let (timed, shared) = (rig.event(TIMING), rig.event(INTERPROCESS));
@@ -334,7 +370,9 @@ rules! {
                 ("event destroy", &|_| rig.cuEventDestroy_v2(rig.event(NO_TIMING))),
                 ("stream create", &|_| rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
                 ("stream destroy", &|_| rig.cuStreamDestroy_v2(rig.stream(NON_BLOCKING))),
-                ("export", &|_| rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)),
+                ("export", &|_| {
+                    rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)
+                }),
                 ("elapsed", &|_| rig.elapsed_code(timed, timed)),
             ],
         );
@@ -356,7 +394,8 @@ rules! {
     }
 
     /// There is no time of an event that was recorded in a capture, but to ask for it does no harm.
-    fn timing_a_captured_event(rig, saw) = "each mode: CUDA_ERROR_CAPTURED_EVENT (907), unharmed (twice, from, to)" {
+    fn timing_a_captured_event(rig, saw) = "each mode: CUDA_ERROR_CAPTURED_EVENT (907), unharmed \
+        (twice, from, to)" {
         let stream = rig.stream(NON_BLOCKING);
         let done = rig.event(TIMING);
         rig.record(done, stream);
@@ -402,7 +441,8 @@ rules! {
     }
 
     /// After a capture that failed, an event that was recorded in it is an invalid value, too.
-    fn a_captured_event_after_a_failure(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from query, wait, elapsed" {
+    fn a_captured_event_after_a_failure(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from query, \
+        wait, elapsed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(TIMING));
         rig.record(event, stream);
         let _ = rig.cuStreamQuery(stream);
@@ -428,14 +468,16 @@ rules! {
     }
 
     /// A captured stream cannot wait for an event that was recorded outside.
-    fn waiting_for_an_outside_event(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_ISOLATION (905), invalidated" {
+    fn waiting_for_an_outside_event(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_ISOLATION \
+        (905), invalidated" {
         let other = rig.stream(NON_BLOCKING);
         let event = rig.recorded(other);
         rig.synchronize(other);
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, event, 0));
     }
 
-    /// A captured stream may wait for an event that was never recorded: there is nothing to wait for.
+    /// A captured stream may wait for an event that was never recorded: there is nothing to wait
+    /// for.
     fn waiting_for_a_never_recorded_event(rig, saw) = "each mode: success, unharmed" {
         let never = rig.event(NO_TIMING);
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, never, 0));
@@ -450,8 +492,12 @@ rules! {
             rig,
             saw,
             &[
-                ("recorded", &|stream| rig.cuStreamWaitEvent(stream, recorded, CU_EVENT_WAIT_EXTERNAL)),
-                ("never recorded", &|stream| rig.cuStreamWaitEvent(stream, never, CU_EVENT_WAIT_EXTERNAL)),
+                ("recorded", &|stream| {
+                    rig.cuStreamWaitEvent(stream, recorded, CU_EVENT_WAIT_EXTERNAL)
+                }),
+                ("never recorded", &|stream| {
+                    rig.cuStreamWaitEvent(stream, never, CU_EVENT_WAIT_EXTERNAL)
+                }),
             ],
         );
     }
@@ -460,14 +506,21 @@ rules! {
     [since(11, 1)]
     fn an_external_record(rig, saw) = "each mode: success, unharmed" {
         let event = rig.event(NO_TIMING);
-        call_in_each_mode(rig, saw, |stream| rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL));
+        call_in_each_mode(rig, saw, |stream| {
+            rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL)
+        });
     }
 
-    /// An event with an external record only is not a captured one: it stands for what it stood for.
+    /// An event with an external record only is not a captured one: it stands for what it stood
+    /// for.
     [since(11, 1)]
-    fn an_externally_recorded_event(rig, saw) = "query success; elapsed CUDA_ERROR_INVALID_HANDLE (400); unharmed" {
+    fn an_externally_recorded_event(rig, saw) = "query success; elapsed CUDA_ERROR_INVALID_HANDLE \
+        (400); unharmed" {
         let (stream, event) = (capturing(rig, RELAXED), rig.event(TIMING));
-        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL));
+        must(
+            "cuEventRecordWithFlags",
+            rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL),
+        );
         saw.code("query", rig.cuEventQuery(event));
         saw.code("elapsed", rig.elapsed_code(event, event));
         saw.text(fate(rig, stream));
@@ -475,28 +528,35 @@ rules! {
 
     /// An external record takes an interprocess event, and one of another context.
     [since(11, 1)]
-    fn what_an_external_record_takes(rig, saw) = "each mode: success, unharmed (interprocess, of another context)" {
+    fn what_an_external_record_takes(rig, saw) = "each mode: success, unharmed (interprocess, of \
+        another context)" {
         let (shared, other) = (rig.event(INTERPROCESS), rig.new_context());
         let others = rig.within(other, || rig.event(NO_TIMING));
         calls_in_each_mode(
             rig,
             saw,
             &[
-                ("interprocess", &|stream| rig.cuEventRecordWithFlags(shared, stream, CU_EVENT_RECORD_EXTERNAL)),
-                ("of another context", &|stream| rig.cuEventRecordWithFlags(others, stream, CU_EVENT_RECORD_EXTERNAL)),
+                ("interprocess", &|stream| {
+                    rig.cuEventRecordWithFlags(shared, stream, CU_EVENT_RECORD_EXTERNAL)
+                }),
+                ("of another context", &|stream| {
+                    rig.cuEventRecordWithFlags(others, stream, CU_EVENT_RECORD_EXTERNAL)
+                }),
             ],
         );
     }
 
     /// A plain record in a capture takes no event of another context.
-    fn recording_an_event_of_another_context(rig, saw) = "each mode: CUDA_ERROR_INVALID_HANDLE (400), unharmed" {
+    fn recording_an_event_of_another_context(rig, saw) = "each mode: CUDA_ERROR_INVALID_HANDLE \
+        (400), unharmed" {
         let other = rig.new_context();
         let others = rig.within(other, || rig.event(NO_TIMING));
         call_in_each_mode(rig, saw, |stream| rig.cuEventRecord(others, stream));
     }
 
     /// A plain record of an interprocess event cannot be captured, but does no harm.
-    fn recording_an_interprocess_event(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), unharmed" {
+    fn recording_an_interprocess_event(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), unharmed" {
         let shared = rig.event(INTERPROCESS);
         call_in_each_mode(rig, saw, |stream| rig.cuEventRecord(shared, stream));
     }
@@ -509,12 +569,16 @@ rules! {
             let code = said(rig.cuStreamWaitEvent(joined, event, 0));
             let during = status(rig, joined).expect("a status");
             must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, stream).1));
-            format!("wait {code}, status {during}, after the end {}", status(rig, joined).expect("a status"))
+            format!(
+                "wait {code}, status {during}, after the end {}",
+                status(rig, joined).expect("a status")
+            )
         });
     }
 
     /// A stream of one capture that waits for an event of another one spoils both.
-    fn merging(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_MERGE (902), invalidated and invalidated" {
+    fn merging(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_MERGE (902), invalidated and \
+        invalidated" {
         in_each_mode(saw, |mode| {
             let (one, two) = (capturing(rig, mode), capturing(rig, mode));
             let event = rig.recorded(one);
@@ -524,7 +588,8 @@ rules! {
     }
 
     /// An event of a capture that has ended spoils another capture that waits for it.
-    fn waiting_for_an_event_of_an_ended_capture(rig, saw) = "each mode: CUDA_ERROR_INVALID_VALUE (1), invalidated" {
+    fn waiting_for_an_event_of_an_ended_capture(rig, saw) = "each mode: CUDA_ERROR_INVALID_VALUE \
+        (1), invalidated" {
         let first = capturing(rig, GLOBAL);
         let event = rig.recorded(first);
         must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, first).1));
@@ -545,8 +610,10 @@ rules! {
         });
     }
 
-    /// Work in a forked stream must be joined before the end; otherwise the capture is over, without a graph.
-    fn unjoined_work(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, origin 0, forked 0" {
+    /// Work in a forked stream must be joined before the end; otherwise the capture is over,
+    /// without a graph.
+    fn unjoined_work(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, \
+        origin 0, forked 0" {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
@@ -621,10 +688,12 @@ rules! {
         });
     }
 
-    /// Only a relaxed capture can be ended by another thread; the others are over then all the same.
+    /// Only a relaxed capture can be ended by another thread; the others are over then all the
+    /// same.
     fn ending_in_another_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; thread-local: \
-         CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; relaxed: success and a graph, over"
+         CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; relaxed: success and a \
+         graph, over"
     {
         in_each_mode(saw, |mode| {
             let stream = capturing(rig, mode);
@@ -665,19 +734,26 @@ rules! {
             }));
             let fate = fate(rig, stream);
             rig.synchronize(stream);
-            format!("{code}, {fate}, {}", if called.try_recv().is_err() { "not called" } else { "called" })
+            format!(
+                "{code}, {fate}, {}",
+                if called.try_recv().is_err() { "not called" } else { "called" }
+            )
         });
     }
 
     /// A callback of the old form cannot be captured.
-    fn a_callback(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
-        call_in_each_mode(rig, saw, |stream| rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0));
+    fn a_callback(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
+        call_in_each_mode(rig, saw, |stream| {
+            rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0)
+        });
     }
 
-    /// While a blocking stream captures, the legacy stream cannot be used: it would have to wait for the capture.
+    /// While a blocking stream captures, the legacy stream cannot be used: it would have to wait
+    /// for the capture.
     fn the_legacy_stream_beside_a_blocking_capture(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated (record, wait, query, synchronize, host \
-         function)"
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated (record, wait, query, \
+         synchronize, host function)"
     {
         let event = rig.event(NO_TIMING);
         let calls: [(&str, &dyn Fn(CUstream) -> CUresult); 5] = [
@@ -696,14 +772,16 @@ rules! {
         });
     }
 
-    /// While a blocking stream captures, the legacy stream cannot even be asked whether it captures; that does no harm.
+    /// While a blocking stream captures, the legacy stream cannot even be asked whether it
+    /// captures; that does no harm.
     fn asking_the_legacy_stream_beside_a_blocking_capture(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), unharmed"
     {
         in_each_mode(saw, |mode| {
             let stream = rig.stream(BLOCKING);
             begin(rig, stream, mode);
-            let code = status(rig, NULL_STREAM).map_or_else(said, |status| format!("status {status}"));
+            let code =
+                status(rig, NULL_STREAM).map_or_else(said, |status| format!("status {status}"));
             format!("{code}, {}", fate(rig, stream))
         });
     }
@@ -720,13 +798,16 @@ rules! {
                 ("record", &|_| rig.cuEventRecord(event, NULL_STREAM)),
                 ("wait", &|_| rig.cuStreamWaitEvent(NULL_STREAM, event, 0)),
                 ("host function", &|_| rig.host(NULL_STREAM, || {})),
-                ("capturing", &|_| status(rig, NULL_STREAM).err().unwrap_or(CUresult::CUDA_SUCCESS)),
+                ("capturing", &|_| {
+                    status(rig, NULL_STREAM).err().unwrap_or(CUresult::CUDA_SUCCESS)
+                }),
             ],
         );
     }
 
     /// The legacy stream cannot join a capture.
-    fn the_legacy_stream_cannot_join(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated" {
+    fn the_legacy_stream_cannot_join(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT \
+        (906), invalidated" {
         call_in_each_mode(rig, saw, |stream| {
             let event = rig.recorded(stream);
             rig.cuStreamWaitEvent(NULL_STREAM, event, 0)
@@ -740,7 +821,8 @@ rules! {
             let stream = capturing(rig, mode);
             let code = said(rig.cuStreamDestroy_v2(stream));
             // Nothing forbids these any more.
-            let others = [rig.cuEventQuery(event), rig.cuStreamQuery(other), rig.cuCtxSynchronize()];
+            let others =
+                [rig.cuEventQuery(event), rig.cuStreamQuery(other), rig.cuCtxSynchronize()];
             let failed = others.into_iter().find(|code| *code != CUresult::CUDA_SUCCESS);
             format!("{code}, others {}", said(failed.unwrap_or(CUresult::CUDA_SUCCESS)))
         });
@@ -754,8 +836,8 @@ rules! {
     /// What is given to an invalidated capture is refused.
     [since(11, 3)]
     fn in_an_invalidated_capture(rig, saw) =
-        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901) from wait, external wait, record, external record, host \
-         function, dependencies"
+        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901) from wait, external wait, record, external \
+         record, host function, dependencies"
     {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         let _ = rig.cuStreamQuery(stream);
@@ -763,14 +845,18 @@ rules! {
             ("wait", rig.cuStreamWaitEvent(stream, event, 0)),
             ("external wait", rig.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL)),
             ("record", rig.cuEventRecord(event, stream)),
-            ("external record", rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL)),
+            (
+                "external record",
+                rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL),
+            ),
             ("host function", rig.host(stream, || {})),
             ("dependencies", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, 1)),
         ]);
         let _ = end(rig, stream);
     }
 
-    /// Asking or waiting for the stream of an invalidated capture is answered as before it was invalidated.
+    /// Asking or waiting for the stream of an invalidated capture is answered as before it was
+    /// invalidated.
     fn asking_the_stream_of_an_invalidated_capture(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (query, synchronize)"
     {
@@ -790,7 +876,8 @@ rules! {
         );
     }
 
-    /// A stream cannot join an invalidated capture: the event is an invalid value, as after the capture's end.
+    /// A stream cannot join an invalidated capture: the event is an invalid value, as after the
+    /// capture's end.
     fn joining_an_invalidated_capture(rig, saw) =
         "each mode: CUDA_ERROR_INVALID_VALUE (1), status 0, invalidated"
     {
@@ -807,12 +894,16 @@ rules! {
         });
     }
 
-    /// A thread's mode is exchanged for the one that was set; numbers that are no mode are taken, too.
+    /// A thread's mode is exchanged for the one that was set; numbers that are no mode are taken,
+    /// too.
     fn exchanging_the_mode(rig, saw) = "was 0; was 2; was 7; was 1" {
         elsewhere(|| {
             for new in [2, 7, 1, 0] {
                 let mut mode = CUstreamCaptureMode(new);
-                must("cuThreadExchangeStreamCaptureMode", rig.cuThreadExchangeStreamCaptureMode(&mut mode));
+                must(
+                    "cuThreadExchangeStreamCaptureMode",
+                    rig.cuThreadExchangeStreamCaptureMode(&mut mode),
+                );
                 saw.text(format_args!("was {}", mode.0));
             }
         });

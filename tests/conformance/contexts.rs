@@ -7,8 +7,8 @@ use std::time::Duration;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING,
-    elsewhere, must,
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
+    Sent, TIMING, elsewhere, must,
 };
 use crate::rules;
 
@@ -20,7 +20,12 @@ fn stack(raw: &Raw, names: &[(&str, CUcontext)]) -> String {
         if raw.cuCtxPopCurrent_v2(&mut popped) != CUresult::CUDA_SUCCESS {
             break;
         }
-        found.push(names.iter().find(|(_, context)| *context == popped).map_or("another", |(name, _)| name));
+        found.push(
+            names
+                .iter()
+                .find(|(_, context)| *context == popped)
+                .map_or("another", |(name, _)| name),
+        );
     }
     if found.is_empty() { "empty".to_owned() } else { found.join(" over ") }
 }
@@ -28,7 +33,10 @@ fn stack(raw: &Raw, names: &[(&str, CUcontext)]) -> String {
 /// Whether the primary context is active.
 fn active(raw: &Raw, device: CUdevice) -> bool {
     let (mut flags, mut active) = (0, 0);
-    must("cuDevicePrimaryCtxGetState", raw.cuDevicePrimaryCtxGetState(device, &mut flags, &mut active));
+    must(
+        "cuDevicePrimaryCtxGetState",
+        raw.cuDevicePrimaryCtxGetState(device, &mut flags, &mut active),
+    );
     active != 0
 }
 
@@ -38,9 +46,9 @@ fn retain(raw: &Raw, device: CUdevice) -> CUcontext {
     context
 }
 
-/// Work in a stream that sees whether a call waits for it: `Beside::returned` is said after the call, and the work, which
-/// lasts a while, must not hear that. A call that waits is waited out; one that does not is noticed unless the machine
-/// stands still for the whole while.
+/// Work in a stream that sees whether a call waits for it: `Beside::returned` is said after the
+/// call, and the work, which lasts a while, must not hear that. A call that waits is waited out;
+/// one that does not is noticed unless the machine stands still for the whole while.
 struct Beside {
     returned: std::sync::mpsc::Sender<()>,
     heard: std::sync::mpsc::Receiver<bool>,
@@ -162,7 +170,8 @@ rules! {
 
     /// A result needs a place.
     fn no_place_for_the_result(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from cuCtxGetCurrent, cuCtxCreate, cuCtxGetDevice, cuDevicePrimaryCtxRetain"
+        "CUDA_ERROR_INVALID_VALUE (1) from cuCtxGetCurrent, cuCtxCreate, cuCtxGetDevice, \
+            cuDevicePrimaryCtxRetain"
     {
         saw.codes(&[
             ("cuCtxGetCurrent", rig.cuCtxGetCurrent(null_mut())),
@@ -174,7 +183,8 @@ rules! {
 
     /// A context's flags: one way to schedule, and known bits.
     fn flags(rig, saw) =
-        "success from automatic, spin, yield, blocking, map; CUDA_ERROR_INVALID_VALUE (1) from two ways, unknown bit"
+        "success from automatic, spin, yield, blocking, map; CUDA_ERROR_INVALID_VALUE (1) from two \
+            ways, unknown bit"
     {
         let create = |flags| {
             let mut context = null_mut();
@@ -196,7 +206,8 @@ rules! {
     }
 
     /// The device of the current context can be asked for, if there is one.
-    fn the_device_of_the_current_context(rig, saw) = "success, its device; with none CUDA_ERROR_INVALID_CONTEXT (201)" {
+    fn the_device_of_the_current_context(rig, saw) = "success, its device; with none \
+        CUDA_ERROR_INVALID_CONTEXT (201)" {
         let mut device = 77;
         let code = rig.cuCtxGetDevice(&mut device);
         let its = if device == rig.device { "its device" } else { "another device" };
@@ -204,12 +215,13 @@ rules! {
         saw.code("with none", elsewhere(|| rig.cuCtxGetDevice(&mut device)));
     }
 
-    /// The forms of CUDA 13 take the context as an argument, need none current, and take NULL for the current one.
+    /// The forms of CUDA 13 take the context as an argument, need none current, and take NULL for
+    /// the current one.
     [since(13, 0)]
     fn a_context_as_an_argument(rig, saw) =
-        "named: success from cuCtxGetDevice_v2, cuCtxSynchronize_v2; NULL: success from cuCtxGetDevice_v2, \
-         cuCtxSynchronize_v2; NULL with none current: CUDA_ERROR_INVALID_CONTEXT (201) from cuCtxGetDevice_v2, \
-         cuCtxSynchronize_v2"
+        "named: success from cuCtxGetDevice_v2, cuCtxSynchronize_v2; NULL: success from \
+         cuCtxGetDevice_v2, cuCtxSynchronize_v2; NULL with none current: \
+         CUDA_ERROR_INVALID_CONTEXT (201) from cuCtxGetDevice_v2, cuCtxSynchronize_v2"
     {
         let ask = |context: CUcontext| {
             let mut device = 77;
@@ -227,7 +239,8 @@ rules! {
 
     /// Contexts have ids that differ, and NULL asks for the current one's.
     [since(12, 0)]
-    fn ids(rig, saw) = "success, success, success; all different but NULL's, which is the current one's" {
+    fn ids(rig, saw) = "success, success, success; all different but NULL's, which is the current \
+        one's" {
         let other = rig.new_context();
         let (mut primary, mut current, mut others) = (0, 0, 0);
         let codes = [
@@ -236,14 +249,18 @@ rules! {
             rig.cuCtxGetId(other, &mut others),
         ];
         saw.text(codes.map(crate::raw::said).join(", "));
-        saw.holds("all different but NULL's, which is the current one's", primary == current && primary != others);
+        saw.holds(
+            "all different but NULL's, which is the current one's",
+            primary == current && primary != others,
+        );
     }
 
-    /// The primary context is counted: as many releases as retains, and one more is an invalid context.
+    /// The primary context is counted: as many releases as retains, and one more is an invalid
+    /// context.
     [bare]
     fn the_primary_context_is_counted(rig, saw) =
-        "at first inactive; retained twice active; released once active; released twice inactive; released again \
-         CUDA_ERROR_INVALID_CONTEXT (201)"
+        "at first inactive; retained twice active; released once active; released twice inactive; \
+         released again CUDA_ERROR_INVALID_CONTEXT (201)"
     {
         initialised(rig);
         let state = || if active(rig, 0) { "active" } else { "inactive" };
@@ -279,12 +296,12 @@ rules! {
         must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
     }
 
-    /// The last release of the primary context leaves it current, and what needs a live context answers that it is
-    /// destroyed.
+    /// The last release of the primary context leaves it current, and what needs a live context
+    /// answers that it is destroyed.
     [bare]
     fn the_last_release_leaves_it_current(rig, saw) =
-        "still current; its device success; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, \
-         cuStreamQuery(NULL)"
+        "still current; its device success; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from \
+         cuEventCreate, cuStreamCreate, cuStreamQuery(NULL)"
     {
         initialised(rig);
         let context = retain(rig, 0);
@@ -300,8 +317,8 @@ rules! {
         ]);
     }
 
-    /// Retained anew after its last release, the primary context has the same handle, and works where it is still
-    /// current.
+    /// Retained anew after its last release, the primary context has the same handle, and works
+    /// where it is still current.
     [bare]
     fn retaining_after_the_last_release(rig, saw) =
         "the same handle; cuEventCreate success; cuStreamQuery(NULL) success"
@@ -351,12 +368,12 @@ rules! {
         saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
     }
 
-    /// A context that is destroyed while it is current in another thread stays current there, and what needs a live one
-    /// answers that it is destroyed.
+    /// A context that is destroyed while it is current in another thread stays current there, and
+    /// what needs a live one answers that it is destroyed.
     [alone]
     fn destroyed_while_current_elsewhere(rig, saw) =
-        "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, cuStreamCreate, \
-         cuStreamQuery(NULL)"
+        "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, \
+         cuStreamCreate, cuStreamQuery(NULL)"
     {
         let context = rig.new_context();
         let raw: &Raw = rig;
@@ -388,30 +405,39 @@ rules! {
 
     /// A destroyed context can be made current.
     [alone]
-    fn setting_a_destroyed_context(rig, saw) = "success; then cuEventCreate CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
+    fn setting_a_destroyed_context(rig, saw) = "success; then cuEventCreate \
+        CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
         let context = rig.new_context();
         must("cuCtxDestroy", rig.destroy_context(context));
         let mut event = null_mut();
         saw.text(crate::raw::said(rig.cuCtxSetCurrent(context)));
         saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
-        // To make another one current in its place ended a real driver's process, and at times its exit handlers did.
+        // To make another one current in its place ended a real driver's process, and at times its
+        // exit handlers did.
         crate::common::fork::end_at_once(0);
     }
 
     /// What names an event or a stream needs no current context.
     fn calls_that_need_none(rig, saw) =
-        "success from cuEventRecord, cuEventQuery, cuEventSynchronize, cuEventElapsedTime, cuStreamWaitEvent, \
-         cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, \
-         cuStreamIsCapturing, cuLaunchHostFunc, cuStreamAddCallback, cuEventDestroy, cuStreamDestroy"
+        "success from cuEventRecord, cuEventQuery, cuEventSynchronize, cuEventElapsedTime, \
+         cuStreamWaitEvent, cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, \
+         cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing, cuLaunchHostFunc, \
+         cuStreamAddCallback, cuEventDestroy, cuStreamDestroy"
     {
-        unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut std::ffi::c_void) {}
+        unsafe extern "C" fn nothing(
+            _stream: CUstream,
+            _status: CUresult,
+            _data: *mut std::ffi::c_void,
+        ) {
+        }
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
         elsewhere(|| {
             let (mut flags, mut priority, mut context) = (0, 0, null_mut());
             let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
             // Done before it is asked about.
             let record = rig.cuEventRecord(event, stream);
-            let (event_synchronize, wait) = (rig.cuEventSynchronize(event), rig.cuStreamWaitEvent(stream, event, 0));
+            let (event_synchronize, wait) =
+                (rig.cuEventSynchronize(event), rig.cuStreamWaitEvent(stream, event, 0));
             let stream_synchronize = rig.cuStreamSynchronize(stream);
             saw.codes(&[
                 ("cuEventRecord", record),
@@ -426,7 +452,10 @@ rules! {
                 ("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut context)),
                 ("cuStreamIsCapturing", rig.cuStreamIsCapturing(stream, &mut status)),
                 ("cuLaunchHostFunc", rig.host(stream, || {})),
-                ("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0)),
+                (
+                    "cuStreamAddCallback",
+                    rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0),
+                ),
                 ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
                 ("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)),
             ]);
@@ -452,17 +481,22 @@ rules! {
         let (stream, mut graph) = (rig.stream(NON_BLOCKING), null_mut());
         elsewhere(|| {
             saw.codes(&[
-                ("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode(0))),
+                (
+                    "cuStreamBeginCapture",
+                    rig.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode(0)),
+                ),
                 ("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph)),
             ]);
         });
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// What makes something, asks about the context or names a default stream needs a current context.
+    /// What makes something, asks about the context or names a default stream needs a current
+    /// context.
     fn calls_that_need_one(rig, saw) =
-        "CUDA_ERROR_INVALID_CONTEXT (201) from cuEventCreate, cuStreamCreate, cuStreamCreateWithPriority, \
-         cuCtxSynchronize, cuCtxGetStreamPriorityRange, cuIpcGetEventHandle, cuIpcOpenEventHandle"
+        "CUDA_ERROR_INVALID_CONTEXT (201) from cuEventCreate, cuStreamCreate, \
+         cuStreamCreateWithPriority, cuCtxSynchronize, cuCtxGetStreamPriorityRange, \
+         cuIpcGetEventHandle, cuIpcOpenEventHandle"
     {
         let shared = rig.event(INTERPROCESS);
         elsewhere(|| {
@@ -473,7 +507,10 @@ rules! {
                 ("cuStreamCreate", rig.cuStreamCreate(&mut stream, 0)),
                 ("cuStreamCreateWithPriority", rig.cuStreamCreateWithPriority(&mut stream, 0, 0)),
                 ("cuCtxSynchronize", rig.cuCtxSynchronize()),
-                ("cuCtxGetStreamPriorityRange", rig.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)),
+                (
+                    "cuCtxGetStreamPriorityRange",
+                    rig.cuCtxGetStreamPriorityRange(&mut least, &mut greatest),
+                ),
                 ("cuIpcGetEventHandle", rig.cuIpcGetEventHandle(&mut handle, shared)),
                 ("cuIpcOpenEventHandle", rig.open([0; 64]).0),
             ]);
@@ -482,14 +519,17 @@ rules! {
 
     /// Any call on a default stream, by whatever handle, needs a current context.
     fn default_streams_need_one(rig, saw) =
-        "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, priority, context, host \
-         function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, \
-         priority, context, host function, capturing; per-thread: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, \
-         query, synchronize, flags, priority, context, host function, capturing"
+        "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, \
+         priority, context, host function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) \
+         from record, wait, query, synchronize, flags, priority, context, host function, \
+         capturing; per-thread: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, \
+         synchronize, flags, priority, context, host function, capturing"
     {
         let event = rig.event(NO_TIMING);
         elsewhere(|| {
-            for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
+            for (name, stream) in
+                [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)]
+            {
                 let (mut flags, mut priority, mut context) = (0, 0, null_mut());
                 let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
                 let one = crate::rules::Saw::default();
@@ -525,7 +565,8 @@ rules! {
     }
 
     /// `cuCtxSynchronize` waits for all streams of the context, non-blocking ones too.
-    fn synchronizing_waits_for_all_streams(rig, saw) = "success; then both streams success, success" {
+    fn synchronizing_waits_for_all_streams(rig, saw) = "success; then both streams success, \
+        success" {
         let streams = [rig.stream(BLOCKING), rig.stream(NON_BLOCKING)];
         let work = streams.map(|stream| Beside::in_stream(rig, stream));
         saw.text(crate::raw::said(rig.cuCtxSynchronize()));
@@ -536,7 +577,8 @@ rules! {
     }
 
     /// `cuCtxSynchronize` waits for nothing of another context.
-    fn synchronizing_leaves_other_contexts(rig, saw) = "success; the other's stream CUDA_ERROR_NOT_READY (600)" {
+    fn synchronizing_leaves_other_contexts(rig, saw) = "success; the other's stream \
+        CUDA_ERROR_NOT_READY (600)" {
         let other = rig.new_context();
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);

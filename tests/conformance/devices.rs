@@ -5,7 +5,9 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::capture::{GLOBAL, begin, fate};
-use crate::raw::{BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
+use crate::raw::{
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said,
+};
 use crate::rules;
 
 /// The primary context of the second device, which is current nowhere.
@@ -48,7 +50,8 @@ rules! {
     {
         let second = Second::new(rig);
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
-        let (others, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
+        let (others, theirs) =
+            rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
         saw.codes(&[
             ("event of the first", rig.cuEventRecord(event, theirs)),
             ("event of the second", rig.cuEventRecord(others, stream)),
@@ -58,12 +61,16 @@ rules! {
     /// A stream can wait for an event of another device.
     [two_devices]
     fn waiting_across_devices(rig, saw) =
-        "second for first: CUDA_ERROR_NOT_READY (600), then success; first for second: CUDA_ERROR_NOT_READY (600), \
-         then success"
+        "second for first: CUDA_ERROR_NOT_READY (600), then success; first for second: \
+         CUDA_ERROR_NOT_READY (600), then success"
     {
         let second = Second::new(rig);
-        let (here, there) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
-        let ways = [("second for first", rig.context, here, there), ("first for second", second.context, there, here)];
+        let (here, there) =
+            (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        let ways = [
+            ("second for first", rig.context, here, there),
+            ("first for second", second.context, there, here),
+        ];
         for (name, context, held, waiting) in ways {
             let event = rig.within(context, || rig.event(NO_TIMING));
             let latch = rig.hold(held);
@@ -71,7 +78,10 @@ rules! {
             must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
             let before = said(rig.cuStreamQuery(waiting));
             latch.release();
-            saw.text(format_args!("{name}: {before}, then {}", said(rig.cuStreamSynchronize(waiting))));
+            saw.text(format_args!(
+                "{name}: {before}, then {}",
+                said(rig.cuStreamSynchronize(waiting))
+            ));
         }
     }
 
@@ -122,7 +132,8 @@ rules! {
     [two_devices, since(12, 8)]
     fn the_device_of_a_stream(rig, saw) = "1; 0" {
         let second = Second::new(rig);
-        let (here, there) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        let (here, there) =
+            (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
         for stream in [there, here] {
             let mut device = 77;
             must("cuStreamGetDevice", rig.cuStreamGetDevice(stream, &mut device));
@@ -145,14 +156,16 @@ rules! {
         saw.holds("all different", unique.len() == ids.len());
     }
 
-    /// What a capture forbids, it forbids about another device too; waiting for that device's context is allowed.
+    /// What a capture forbids, it forbids about another device too; waiting for that device's
+    /// context is allowed.
     [two_devices]
     fn a_capture_and_another_device(rig, saw) =
-        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from context \
-         synchronize; invalidated"
+        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from \
+         context synchronize; invalidated"
     {
         let second = Second::new(rig);
-        let (event, theirs) = rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
+        let (event, theirs) =
+            rig.within(second.context, || (rig.event(NO_TIMING), rig.stream(NON_BLOCKING)));
         rig.record(event, theirs);
         rig.synchronize(theirs);
         let stream = rig.stream(NON_BLOCKING);
@@ -167,13 +180,18 @@ rules! {
 
     /// A stream of another device joins a capture by waiting for its event.
     [two_devices]
-    fn joining_a_capture_across_devices(rig, saw) = "wait success; status 1; joined again success; unharmed" {
+    fn joining_a_capture_across_devices(rig, saw) = "wait success; status 1; joined again success; \
+        unharmed" {
         let second = Second::new(rig);
-        let (stream, theirs) = (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
+        let (stream, theirs) =
+            (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
         begin(rig, stream, GLOBAL);
         let fork = rig.recorded(stream);
         saw.code("wait", rig.cuStreamWaitEvent(theirs, fork, 0));
-        saw.text(crate::capture::status(rig, theirs).map_or_else(said, |status| format!("status {status}")));
+        saw.text(
+            crate::capture::status(rig, theirs)
+                .map_or_else(said, |status| format!("status {status}")),
+        );
         let join = rig.within(second.context, || rig.event(NO_TIMING));
         rig.record(join, theirs);
         saw.code("joined again", rig.cuStreamWaitEvent(stream, join, 0));
@@ -182,11 +200,13 @@ rules! {
 
     /// Whole-context calls are of one device.
     [two_devices, since(12, 5)]
-    fn whole_contexts(rig, saw) = "of the other device success; of this one CUDA_ERROR_NOT_READY (600)" {
+    fn whole_contexts(rig, saw) = "of the other device success; of this one CUDA_ERROR_NOT_READY \
+        (600)" {
         let second = Second::new(rig);
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
-        let (here, there) = (rig.event(NO_TIMING), rig.within(second.context, || rig.event(NO_TIMING)));
+        let (here, there) =
+            (rig.event(NO_TIMING), rig.within(second.context, || rig.event(NO_TIMING)));
         must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, here));
         must("cuCtxRecordEvent", rig.cuCtxRecordEvent(second.context, there));
         saw.code("of the other device", rig.settled(there));
@@ -208,10 +228,14 @@ rules! {
     fn exporting(rig, saw) = "success from the first, the second; different descriptors" {
         let second = Second::new(rig);
         let mut handles = [CUipcEventHandle { reserved: [0; 64] }; 2];
-        let (here, there) = (rig.event(INTERPROCESS), rig.within(second.context, || rig.event(INTERPROCESS)));
+        let (here, there) =
+            (rig.event(INTERPROCESS), rig.within(second.context, || rig.event(INTERPROCESS)));
         saw.codes(&[
             ("the first", rig.cuIpcGetEventHandle(&mut handles[0], here)),
-            ("the second", rig.within(second.context, || rig.cuIpcGetEventHandle(&mut handles[1], there))),
+            (
+                "the second",
+                rig.within(second.context, || rig.cuIpcGetEventHandle(&mut handles[1], there)),
+            ),
         ]);
         saw.holds("different descriptors", handles[0].reserved != handles[1].reserved);
     }
@@ -219,8 +243,8 @@ rules! {
     /// A descriptor opens in a context of another device than the exporter's, too.
     [two_devices]
     fn importing_on_another_device(rig, saw) =
-        "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits CUDA_ERROR_NOT_READY (600); then \
-         success"
+        "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits \
+         CUDA_ERROR_NOT_READY (600); then success"
     {
         let second = Second::new(rig);
         let mut peer = crate::ipc::Peer::start();

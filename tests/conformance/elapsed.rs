@@ -57,7 +57,10 @@ rules! {
     fn done(rig, saw) = "success, not negative" {
         let (start, end) = pair(rig);
         match rig.elapsed(start, end) {
-            Ok(time) => saw.text(format_args!("success, {}", if time >= 0.0 { "not negative" } else { "negative" })),
+            Ok(time) => saw.text(format_args!(
+                "success, {}",
+                if time >= 0.0 { "not negative" } else { "negative" }
+            )),
             Err(code) => saw.text(said(code)),
         }
     }
@@ -79,18 +82,21 @@ rules! {
         rig.synchronize(stream);
         let (there, back) = (rig.elapsed(start, end), rig.elapsed(end, start));
         match (there, back) {
-            (Ok(there), Ok(back)) if there > 0.0 && back == -there => saw.text("the exact negative"),
+            (Ok(there), Ok(back)) if there > 0.0 && back == -there => {
+                saw.text("the exact negative")
+            }
             other => saw.text(format_args!("{other:?}")),
         }
     }
 
-    /// An event that was never recorded or is without timing, or one of another context, is an invalid handle, also
-    /// beside one that is pending; two good ones of which either is pending are not ready.
+    /// An event that was never recorded or is without timing, or one of another context, is an
+    /// invalid handle, also beside one that is pending; two good ones of which either is pending
+    /// are not ready.
     fn refused(rig, saw) =
-        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
-         untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
-         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, \
-         pending twice"
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed \
+         to done, done to untimed, never to pending, pending to never, untimed to pending, another \
+         context to done, done to another context, another context to pending; \
+         CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.elapsed_code(start, end)));
     }
@@ -98,10 +104,10 @@ rules! {
     /// The second version of the function refuses the same.
     [since(12, 8)]
     fn refused_by_the_second_version(rig, saw) =
-        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed to done, done to \
-         untimed, never to pending, pending to never, untimed to pending, another context to done, done to another \
-         context, another context to pending; CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, \
-         pending twice"
+        "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed \
+         to done, done to untimed, never to pending, pending to never, untimed to pending, another \
+         context to done, done to another context, another context to pending; \
+         CUDA_ERROR_NOT_READY (600) from done to pending, pending to done, pending twice"
     {
         saw.codes(&refusals(rig, &|start, end| rig.cuEventElapsedTime_v2(&mut 0.0, start, end)));
     }
@@ -115,7 +121,8 @@ rules! {
             (rig.cuEventElapsedTime_v2(&mut milliseconds, start, end), milliseconds)
         };
         let same = [(start, end), (end, start)].map(|(start, end)| {
-            rig.elapsed(start, end).is_ok_and(|time| second(start, end) == (CUresult::CUDA_SUCCESS, time))
+            rig.elapsed(start, end)
+                .is_ok_and(|time| second(start, end) == (CUresult::CUDA_SUCCESS, time))
         });
         saw.holds("the same, and the same reversed", same == [true, true]);
     }
@@ -156,14 +163,17 @@ rules! {
         let stream = rig.stream(NON_BLOCKING);
         let events: Vec<CUevent> = (0..501).map(|_| rig.event(TIMING)).collect();
         let (mut judged, mut on_grid) = (0, 0);
-        // The result is a float: below 8 ms it loses less than a hundredth of a step. Where the machine stood still between
-        // two records nothing can be told, and others are looked at in their place.
+        // The result is a float: below 8 ms it loses less than a hundredth of a step. Where the
+        // machine stood still between two records nothing can be told, and others are looked at in
+        // their place.
         for _ in 0..20 {
             for event in &events {
                 rig.record(*event, stream);
             }
             rig.synchronize(stream);
-            let times = events.windows(2).map(|pair| rig.elapsed(pair[0], pair[1]).map_or(f32::NAN, f32::abs));
+            let times = events
+                .windows(2)
+                .map(|pair| rig.elapsed(pair[0], pair[1]).map_or(f32::NAN, f32::abs));
             for time in times.filter(|time| !(8.0..).contains(time)).take(500 - judged) {
                 let steps = f64::from(time) * 1e6 / 32.0;
                 judged += 1;
@@ -185,8 +195,10 @@ rules! {
             rig.record(*event, stream);
         }
         rig.synchronize(stream);
-        let back =
-            events.windows(2).filter(|pair| !rig.elapsed(pair[0], pair[1]).is_ok_and(|time| time >= 0.0)).count();
+        let back = events
+            .windows(2)
+            .filter(|pair| !rig.elapsed(pair[0], pair[1]).is_ok_and(|time| time >= 0.0))
+            .count();
         saw.text(if back == 0 { "never".to_owned() } else { format!("{back} times") });
     }
 
@@ -202,7 +214,13 @@ rules! {
     fn no_context(rig, saw) = "success with none current; success with another current" {
         let (start, end) = pair(rig);
         let other = rig.new_context();
-        saw.text(format_args!("{} with none current", said(crate::raw::elsewhere(|| rig.elapsed_code(start, end)))));
-        saw.text(format_args!("{} with another current", said(rig.within(other, || rig.elapsed_code(start, end)))));
+        saw.text(format_args!(
+            "{} with none current",
+            said(crate::raw::elsewhere(|| rig.elapsed_code(start, end)))
+        ));
+        saw.text(format_args!(
+            "{} with another current",
+            said(rig.within(other, || rig.elapsed_code(start, end)))
+        ));
     }
 }

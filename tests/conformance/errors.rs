@@ -1,4 +1,5 @@
-//! A context that failed: after a kernel that trapped, nothing in it works any more, in this process.
+//! A context that failed: after a kernel that trapped, nothing in it works any more, in this
+//! process.
 //!
 //! A real context is broken by such a kernel, the software one by the driver's own switch.
 
@@ -22,14 +23,16 @@ const TRAP: &std::ffi::CStr = c".version 6.0\n.target sm_50\n.address_size 64\n\
 fn entry<F: Copy>(rig: &Rig, name: &std::ffi::CStr) -> F {
     let address = rig.export(name);
     assert!(!address.is_null() && size_of::<F>() == size_of_val(&address), "{name:?} is not there");
-    // SAFETY: the callers give a function pointer type that is the driver's declaration of that name.
+    // SAFETY: the callers give a function pointer type that is the driver's declaration of that
+    // name.
     unsafe { std::mem::transmute_copy(&address) }
 }
 
 /// The kernel that traps, on a real driver.
 fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
     type ModuleLoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> CUresult;
-    type ModuleGetFunction = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
+    type ModuleGetFunction =
+        unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
     let load: ModuleLoadData = entry(rig, c"cuModuleLoadData");
     let find: ModuleGetFunction = entry(rig, c"cuModuleGetFunction");
     let (mut module, mut empty, mut broken) = (null_mut(), null_mut(), null_mut());
@@ -47,7 +50,8 @@ fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
 
 fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
     #[rustfmt::skip]
-    type LaunchKernel = unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void) -> CUresult;
+    type LaunchKernel = unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint,
+        c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void) -> CUresult;
     let launch: LaunchKernel = entry(rig, c"cuLaunchKernel");
     // SAFETY: a live function that takes no arguments, and a live stream.
     let code = unsafe { launch(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut()) };
@@ -63,7 +67,8 @@ fn fail_software(rig: &Rig) {
     let control: Control = entry(rig, c"cuda_soft_driver_control");
     let command = CString::new(format!("fail={}", FAILED.0)).expect("no NUL");
     // SAFETY: a C string, and no place for an answer.
-    assert_eq!(unsafe { control(command.as_ptr(), null_mut(), 0) }, 0, "the driver does not know how to fail");
+    let answer = unsafe { control(command.as_ptr(), null_mut(), 0) };
+    assert_eq!(answer, 0, "the driver does not know how to fail");
 }
 
 /// Breaks the context by something in a stream, behind which `queued` is queued before it strikes.
@@ -92,7 +97,10 @@ fn counted(codes: impl Iterator<Item = CUresult>) -> String {
             None => seen.push((code, 1)),
         }
     }
-    seen.iter().map(|(code, times)| format!("{times} times {}", said(*code))).collect::<Vec<_>>().join(", ")
+    seen.iter()
+        .map(|(code, times)| format!("{times} times {}", said(*code)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// An empty graph, and an executable one made of it.
@@ -104,14 +112,16 @@ fn executable(rig: &Rig) -> (CUgraph, CUgraphExec) {
 }
 
 rules! {
-    /// In a failed context all calls on events and streams, on those too that were done before, answer its error.
+    /// In a failed context all calls on events and streams, on those too that were done before,
+    /// answer its error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn events_and_streams(rig, saw) =
-        "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded event, event \
-         synchronize, stream query, stream synchronize, wait, record, elapsed, flags, priority, host function, NULL \
-         query, event destroy, stream destroy"
+        "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded \
+         event, event synchronize, stream query, stream synchronize, wait, record, elapsed, flags, \
+         priority, host function, NULL query, event destroy, stream destroy"
     {
-        let (stream, done, never) = (rig.stream(NON_BLOCKING), rig.event(TIMING), rig.event(NO_TIMING));
+        let (stream, done, never) =
+            (rig.stream(NON_BLOCKING), rig.event(TIMING), rig.event(NO_TIMING));
         rig.record(done, stream);
         rig.synchronize(stream);
         break_context(rig, |_| {});
@@ -134,12 +144,13 @@ rules! {
         ]);
     }
 
-    /// Destroying events of a failed context: the answers of the first calls, what the events answer afterwards, and the
-    /// answers of second calls, which tell whether the first ones destroyed anything.
+    /// Destroying events of a failed context: the answers of the first calls, what the events
+    /// answer afterwards, and the answers of second calls, which tell whether the first ones
+    /// destroyed anything.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn destroying_events(rig, saw) =
-        "1000 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); destroyed again \
-         CUDA_ERROR_LAUNCH_FAILED (719)"
+        "1000 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); \
+         destroyed again CUDA_ERROR_LAUNCH_FAILED (719)"
     {
         let events: Vec<CUevent> = (0..1000).map(|_| rig.event(NO_TIMING)).collect();
         break_context(rig, |_| {});
@@ -154,8 +165,8 @@ rules! {
     /// Destroying streams of a failed context, as for events.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn destroying_streams(rig, saw) =
-        "100 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); destroyed again \
-         CUDA_ERROR_LAUNCH_FAILED (719)"
+        "100 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); \
+         destroyed again CUDA_ERROR_LAUNCH_FAILED (719)"
     {
         let streams: Vec<CUstream> = (0..100).map(|_| rig.stream(NON_BLOCKING)).collect();
         break_context(rig, |_| {});
@@ -166,9 +177,11 @@ rules! {
         crate::common::fork::end_at_once(0);
     }
 
-    /// Destroying graphs and executable graphs after a context failed: the answers of the first calls.
+    /// Destroying graphs and executable graphs after a context failed: the answers of the first
+    /// calls.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(11, 4)]
-    fn destroying_graphs(rig, saw) = "executable graphs 100 times success; graphs 100 times success" {
+    fn destroying_graphs(rig, saw) = "executable graphs 100 times success; graphs 100 times \
+        success" {
         let made: Vec<(CUgraph, CUgraphExec)> = (0..100).map(|_| executable(rig)).collect();
         break_context(rig, |_| {});
         let execs = made.iter().map(|(_, exec)| rig.cuGraphExecDestroy(*exec));
@@ -178,10 +191,12 @@ rules! {
         crate::common::fork::end_at_once(0);
     }
 
-    /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the error.
+    /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the
+    /// error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn making_things(rig, saw) =
-        "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, export"
+        "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, \
+            export"
     {
         let shared = rig.event(INTERPROCESS);
         break_context(rig, |_| {});
@@ -189,7 +204,10 @@ rules! {
             ("event create", rig.cuEventCreate(&mut null_mut(), NO_TIMING)),
             ("stream create", rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
             ("context synchronize", rig.cuCtxSynchronize()),
-            ("export", rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared)),
+            (
+                "export",
+                rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, shared),
+            ),
         ]);
     }
 
@@ -214,7 +232,8 @@ rules! {
     /// What is about contexts and devices works on after a context failed.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn contexts_and_devices(rig, saw) =
-        "success from current, set current, push, pop, device count, device of the context, primary release"
+        "success from current, set current, push, pop, device count, device of the context, \
+            primary release"
     {
         break_context(rig, |_| {});
         let (mut current, mut count, mut device) = (null_mut(), 0, 0);
@@ -230,11 +249,12 @@ rules! {
         std::process::exit(0);
     }
 
-    /// Released and retained again, a failed primary context does not recover: only another process can use the device.
+    /// Released and retained again, a failed primary context does not recover: only another process
+    /// can use the device.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn no_recovery(rig, saw) =
-        "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create CUDA_ERROR_CONTEXT_IS_DESTROYED \
-         (709)"
+        "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create \
+         CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         break_context(rig, |_| {});
         saw.code("release", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
@@ -243,12 +263,15 @@ rules! {
         std::process::exit(0);
     }
 
-    /// A host function behind the failure is not called; a callback of the old form is, with the error.
+    /// A host function behind the failure is not called; a callback of the old form is, with the
+    /// error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
-    fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host function was not called" {
+    fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host \
+        function was not called" {
         unsafe extern "C" fn called(_stream: CUstream, status: CUresult, sender: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
-            let sender = unsafe { Box::from_raw(sender.cast::<std::sync::mpsc::Sender<CUresult>>()) };
+            let sender =
+                unsafe { Box::from_raw(sender.cast::<std::sync::mpsc::Sender<CUresult>>()) };
             let _ = sender.send(status);
         }
         let ((sender, statuses), (call, calls)) = (channel(), channel::<()>());
@@ -262,13 +285,15 @@ rules! {
             let sender = Box::into_raw(Box::new(sender)).cast();
             must("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(called), sender, 0));
         });
-        // The callback drops its sender; a callback that is never called keeps the rule from going on for ever.
+        // The callback drops its sender; a callback that is never called keeps the rule from going
+        // on for ever.
         let status = statuses.recv().expect("the callback is called");
         saw.text(format_args!("the callback got {}", said(status)));
         saw.holds("the host function was not called", calls.try_recv().is_err());
     }
 
-    /// What is given to a stream right behind the launch that will fail is taken: the failure shows later.
+    /// What is given to a stream right behind the launch that will fail is taken: the failure shows
+    /// later.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn right_behind_the_failure(rig, saw) = "success from record, wait, host function, callback" {
         unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
@@ -283,12 +308,17 @@ rules! {
         });
     }
 
-    /// An event that was pending when the context failed answers the error, and so does waiting for it.
+    /// An event that was pending when the context failed answers the error, and so does waiting for
+    /// it.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
-    fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, synchronize" {
+    fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, \
+        synchronize" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |stream| rig.record(event, stream));
-        saw.codes(&[("query", rig.cuEventQuery(event)), ("synchronize", rig.cuEventSynchronize(event))]);
+        saw.codes(&[
+            ("query", rig.cuEventQuery(event)),
+            ("synchronize", rig.cuEventSynchronize(event)),
+        ]);
     }
 
     /// The error is the context's, whichever thread asks and whatever is current there.

@@ -4,13 +4,17 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 
-use crate::raw::{BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, must, said};
+use crate::raw::{
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, must, said,
+};
 use crate::rules;
 
 rules! {
-    /// The flags of an event: timing off, blocking wait, and interprocess with timing off, in any combination.
+    /// The flags of an event: timing off, blocking wait, and interprocess with timing off, in any
+    /// combination.
     fn flags(rig, saw) =
-        "success from 0, 1, 2, 3, 6, 7; CUDA_ERROR_INVALID_VALUE (1) from 4, 5, 8, 16, 0x80000000, all bits"
+        "success from 0, 1, 2, 3, 6, 7; CUDA_ERROR_INVALID_VALUE (1) from 4, 5, 8, 16, 0x80000000, \
+            all bits"
     {
         let create = |flags| {
             let mut event = null_mut();
@@ -37,8 +41,10 @@ rules! {
         saw.text(said(rig.cuEventCreate(null_mut(), 0)));
     }
 
-    /// An event that was never recorded stands for no work: it is done, and waiting for it is nothing.
-    fn never_recorded(rig, saw) = "success from query, synchronize, wait; the stream that waited success" {
+    /// An event that was never recorded stands for no work: it is done, and waiting for it is
+    /// nothing.
+    fn never_recorded(rig, saw) = "success from query, synchronize, wait; the stream that waited \
+        success" {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         saw.codes(&[
             ("query", rig.cuEventQuery(event)),
@@ -49,7 +55,8 @@ rules! {
     }
 
     /// An event is not done while the work before its record is not, and then it is.
-    fn pending_and_done(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; query success" {
+    fn pending_and_done(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; query \
+        success" {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         let event = rig.recorded(stream);
@@ -60,7 +67,8 @@ rules! {
     }
 
     /// An event with the blocking flag is waited for as well.
-    fn a_blocking_event(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; query success" {
+    fn a_blocking_event(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; query \
+        success" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(CU_EVENT_BLOCKING_SYNC));
         let latch = rig.hold(stream);
         rig.record(event, stream);
@@ -70,8 +78,10 @@ rules! {
         saw.code("query", rig.cuEventQuery(event));
     }
 
-    /// A record takes in the stream's work as of the call: work that comes later does not delay the event.
-    fn later_work_does_not_delay(rig, saw) = "the event success; the stream CUDA_ERROR_NOT_READY (600)" {
+    /// A record takes in the stream's work as of the call: work that comes later does not delay the
+    /// event.
+    fn later_work_does_not_delay(rig, saw) = "the event success; the stream CUDA_ERROR_NOT_READY \
+        (600)" {
         let stream = rig.stream(NON_BLOCKING);
         let first = rig.hold(stream);
         let event = rig.recorded(stream);
@@ -83,11 +93,14 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// A later record replaces the earlier one; a wait that was queued before keeps what it was queued for.
+    /// A later record replaces the earlier one; a wait that was queued before keeps what it was
+    /// queued for.
     fn a_later_record_replaces(rig, saw) =
-        "recorded in an idle stream success; the stream that waited before CUDA_ERROR_NOT_READY (600); then success"
+        "recorded in an idle stream success; the stream that waited before CUDA_ERROR_NOT_READY \
+            (600); then success"
     {
-        let (held, idle, waiting) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let (held, idle, waiting) =
+            (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         let event = rig.recorded(held);
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
@@ -99,7 +112,8 @@ rules! {
     }
 
     /// A later record in a busy stream makes an event that was done pending again.
-    fn a_later_record_is_pending(rig, saw) = "done success; recorded again CUDA_ERROR_NOT_READY (600); then success" {
+    fn a_later_record_is_pending(rig, saw) = "done success; recorded again CUDA_ERROR_NOT_READY \
+        (600); then success" {
         let stream = rig.stream(NON_BLOCKING);
         let event = rig.recorded(stream);
         rig.synchronize(stream);
@@ -140,21 +154,27 @@ rules! {
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(streams[0], events[1], 0));
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(streams[1], events[0], 0));
         latch.release();
-        saw.text(format_args!("both {}", streams.map(|stream| said(rig.cuStreamSynchronize(stream))).join(", ")));
+        saw.text(format_args!(
+            "both {}",
+            streams.map(|stream| said(rig.cuStreamSynchronize(stream))).join(", ")
+        ));
     }
 
     /// Event and stream of different contexts cannot be recorded.
-    fn recording_across_contexts(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from event of A, event of B" {
+    fn recording_across_contexts(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from event of A, \
+        event of B" {
         let other = rig.new_context();
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING));
-        let (others_stream, others_event) = rig.within(other, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
+        let (others_stream, others_event) =
+            rig.within(other, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
         saw.codes(&[
             ("event of A", rig.cuEventRecord(event, others_stream)),
             ("event of B", rig.cuEventRecord(others_event, stream)),
         ]);
     }
 
-    /// The NULL stream is the current context's: an event of another context cannot be recorded in it.
+    /// The NULL stream is the current context's: an event of another context cannot be recorded in
+    /// it.
     fn the_null_stream_is_the_current_contexts(rig, saw) =
         "with A current success; with B current CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -164,10 +184,13 @@ rules! {
     }
 
     /// Which context is current makes no difference to an event and a stream of one context.
-    fn the_current_context_does_not_matter(rig, saw) = "success from record, query, synchronize, wait" {
+    fn the_current_context_does_not_matter(rig, saw) = "success from record, query, synchronize, \
+        wait" {
         let other = rig.new_context();
-        let (stream, event) = rig.within(other, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
-        let (record, synchronize) = (rig.cuEventRecord(event, stream), rig.cuEventSynchronize(event));
+        let (stream, event) =
+            rig.within(other, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
+        let (record, synchronize) =
+            (rig.cuEventRecord(event, stream), rig.cuEventSynchronize(event));
         saw.codes(&[
             ("record", record),
             ("query", rig.cuEventQuery(event)),
@@ -177,7 +200,8 @@ rules! {
     }
 
     /// A wait may cross contexts.
-    fn waiting_across_contexts(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
+    fn waiting_across_contexts(rig, saw) =
+        "wait success; CUDA_ERROR_NOT_READY (600); then success" {
         let (other, held) = (rig.new_context(), rig.stream(NON_BLOCKING));
         let waiting = rig.within(other, || rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
@@ -190,7 +214,8 @@ rules! {
 
     /// A NULL event is an invalid handle everywhere.
     fn null(rig, saw) =
-        "CUDA_ERROR_INVALID_HANDLE (400) from query, synchronize, record, destroy, wait, elapsed from, elapsed to"
+        "CUDA_ERROR_INVALID_HANDLE (400) from query, synchronize, record, destroy, wait, elapsed \
+            from, elapsed to"
     {
         let (event, stream) = (rig.event(TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
@@ -208,8 +233,8 @@ rules! {
 
     /// The external flag of a wait is an illegal state outside a capture; other bits are invalid.
     fn the_flags_of_a_wait(rig, saw) =
-        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits \
-         CUDA_ERROR_INVALID_VALUE (1)"
+        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all \
+         bits CUDA_ERROR_INVALID_VALUE (1)"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         saw.code("0", rig.cuStreamWaitEvent(stream, event, 0));
@@ -221,8 +246,8 @@ rules! {
     /// The external flag of a record is an illegal state outside a capture; other bits are invalid.
     [since(11, 1)]
     fn the_flags_of_a_record(rig, saw) =
-        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all bits \
-         CUDA_ERROR_INVALID_VALUE (1)"
+        "0 success; external CUDA_ERROR_ILLEGAL_STATE (401); 2 CUDA_ERROR_INVALID_VALUE (1); all \
+         bits CUDA_ERROR_INVALID_VALUE (1)"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         saw.code("0", rig.cuEventRecordWithFlags(event, stream, 0));
@@ -246,7 +271,8 @@ rules! {
     }
 
     /// An event outlives the stream that it was recorded in.
-    fn an_event_outlives_its_stream(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success" {
+    fn an_event_outlives_its_stream(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize \
+        success" {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         let event = rig.recorded(stream);
@@ -258,10 +284,11 @@ rules! {
 
     /// An interprocess event works as any other in its own process.
     fn an_interprocess_event_here(rig, saw) =
-        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); synchronize success; the \
-         stream that waits success"
+        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); \
+         synchronize success; the stream that waits success"
     {
-        let (event, stream, waiting) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let (event, stream, waiting) =
+            (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
         rig.record(event, stream);
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
@@ -272,12 +299,14 @@ rules! {
         saw.code("the stream that waits", rig.cuStreamSynchronize(waiting));
     }
 
-    /// A new record of an interprocess event does not replace an unfinished one: its stream waits for that first.
+    /// A new record of an interprocess event does not replace an unfinished one: its stream waits
+    /// for that first.
     fn an_interprocess_event_recorded_again(rig, saw) =
-        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
-         then event success, stream success"
+        "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream \
+         CUDA_ERROR_NOT_READY (600); then event success, stream success"
     {
-        let (event, held, idle) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let (event, held, idle) =
+            (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         rig.record(event, held);
         saw.code("recorded in an idle stream", rig.cuEventRecord(event, idle));
@@ -296,8 +325,14 @@ rules! {
             rig.record(*event, stream);
         }
         rig.synchronize(stream);
-        let done = events.iter().filter(|event| rig.cuEventQuery(**event) == CUresult::CUDA_SUCCESS).count();
-        let gone = events.iter().filter(|event| rig.cuEventDestroy_v2(**event) == CUresult::CUDA_SUCCESS).count();
+        let done = events
+            .iter()
+            .filter(|event| rig.cuEventQuery(**event) == CUresult::CUDA_SUCCESS)
+            .count();
+        let gone = events
+            .iter()
+            .filter(|event| rig.cuEventDestroy_v2(**event) == CUresult::CUDA_SUCCESS)
+            .count();
         if done == gone {
             saw.text(format_args!("{done} created, recorded and destroyed"))
         } else {
@@ -305,11 +340,12 @@ rules! {
         }
     }
 
-    /// A whole-context record takes in all streams of the context. A whole-context wait holds them, but asking an idle
-    /// stream is about the work that was given to it.
+    /// A whole-context record takes in all streams of the context. A whole-context wait holds them,
+    /// but asking an idle stream is about the work that was given to it.
     [since(12, 5)]
     fn whole_contexts(rig, saw) =
-        "record success; query CUDA_ERROR_NOT_READY (600); wait success; an idle stream success; synchronize success"
+        "record success; query CUDA_ERROR_NOT_READY (600); wait success; an idle stream success; \
+            synchronize success"
     {
         let (held, idle) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let event = rig.event(NO_TIMING);
@@ -350,23 +386,28 @@ rules! {
         });
     }
 
-    /// The event of a whole-context record is of that context; the event of a whole-context wait may be of any.
+    /// The event of a whole-context record is of that context; the event of a whole-context wait
+    /// may be of any.
     [since(12, 5)]
     fn whole_contexts_and_other_contexts(rig, saw) =
-        "record CUDA_ERROR_INVALID_HANDLE (400); wait success; NULL event CUDA_ERROR_INVALID_HANDLE (400), \
-         CUDA_ERROR_INVALID_HANDLE (400)"
+        "record CUDA_ERROR_INVALID_HANDLE (400); wait success; NULL event \
+         CUDA_ERROR_INVALID_HANDLE (400), CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let other = rig.new_context();
         let event = rig.within(other, || rig.event(NO_TIMING));
         saw.code("record", rig.cuCtxRecordEvent(rig.context, event));
         saw.code("wait", rig.cuCtxWaitEvent(rig.context, event));
-        let null = [rig.cuCtxRecordEvent(rig.context, null_mut()), rig.cuCtxWaitEvent(rig.context, null_mut())];
+        let null = [
+            rig.cuCtxRecordEvent(rig.context, null_mut()),
+            rig.cuCtxWaitEvent(rig.context, null_mut()),
+        ];
         saw.text(format_args!("NULL event {}", null.map(said).join(", ")));
     }
 
     /// A whole-context record takes an interprocess event.
     [since(12, 5)]
-    fn a_whole_context_record_of_an_interprocess_event(rig, saw) = "record success; synchronize success" {
+    fn a_whole_context_record_of_an_interprocess_event(rig, saw) = "record success; synchronize \
+        success" {
         let event = rig.event(INTERPROCESS);
         saw.code("record", rig.cuCtxRecordEvent(rig.context, event));
         saw.code("synchronize", rig.cuEventSynchronize(event));
@@ -385,7 +426,8 @@ rules! {
         saw.code("synchronize", rig.cuEventSynchronize(event));
     }
 
-    /// An event can be recorded in a blocking stream, the NULL stream and a per-thread stream alike.
+    /// An event can be recorded in a blocking stream, the NULL stream and a per-thread stream
+    /// alike.
     fn every_kind_of_stream(rig, saw) = "success from blocking, NULL, legacy, per-thread" {
         let event = rig.event(NO_TIMING);
         saw.codes(&[

@@ -20,7 +20,10 @@ fn graph(raw: &Raw) -> CUgraph {
 
 fn record_node(raw: &Raw, graph: CUgraph, event: CUevent) -> CUgraphNode {
     let mut node = null_mut();
-    must("cuGraphAddEventRecordNode", raw.cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event));
+    must(
+        "cuGraphAddEventRecordNode",
+        raw.cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event),
+    );
     node
 }
 
@@ -53,7 +56,14 @@ fn info(raw: &Raw, stream: CUstream) -> Info {
     let mut status = CUstreamCaptureStatus(77);
     let (mut id, mut graph, mut nodes, mut count) =
         (77, std::ptr::without_provenance_mut(77), std::ptr::without_provenance(77), 77);
-    let code = raw.cuStreamGetCaptureInfo_v2(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count);
+    let code = raw.cuStreamGetCaptureInfo_v2(
+        stream,
+        &mut status,
+        &mut id,
+        &mut graph,
+        &mut nodes,
+        &mut count,
+    );
     Info { code, status: status.0, id, graph, nodes, count }
 }
 
@@ -77,9 +87,15 @@ fn dependencies(raw: &Raw, stream: CUstream) -> Vec<CUgraphNode> {
 rules! {
     /// A stream that does not capture says so, and nothing else is written.
     [since(11, 3)]
-    fn info_without_a_capture(rig, saw) = "success, status 0, nothing else written; NULL stream success, status 0" {
+    fn info_without_a_capture(rig, saw) = "success, status 0, nothing else written; NULL stream \
+        success, status 0" {
         let one = info(rig, rig.stream(NON_BLOCKING));
-        let others = if one.others_untouched() { "nothing else written" } else { "something else written" };
+        let others = if one.others_untouched() {
+            "nothing else written"
+        } else {
+            "something else \
+            written"
+        };
         saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
         let null = info(rig, NULL_STREAM);
         saw.text(format_args!("NULL stream {}, status {}", said(null.code), null.status));
@@ -91,7 +107,12 @@ rules! {
         let stream = capturing(rig, GLOBAL);
         let _ = rig.cuStreamQuery(stream);
         let one = info(rig, stream);
-        let others = if one.others_untouched() { "nothing else written" } else { "something else written" };
+        let others = if one.others_untouched() {
+            "nothing else written"
+        } else {
+            "something else \
+            written"
+        };
         saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
         let _ = end(rig, stream);
     }
@@ -121,20 +142,32 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The third version, which tells of edges, tells the rest as the second does; nobody has to ask for the edges.
+    /// The third version, which tells of edges, tells the rest as the second does; nobody has to
+    /// ask for the edges.
     [since(12, 3)]
-    fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph and count" {
+    fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph \
+        and count" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut status = CUstreamCaptureStatus(77);
-        let (mut id, mut graph, mut nodes, mut count, mut edges) = (77, null_mut(), null(), 77, null());
+        let (mut id, mut graph, mut nodes, mut count, mut edges) =
+            (77, null_mut(), null(), 77, null());
         let mut ask = |edges| {
-            rig.cuStreamGetCaptureInfo_v3(stream, &mut status, &mut id, &mut graph, &mut nodes, edges, &mut count)
+            rig.cuStreamGetCaptureInfo_v3(
+                stream,
+                &mut status,
+                &mut id,
+                &mut graph,
+                &mut nodes,
+                edges,
+                &mut count,
+            )
         };
         saw.text(said(ask(&mut edges)));
         saw.code("without edges", ask(null_mut()));
         let second = info(rig, stream);
-        let same = (status.0, id, graph, count) == (second.status, second.id, second.graph, second.count);
+        let same =
+            (status.0, id, graph, count) == (second.status, second.id, second.graph, second.count);
         saw.holds("the same status, id, graph and count", same);
         let _ = fate(rig, stream);
     }
@@ -151,7 +184,8 @@ rules! {
 
     /// An external record becomes a node of the event; a plain record becomes none.
     [since(11, 3)]
-    fn nodes_of_records(rig, saw) = "at first 0; after a plain record 0; after an external one 1; it is of the event" {
+    fn nodes_of_records(rig, saw) = "at first 0; after a plain record 0; after an external one 1; \
+        it is of the event" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         saw.text(format_args!("at first {}", dependencies(rig, stream).len()));
         let _ = rig.recorded(stream);
@@ -180,7 +214,8 @@ rules! {
 
     /// What the next work of a capture depends on can be added to, replaced and emptied.
     [since(11, 3)]
-    fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; unharmed" {
+    fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; \
+        unharmed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let one = dependencies(rig, stream);
@@ -192,7 +227,10 @@ rules! {
         saw.text(format_args!("replaced {}", dependencies(rig, stream).len()));
         must("set", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, SET));
         saw.text(format_args!("emptied {}", dependencies(rig, stream).len()));
-        must("set", rig.cuStreamUpdateCaptureDependencies(stream, one.clone().as_mut_ptr(), 1, SET));
+        must(
+            "set",
+            rig.cuStreamUpdateCaptureDependencies(stream, one.clone().as_mut_ptr(), 1, SET),
+        );
         must("add", rig.cuStreamUpdateCaptureDependencies(stream, &mut two, 1, ADD));
         saw.text(fate(rig, stream));
     }
@@ -200,15 +238,18 @@ rules! {
     /// Changes of the dependencies that make no sense are refused, and the capture is unharmed.
     [since(11, 3)]
     fn dependencies_that_make_no_sense(rig, saw) =
-        "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a node of another \
-         graph CUDA_ERROR_INVALID_VALUE (1); unharmed"
+        "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a \
+         node of another graph CUDA_ERROR_INVALID_VALUE (1); unharmed"
     {
         let (stream, event, other) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
         let mut node = record_node(rig, other, event);
         saw.code("no capture", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, SET));
         begin(rig, stream, GLOBAL);
         saw.code("unknown flags", rig.cuStreamUpdateCaptureDependencies(stream, null_mut(), 0, 7));
-        saw.code("a node of another graph", rig.cuStreamUpdateCaptureDependencies(stream, &mut node, 1, SET));
+        saw.code(
+            "a node of another graph",
+            rig.cuStreamUpdateCaptureDependencies(stream, &mut node, 1, SET),
+        );
         saw.text(fate(rig, stream));
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
@@ -226,12 +267,15 @@ rules! {
     /// Edge data that makes no sense is refused, and the capture goes on.
     [since(12, 3)]
     fn edges_that_make_no_sense(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from type 77, port 77 from, port 77 to; depends on 1; unharmed"
+        "CUDA_ERROR_INVALID_VALUE (1) from type 77, port 77 from, port 77 to; depends on 1; \
+            unharmed"
     {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut nodes = dependencies(rig, stream);
-        let mut set = |edge| rig.cuStreamUpdateCaptureDependencies_v2(stream, nodes.as_mut_ptr(), &edge, 1, SET);
+        let mut set = |edge| {
+            rig.cuStreamUpdateCaptureDependencies_v2(stream, nodes.as_mut_ptr(), &edge, 1, SET)
+        };
         let plain = CUgraphEdgeData::default();
         saw.codes(&[
             ("type 77", set(CUgraphEdgeData { type_: 77, ..plain })),
@@ -258,36 +302,52 @@ rules! {
     /// What a capture into a graph refuses to begin with.
     [since(12, 3)]
     fn capturing_into_a_graph_refused(rig, saw) =
-        "no graph CUDA_ERROR_INVALID_VALUE (1); a node of another graph CUDA_ERROR_INVALID_VALUE (1); no nodes \
-         CUDA_ERROR_INVALID_VALUE (1); status 0"
+        "no graph CUDA_ERROR_INVALID_VALUE (1); a node of another graph CUDA_ERROR_INVALID_VALUE \
+         (1); no nodes CUDA_ERROR_INVALID_VALUE (1); status 0"
     {
-        let (stream, event, into, other) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig), graph(rig));
+        let (stream, event, into, other) =
+            (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig), graph(rig));
         let node = record_node(rig, other, event);
-        saw.code("no graph", rig.cuStreamBeginCaptureToGraph(stream, null_mut(), null(), null(), 0, GLOBAL));
-        saw.code("a node of another graph", rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, GLOBAL));
-        saw.code("no nodes", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 1, GLOBAL));
+        saw.code(
+            "no graph",
+            rig.cuStreamBeginCaptureToGraph(stream, null_mut(), null(), null(), 0, GLOBAL),
+        );
+        saw.code(
+            "a node of another graph",
+            rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, GLOBAL),
+        );
+        saw.code(
+            "no nodes",
+            rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 1, GLOBAL),
+        );
         saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
         must("cuGraphDestroy", rig.cuGraphDestroy(into));
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// One capture at a time goes into a graph, and the graph cannot be destroyed meanwhile; neither try does harm.
+    /// One capture at a time goes into a graph, and the graph cannot be destroyed meanwhile;
+    /// neither try does harm.
     [since(12, 3)]
     fn capturing_into_a_graph_twice(rig, saw) =
-        "a second capture CUDA_ERROR_ILLEGAL_STATE (401); destroy CUDA_ERROR_ILLEGAL_STATE (401); unharmed"
+        "a second capture CUDA_ERROR_ILLEGAL_STATE (401); destroy CUDA_ERROR_ILLEGAL_STATE (401); \
+            unharmed"
     {
         let (one, two, into) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         must("begin", rig.cuStreamBeginCaptureToGraph(one, into, null(), null(), 0, GLOBAL));
-        saw.code("a second capture", rig.cuStreamBeginCaptureToGraph(two, into, null(), null(), 0, GLOBAL));
+        saw.code(
+            "a second capture",
+            rig.cuStreamBeginCaptureToGraph(two, into, null(), null(), 0, GLOBAL),
+        );
         saw.code("destroy", rig.cuGraphDestroy(into));
         saw.text(fate(rig, one));
     }
 
-    /// A capture into a graph that fails destroys the graph; what is called with it is an invalid value.
+    /// A capture into a graph that fails destroys the graph; what is called with it is an invalid
+    /// value.
     [since(12, 3)]
     fn a_failed_capture_into_a_graph(rig, saw) =
-        "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: CUDA_ERROR_INVALID_VALUE (1) \
-         from instantiate, destroy"
+        "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: \
+         CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy"
     {
         let after = |into| {
             let one = rules::Saw::default();
@@ -324,16 +384,19 @@ rules! {
     /// Handles of graphs, executable graphs and nodes are checked, destroyed ones too.
     [since(11, 4)]
     fn handles_are_checked(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from graph destroyed twice, exec destroyed twice, launch of a destroyed exec, \
-         record node as wait node, wait node as record node, a node of another graph in exec, dependency of another \
-         graph, record node of NULL"
+        "CUDA_ERROR_INVALID_VALUE (1) from graph destroyed twice, exec destroyed twice, launch of \
+         a destroyed exec, record node as wait node, wait node as record node, a node of another \
+         graph in exec, dependency of another graph, record node of NULL"
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         let (gone, first, second) = (graph(rig), graph(rig), graph(rig));
         must("cuGraphDestroy", rig.cuGraphDestroy(gone));
         let (record, other) = (record_node(rig, first, event), record_node(rig, second, event));
         let (mut wait, mut node, mut found) = (null_mut(), null_mut(), null_mut());
-        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut wait, second, null(), 0, event));
+        must(
+            "cuGraphAddEventWaitNode",
+            rig.cuGraphAddEventWaitNode(&mut wait, second, null(), 0, event),
+        );
         let (exec, dead) = (instantiate(rig, first), instantiate(rig, first));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(dead));
         saw.codes(&[
@@ -342,14 +405,24 @@ rules! {
             ("launch of a destroyed exec", rig.cuGraphLaunch(dead, stream)),
             ("record node as wait node", rig.cuGraphEventWaitNodeGetEvent(record, &mut found)),
             ("wait node as record node", rig.cuGraphEventRecordNodeSetEvent(wait, event)),
-            ("a node of another graph in exec", rig.cuGraphExecEventRecordNodeSetEvent(exec, other, event)),
-            ("dependency of another graph", rig.cuGraphAddEventRecordNode(&mut node, first, &other, 1, event)),
-            ("record node of NULL", rig.cuGraphAddEventRecordNode(&mut node, first, null(), 0, null_mut())),
+            (
+                "a node of another graph in exec",
+                rig.cuGraphExecEventRecordNodeSetEvent(exec, other, event),
+            ),
+            (
+                "dependency of another graph",
+                rig.cuGraphAddEventRecordNode(&mut node, first, &other, 1, event),
+            ),
+            (
+                "record node of NULL",
+                rig.cuGraphAddEventRecordNode(&mut node, first, null(), 0, null_mut()),
+            ),
         ]);
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// After its graph was destroyed, an executable graph's nodes cannot be named any more; it can be launched.
+    /// After its graph was destroyed, an executable graph's nodes cannot be named any more; it can
+    /// be launched.
     [since(11, 4)]
     fn an_exec_outlives_its_graph(rig, saw) = "set CUDA_ERROR_INVALID_VALUE (1); launch success" {
         let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
@@ -362,11 +435,12 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// Instantiating needs a current context, and launching in a default stream does; nothing else about graphs does.
+    /// Instantiating needs a current context, and launching in a default stream does; nothing else
+    /// about graphs does.
     [since(11, 4)]
     fn what_needs_a_context(rig, saw) =
-        "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, add, get, set, exec \
-         set, launch, exec destroy, destroy"
+        "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, \
+         add, get, set, exec set, launch, exec destroy, destroy"
     {
         let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, of, event);
@@ -393,7 +467,8 @@ rules! {
 
     /// A launch into a capturing stream invalidates the capture.
     [since(11, 4)]
-    fn launching_into_a_capture(rig, saw) = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900); invalidated" {
+    fn launching_into_a_capture(rig, saw) = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900); \
+        invalidated" {
         let (event, of) = (rig.event(NO_TIMING), graph(rig));
         record_node(rig, of, event);
         let exec = instantiate(rig, of);
@@ -428,19 +503,21 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Externally recorded events are recorded by the launch: pending until it is done, with times, and others can
-    /// wait.
+    /// Externally recorded events are recorded by the launch: pending until it is done, with times,
+    /// and others can wait.
     [since(11, 4)]
     fn a_launch_records_events(rig, saw) =
-        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query CUDA_ERROR_NOT_READY (600), \
-         a stream that waits CUDA_ERROR_NOT_READY (600); done: query success, the stream success, elapsed success"
+        "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query \
+         CUDA_ERROR_NOT_READY (600), a stream that waits CUDA_ERROR_NOT_READY (600); done: query \
+         success, the stream success, elapsed success"
     {
         let (first, last) = (rig.event(TIMING), rig.event(TIMING));
         let of = captured(rig, |stream| {
             must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(first, stream, EXTERNAL));
             must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
         });
-        let (exec, stream, waiting) = (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        let (exec, stream, waiting) =
+            (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         saw.text(format_args!(
             "before: query {}, elapsed {}",
             said(rig.cuEventQuery(last)),
@@ -467,13 +544,16 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Graph and executable graph can be destroyed while a launch is under way: it is done, and its event with it.
+    /// Graph and executable graph can be destroyed while a launch is under way: it is done, and its
+    /// event with it.
     [since(11, 4)]
     fn destroyed_while_launched(rig, saw) =
         "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success"
     {
         let event = rig.event(NO_TIMING);
-        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let of = captured(rig, |stream| {
+            must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
+        });
         let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
@@ -484,15 +564,19 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// An event that is destroyed after instantiation, or while a launch is under way, is no trouble to launches.
+    /// An event that is destroyed after instantiation, or while a launch is under way, is no
+    /// trouble to launches.
     [since(11, 4)]
     fn events_destroyed_after_instantiation(rig, saw) =
-        "event success; launch success; stream success; again success, success; destroyed while launched success, \
-         success"
+        "event success; launch success; stream success; again success, success; destroyed while \
+         launched success, success"
     {
-        let launch = |exec, stream| (rig.cuGraphLaunch(exec, stream), rig.cuStreamSynchronize(stream));
+        let launch =
+            |exec, stream| (rig.cuGraphLaunch(exec, stream), rig.cuStreamSynchronize(stream));
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
-        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let of = captured(rig, |stream| {
+            must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
+        });
         let exec = instantiate(rig, of);
         saw.code("event", rig.cuEventDestroy_v2(event));
         let (launched, synchronized) = launch(exec, stream);
@@ -503,7 +587,9 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
 
         let event = rig.event(NO_TIMING);
-        let of = captured(rig, |stream| must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL)));
+        let of = captured(rig, |stream| {
+            must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
+        });
         let exec = instantiate(rig, of);
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
@@ -522,10 +608,14 @@ rules! {
     fn replacing_a_nodes_event(rig, saw) =
         "the graph tells the new one; launched: first not recorded, second recorded"
     {
-        let (first, second, stream, of) = (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let (first, second, stream, of) =
+            (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, of, first);
         let exec = instantiate(rig, of);
-        must("cuGraphExecEventRecordNodeSetEvent", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second));
+        must(
+            "cuGraphExecEventRecordNodeSetEvent",
+            rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second),
+        );
         must("cuGraphEventRecordNodeSetEvent", rig.cuGraphEventRecordNodeSetEvent(node, second));
         let mut told = null_mut();
         must("cuGraphEventRecordNodeGetEvent", rig.cuGraphEventRecordNodeGetEvent(node, &mut told));
@@ -533,21 +623,30 @@ rules! {
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
         // Only what was recorded has a time.
-        let recorded = |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
+        let recorded =
+            |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
         saw.text(format_args!("launched: first {}, second {}", recorded(first), recorded(second)));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// A wait node's event can be replaced in the graph, and in an executable graph for later launches.
+    /// A wait node's event can be replaced in the graph, and in an executable graph for later
+    /// launches.
     [since(11, 4)]
     fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
         let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
-        let (pending, never, mut node, mut told) = (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
-        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, pending));
+        let (pending, never, mut node, mut told) =
+            (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
+        must(
+            "cuGraphAddEventWaitNode",
+            rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, pending),
+        );
         let exec = instantiate(rig, of);
-        must("cuGraphExecEventWaitNodeSetEvent", rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never));
+        must(
+            "cuGraphExecEventWaitNodeSetEvent",
+            rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never),
+        );
         must("cuGraphEventWaitNodeSetEvent", rig.cuGraphEventWaitNodeSetEvent(node, never));
         must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut told));
         saw.holds("the graph tells the new one", told == never);
@@ -562,11 +661,13 @@ rules! {
 
     /// A wait node holds the launch until its event is done.
     [since(11, 4)]
-    fn a_wait_node_holds_the_launch(rig, saw) = "launched CUDA_ERROR_NOT_READY (600); then success" {
+    fn a_wait_node_holds_the_launch(rig, saw) =
+        "launched CUDA_ERROR_NOT_READY (600); then success" {
         let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
         let (event, mut node) = (rig.recorded(held), null_mut());
-        must("cuGraphAddEventWaitNode", rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, event));
+        must("cuGraphAddEventWaitNode",
+            rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, event));
         let exec = instantiate(rig, of);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         saw.code("launched", rig.cuStreamQuery(stream));
@@ -576,8 +677,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Threads that make and launch graphs of the same events, and record and wait for those plainly, are no trouble to each
-    /// other.
+    /// Threads that make and launch graphs of the same events, and record and wait for those
+    /// plainly, are no trouble to each other.
     [since(11, 4)]
     fn threads_that_share_events(rig, saw) = "4 threads, 200 graphs, success" {
         const THREADS: usize = 4;
@@ -592,7 +693,8 @@ rules! {
             let stream = raw.stream(NON_BLOCKING);
             started.wait();
             for round in 0..GRAPHS {
-                let event = |at: usize| -> CUevent { events[(number + round + at) % events.len()].get() };
+                let event =
+                    |at: usize| -> CUevent { events[(number + round + at) % events.len()].get() };
                 let (of, mut wait) = (graph(raw), null_mut());
                 let record = record_node(raw, of, event(0));
                 check(raw.cuGraphAddEventWaitNode(&mut wait, of, &record, 1, event(1)))?;
@@ -614,7 +716,8 @@ rules! {
         };
         let made: Vec<Result<usize, CUresult>> = std::thread::scope(|scope| {
             let work = &work;
-            let threads: Vec<_> = (0..THREADS).map(|number| scope.spawn(move || work(number))).collect();
+            let threads: Vec<_> =
+                (0..THREADS).map(|number| scope.spawn(move || work(number))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
         let count: usize = made.iter().flatten().sum();

@@ -1,6 +1,8 @@
-//! Green contexts: how multiprocessors are split, what a green context is to its primary one, and what its end leaves.
+//! Green contexts: how multiprocessors are split, what a green context is to its primary one, and
+//! what its end leaves.
 //!
-//! What a real driver answers depends on its multiprocessors: the numbers are those of an H100 or H200 with 132.
+//! What a real driver answers depends on its multiprocessors: the numbers are those of an H100 or
+//! H200 with 132.
 
 use std::io::Write as _;
 use std::ptr::null_mut;
@@ -9,8 +11,8 @@ use cuda_events::sys::*;
 
 use crate::common::Door;
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig, Sent, TIMING, must,
-    said,
+    BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
+    Sent, TIMING, must, said,
 };
 use crate::rules;
 
@@ -25,7 +27,8 @@ struct Green {
 }
 
 fn sm(resource: &CUdevResource) -> CUdevSmResource {
-    // SAFETY: whatever the driver wrote there, the bytes are initialised, and every number is a count.
+    // SAFETY: whatever the driver wrote there, the bytes are initialised, and every number is a
+    // count.
     unsafe { resource.u.sm }
 }
 
@@ -36,10 +39,16 @@ fn all(rig: &Rig) -> CUdevResource {
 }
 
 /// The code, the parts and what remains.
-fn split(rig: &Rig, input: &CUdevResource, groups: u32, min: u32) -> (CUresult, Vec<CUdevResource>, CUdevResource) {
+fn split(
+    rig: &Rig,
+    input: &CUdevResource,
+    groups: u32,
+    min: u32,
+) -> (CUresult, Vec<CUdevResource>, CUdevResource) {
     let (mut made, mut rest) = (groups, CUdevResource::default());
     let mut parts = vec![CUdevResource::default(); groups.max(1) as usize];
-    let code = rig.cuDevSmResourceSplitByCount(parts.as_mut_ptr(), &mut made, input, &mut rest, 0, min);
+    let code =
+        rig.cuDevSmResourceSplitByCount(parts.as_mut_ptr(), &mut made, input, &mut rest, 0, min);
     parts.truncate(if code == SUCCESS { made as usize } else { 0 });
     (code, parts, rest)
 }
@@ -54,7 +63,11 @@ pub fn parts(rig: &Rig, count: u32) -> Vec<CUdevResource> {
 
 pub fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevResourceDesc) {
     let mut description = null_mut();
-    let code = rig.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), resources.len() as u32);
+    let code = rig.cuDevResourceGenerateDesc(
+        &mut description,
+        resources.as_mut_ptr(),
+        resources.len() as u32,
+    );
     (code, description)
 }
 
@@ -76,7 +89,10 @@ fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
     let (code, description) = describe(rig, resources);
     must("cuDevResourceGenerateDesc", code);
     let (mut green, mut context) = (null_mut(), null_mut());
-    must("cuGreenCtxCreate", rig.cuGreenCtxCreate(&mut green, description, rig.device, CU_GREEN_CTX_DEFAULT_STREAM));
+    must(
+        "cuGreenCtxCreate",
+        rig.cuGreenCtxCreate(&mut green, description, rig.device, CU_GREEN_CTX_DEFAULT_STREAM),
+    );
     must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut context, green));
     Green { green, context }
 }
@@ -119,12 +135,14 @@ fn name(rig: &Rig, of: Green, context: CUcontext) -> &'static str {
 }
 
 rules! {
-    /// What multiprocessors a device has, the least part, how many go together, and whether there is a next resource.
+    /// What multiprocessors a device has, the least part, how many go together, and whether there
+    /// is a next resource.
     [since(13, 0)]
     fn a_device(rig, saw) = "132 of 8 and 8; next NULL" {
         let all = all(rig);
         let told = sm(&all);
-        let (count, least, together) = (told.smCount, told.minSmPartitionSize, told.smCoscheduledAlignment);
+        let (count, least, together) =
+            (told.smCount, told.minSmPartitionSize, told.smCoscheduledAlignment);
         saw.text(format_args!("{count} of {least} and {together}"));
         saw.holds("next NULL", all.nextResource.is_null());
     }
@@ -132,8 +150,8 @@ rules! {
     /// The primary context has what the device has, and a type that is none is refused.
     [since(12, 4)]
     fn a_primary_context(rig, saw) =
-        "the same; CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from type 0 of a device, type 77 of a device, type 77 of a \
-         context"
+        "the same; CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from type 0 of a device, type 77 of a \
+         device, type 77 of a context"
     {
         let mut resource = CUdevResource::default();
         must("cuCtxGetDevResource", rig.cuCtxGetDevResource(rig.context, &mut resource, SM));
@@ -146,14 +164,26 @@ rules! {
         ]);
     }
 
-    /// A split by count rounds up to whole groups of eight, but not past all that there are, and makes as many parts as there
-    /// is room for, of eight one fewer: groups asked for x at least, parts x size + remainder.
+    /// A split by count rounds up to whole groups of eight, but not past all that there are, and
+    /// makes as many parts as there is room for, of eight one fewer: groups asked for x at least,
+    /// parts x size + remainder.
     [since(12, 4)]
     fn splits(rig, saw) =
-        "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: 1x128+4; 132x1: 15x8+12; \
-         132x16: 8x16+4; 132x20: 5x24+12; 1x132: 1x132+0"
+        "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: \
+         1x128+4; 132x1: 15x8+12; 132x16: 8x16+4; 132x20: 5x24+12; 1x132: 1x132+0"
     {
-        let cases = [(1, 0), (1, 1), (1, 10), (2, 16), (3, 48), (1, 128), (132, 1), (132, 16), (132, 20), (1, 132)];
+        let cases = [
+            (1, 0),
+            (1, 1),
+            (1, 10),
+            (2, 16),
+            (3, 48),
+            (1, 128),
+            (132, 1),
+            (132, 16),
+            (132, 20),
+            (1, 132),
+        ];
         for (groups, min) in cases {
             match split(rig, &all(rig), groups, min) {
                 (SUCCESS, parts, rest) => {
@@ -172,13 +202,14 @@ rules! {
     [since(12, 4)]
     fn splits_that_are_refused(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from no groups, no place for the number; \
-         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from more than there is, a part; success from flag 4; \
-         CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from a resource of zeros"
+         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from more than there is, a part; success \
+         from flag 4; CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from a resource of zeros"
     {
         let all = all(rig);
         let (mut made, mut part) = (1, CUdevResource::default());
         let flag = rig.cuDevSmResourceSplitByCount(&mut part, &mut made, &all, null_mut(), 4, 8);
-        let nowhere = rig.cuDevSmResourceSplitByCount(&mut part, null_mut(), &all, null_mut(), 0, 8);
+        let nowhere =
+            rig.cuDevSmResourceSplitByCount(&mut part, null_mut(), &all, null_mut(), 0, 8);
         saw.codes(&[
             ("no groups", split(rig, &all, 0, 8).0),
             ("more than there is", split(rig, &all, 1, 133).0),
@@ -189,7 +220,8 @@ rules! {
         ]);
     }
 
-    /// Without a place for parts a split tells how many there would be. Nobody has to take what remains.
+    /// Without a place for parts a split tells how many there would be. Nobody has to take what
+    /// remains.
     [since(12, 4)]
     fn a_split_without_places(rig, saw) = "success, 15; without the remainder success, 1" {
         let (all, mut made, mut part) = (all(rig), 0, CUdevResource::default());
@@ -269,12 +301,12 @@ rules! {
         ]);
     }
 
-    /// Resources of one device make no green context of another, and those of two devices none at all. A real driver may end
-    /// the process over a description of both.
+    /// Resources of one device make no green context of another, and those of two devices none at
+    /// all. A real driver may end the process over a description of both.
     [alone, two_devices, settings("devices=2,misuse=error"), since(12, 4)]
     fn resources_of_two_devices(rig, saw) =
-        "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a description of both; CUDA_ERROR_INVALID_DEVICE (101) \
-         from creating it on the other"
+        "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a description of both; \
+         CUDA_ERROR_INVALID_DEVICE (101) from creating it on the other"
     {
         let (mut second, mut green) = (CUdevResource::default(), null_mut());
         must("cuDeviceGetDevResource", rig.cuDeviceGetDevResource(1, &mut second, SM));
@@ -282,13 +314,18 @@ rules! {
         must("cuDevResourceGenerateDesc", code);
         saw.codes(&[
             ("a description of both", describe(rig, &mut [all(rig), second]).0),
-            ("creating it on the other", rig.cuGreenCtxCreate(&mut green, description, rig.device, 1)),
+            (
+                "creating it on the other",
+                rig.cuGreenCtxCreate(&mut green, description, rig.device, 1),
+            ),
         ]);
     }
 
-    /// The context that stands for a green one is another than the primary, always the same, and not made current.
+    /// The context that stands for a green one is another than the primary, always the same, and
+    /// not made current.
     [since(12, 4)]
-    fn what_stands_for_it(rig, saw) = "the green; the same again; current: the primary; device success, the same" {
+    fn what_stands_for_it(rig, saw) = "the green; the same again; current: the primary; device \
+        success, the same" {
         let green = one(rig);
         let mut again = null_mut();
         must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut again, green.green));
@@ -297,7 +334,11 @@ rules! {
         saw.text(format_args!("current: {}", name(rig, green, rig.current())));
         let mut device = 77;
         let code = rig.within(green.context, || rig.cuCtxGetDevice(&mut device));
-        saw.text(format_args!("device {}, {}", said(code), if device == rig.device { "the same" } else { "another" }));
+        saw.text(format_args!(
+            "device {}, {}",
+            said(code),
+            if device == rig.device { "the same" } else { "another" }
+        ));
         destroy(rig, green);
     }
 
@@ -322,11 +363,15 @@ rules! {
 
     /// It keeps the primary context, with no retain by the program.
     [bare, since(12, 4)]
-    fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not active" {
+    fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not \
+        active" {
         must("cuInit", rig.cuInit(0));
         let tell = |when: &str| {
             let (mut flags, mut active) = (0, 0);
-            must("cuDevicePrimaryCtxGetState", rig.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active));
+            must(
+                "cuDevicePrimaryCtxGetState",
+                rig.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active),
+            );
             saw.text(format_args!("{when}: {}", if active != 0 { "active" } else { "not active" }));
         };
         tell("before");
@@ -336,7 +381,8 @@ rules! {
         tell("after");
     }
 
-    /// Which contexts a stream of it is said to be of: by cuStreamGetCtx, by its second form, and by cuStreamGetGreenCtx.
+    /// Which contexts a stream of it is said to be of: by cuStreamGetCtx, by its second form, and
+    /// by cuStreamGetGreenCtx.
     [since(12, 5)]
     fn contexts_of_its_streams(rig, saw) =
         "cuStreamCreate: the green, the primary + the green one, the green one; \
@@ -353,24 +399,32 @@ rules! {
             handle if handle == green.green => "the green one",
             _ => "another",
         };
-        for (how, stream) in ["cuStreamCreate", "cuGreenCtxStreamCreate", "of the primary"].into_iter().zip(streams) {
-            let (mut first, mut second, mut third, mut fourth) = (null_mut(), null_mut(), null_mut(), null_mut());
+        for (how, stream) in
+            ["cuStreamCreate", "cuGreenCtxStreamCreate", "of the primary"].into_iter().zip(streams)
+        {
+            let (mut first, mut second, mut third, mut fourth) =
+                (null_mut(), null_mut(), null_mut(), null_mut());
             must("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut first));
             must("cuStreamGetCtx_v2", rig.cuStreamGetCtx_v2(stream, &mut second, &mut third));
             must("cuStreamGetGreenCtx", rig.cuStreamGetGreenCtx(stream, &mut fourth));
             let (first, second) = (name(rig, green, first), name(rig, green, second));
-            saw.text(format_args!("{how}: {first}, {second} + {}, {}", which(third), which(fourth)));
+            saw.text(format_args!(
+                "{how}: {first}, {second} + {}, {}",
+                which(third),
+                which(fourth)
+            ));
         }
         clear(rig, &streams, &[]);
         destroy(rig, green);
     }
 
-    /// The default streams while it is current: a query of each, and whether cuStreamGetGreenCtx names it.
+    /// The default streams while it is current: a query of each, and whether cuStreamGetGreenCtx
+    /// names it.
     [since(12, 5)]
     fn its_default_streams(rig, saw) =
-        "NULL: success, green success true, v2 success true; 1: success, green success true, v2 success true; \
-         2: CUDA_ERROR_INVALID_HANDLE (400), green CUDA_ERROR_INVALID_HANDLE (400) false, v2 \
-         CUDA_ERROR_INVALID_HANDLE (400) false"
+        "NULL: success, green success true, v2 success true; 1: success, green success true, v2 \
+         success true; 2: CUDA_ERROR_INVALID_HANDLE (400), green CUDA_ERROR_INVALID_HANDLE (400) \
+         false, v2 CUDA_ERROR_INVALID_HANDLE (400) false"
     {
         let green = one(rig);
         rig.within(green.context, || {
@@ -398,15 +452,19 @@ rules! {
         let green = one(rig);
         let mut which = green.green;
         let code = rig.cuStreamGetGreenCtx(LEGACY, &mut which);
-        saw.text(format_args!("{}, {}", said(code), if which.is_null() { "NULL" } else { "a green context" }));
+        saw.text(format_args!(
+            "{}, {}",
+            said(code),
+            if which.is_null() { "NULL" } else { "a green context" }
+        ));
         destroy(rig, green);
     }
 
     /// The flags that its streams may have: by cuStreamCreate with it current, and by its own call.
     [since(12, 5)]
     fn flags_of_its_streams(rig, saw) =
-        "success from cuStreamCreate non-blocking, cuStreamCreate blocking, its own call non-blocking; \
-         CUDA_ERROR_INVALID_VALUE (1) from its own call blocking"
+        "success from cuStreamCreate non-blocking, cuStreamCreate blocking, its own call \
+         non-blocking; CUDA_ERROR_INVALID_VALUE (1) from its own call blocking"
     {
         let green = one(rig);
         let make = |own: bool, flags: u32| {
@@ -430,16 +488,22 @@ rules! {
         destroy(rig, green);
     }
 
-    /// An event is recorded in the streams of the primary context, and of all its green ones, whichever it was created in.
+    /// An event is recorded in the streams of the primary context, and of all its green ones,
+    /// whichever it was created in.
     [since(12, 4)]
     fn records_across(rig, saw) =
-        "success from its own in its own, the primary's in the primary's, the primary's in its own, its own in the \
-         primary's, another green one's in its own"
+        "success from its own in its own, the primary's in the primary's, the primary's in its \
+         own, its own in the primary's, another green one's in its own"
     {
         let two = parts(rig, 2);
-        let (green, other) = (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
+        let (green, other) =
+            (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
-        let events = [event_in(rig, green, NO_TIMING), rig.event(NO_TIMING), event_in(rig, other, NO_TIMING)];
+        let events = [
+            event_in(rig, green, NO_TIMING),
+            rig.event(NO_TIMING),
+            event_in(rig, other, NO_TIMING),
+        ];
         saw.codes(&[
             ("its own in its own", rig.cuEventRecord(events[0], own)),
             ("the primary's in the primary's", rig.cuEventRecord(events[1], primary)),
@@ -455,8 +519,8 @@ rules! {
     /// A stream waits for an event of any of them.
     [since(12, 4)]
     fn waits_across(rig, saw) =
-        "success from its own for the primary's, the primary's for its own; CUDA_ERROR_NOT_READY (600) from its own \
-         after the wait, the primary's after the wait; then success, success"
+        "success from its own for the primary's, the primary's for its own; CUDA_ERROR_NOT_READY \
+         (600) from its own after the wait, the primary's after the wait; then success, success"
     {
         let green = one(rig);
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
@@ -472,7 +536,11 @@ rules! {
             ("the primary's after the wait", rig.cuStreamQuery(b)),
         ]);
         latches.into_iter().for_each(crate::raw::Latch::release);
-        saw.text(format_args!("then {}, {}", said(rig.cuStreamSynchronize(a)), said(rig.cuStreamSynchronize(b))));
+        saw.text(format_args!(
+            "then {}, {}",
+            said(rig.cuStreamSynchronize(a)),
+            said(rig.cuStreamSynchronize(b))
+        ));
         clear(rig, &[own, primary, a, b], &[inside, outside]);
         destroy(rig, green);
     }
@@ -484,7 +552,8 @@ rules! {
     {
         let green = one(rig);
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
-        let events = [event_in(rig, green, TIMING), event_in(rig, green, TIMING), rig.event(TIMING)];
+        let events =
+            [event_in(rig, green, TIMING), event_in(rig, green, TIMING), rig.event(TIMING)];
         rig.record(events[0], own);
         rig.record(events[1], own);
         rig.record(events[2], primary);
@@ -500,13 +569,13 @@ rules! {
         destroy(rig, green);
     }
 
-    /// A record of a whole context, of the one that stands for a green one, of the green one itself, and of the primary one,
-    /// takes events of all of them; so does a wait.
+    /// A record of a whole context, of the one that stands for a green one, of the green one
+    /// itself, and of the primary one, takes events of all of them; so does a wait.
     [since(12, 5)]
     fn records_of_contexts(rig, saw) =
-        "success from the context with its own, the context with the primary's, the green one with its own, the green \
-         one with the primary's, the primary with the primary's, the primary with its own, the green one's wait, the \
-         context's wait"
+        "success from the context with its own, the context with the primary's, the green one with \
+         its own, the green one with the primary's, the primary with the primary's, the primary \
+         with its own, the green one's wait, the context's wait"
     {
         let green = one(rig);
         let (own, primary) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
@@ -526,29 +595,40 @@ rules! {
         destroy(rig, green);
     }
 
-    /// A record or a wait of the primary context is one of its green contexts too; one of a green context is of no other.
+    /// A record or a wait of the primary context is one of its green contexts too; one of a green
+    /// context is of no other.
     [since(12, 5)]
     fn whole_contexts(rig, saw) =
-        "while it works: the primary's record pending, its own pending, another's done; while the primary works: its own \
-         done; a wait of the primary holds its stream; a wait of its own leaves the primary's stream"
+        "while it works: the primary's record pending, its own pending, another's done; while the \
+         primary works: its own done; a wait of the primary holds its stream; a wait of its own \
+         leaves the primary's stream"
     {
         let two = parts(rig, 2);
-        let (green, other) = (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
+        let (green, other) =
+            (create(rig, &mut two[..1].to_vec()), create(rig, &mut two[1..].to_vec()));
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
-        let events = [rig.event(NO_TIMING), event_in(rig, green, NO_TIMING), event_in(rig, other, NO_TIMING)];
+        let events = [
+            rig.event(NO_TIMING),
+            event_in(rig, green, NO_TIMING),
+            event_in(rig, other, NO_TIMING),
+        ];
         let is = |code: CUresult| match code {
             SUCCESS => "done".to_owned(),
             CUresult::CUDA_ERROR_NOT_READY => "pending".to_owned(),
             code => code.to_string(),
         };
         let latch = rig.hold(own);
-        for (context, event) in [rig.context, green.context, other.context].into_iter().zip(events) {
+        for (context, event) in [rig.context, green.context, other.context].into_iter().zip(events)
+        {
             must("cuCtxRecordEvent", rig.cuCtxRecordEvent(context, event));
         }
         // What is done at once may take the device a moment.
         let another = is(rig.settled(events[2]));
         let (whole, its) = (is(rig.cuEventQuery(events[0])), is(rig.cuEventQuery(events[1])));
-        saw.text(format_args!("while it works: the primary's record {whole}, its own {its}, another's {another}"));
+        saw.text(format_args!(
+            "while it works: the primary's record {whole}, its own {its}, \
+            another's {another}"
+        ));
         latch.release();
         rig.synchronize(own);
 
@@ -559,7 +639,10 @@ rules! {
         let (a, b) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
         must("cuCtxWaitEvent", rig.cuCtxWaitEvent(rig.context, held));
         rig.record(a, own);
-        saw.holds("a wait of the primary holds its stream", rig.cuEventQuery(a) == CUresult::CUDA_ERROR_NOT_READY);
+        saw.holds(
+            "a wait of the primary holds its stream",
+            rig.cuEventQuery(a) == CUresult::CUDA_ERROR_NOT_READY,
+        );
         latch.release();
         rig.synchronize(primary);
         rig.synchronize(own);
@@ -576,10 +659,12 @@ rules! {
         destroy(rig, other);
     }
 
-    /// Its streams capture, and so does its default stream; a captured wait goes to a stream of the primary context.
+    /// Its streams capture, and so does its default stream; a captured wait goes to a stream of the
+    /// primary context.
     [since(12, 4)]
     fn captures(rig, saw) =
-        "its stream: success, success; NULL: success, success; joined by the primary's: success, success"
+        "its stream: success, success; NULL: success, success; joined by the primary's: success, \
+            success"
     {
         let green = one(rig);
         let (own, primary) = (stream_in(rig, green), rig.stream(NON_BLOCKING));
@@ -616,7 +701,8 @@ rules! {
     /// Interprocess events can be created, exported and recorded in it.
     [alone, since(12, 4)]
     fn interprocess_events(rig, saw) =
-        "success from cuEventCreate, cuIpcGetEventHandle, cuEventRecord, cuStreamWaitEvent in it, cuEventDestroy"
+        "success from cuEventCreate, cuIpcGetEventHandle, cuEventRecord, cuStreamWaitEvent in it, \
+            cuEventDestroy"
     {
         let green = one(rig);
         let (stream, mut event) = (stream_in(rig, green), null_mut());
@@ -624,7 +710,10 @@ rules! {
         let created = rig.within(green.context, || rig.cuEventCreate(&mut event, INTERPROCESS));
         saw.codes(&[
             ("cuEventCreate", created),
-            ("cuIpcGetEventHandle", rig.within(green.context, || rig.cuIpcGetEventHandle(&mut handle, event))),
+            (
+                "cuIpcGetEventHandle",
+                rig.within(green.context, || rig.cuIpcGetEventHandle(&mut handle, event)),
+            ),
             ("cuEventRecord", rig.cuEventRecord(event, stream)),
             ("cuStreamWaitEvent in it", rig.cuStreamWaitEvent(stream, event, 0)),
             ("cuEventDestroy", rig.cuEventDestroy_v2(event)),
@@ -634,10 +723,11 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Destroying it while a stream of it has work succeeds, and ends its streams. Whether it waits for that work was seen
-    /// both ways.
+    /// Destroying it while a stream of it has work succeeds, and ends its streams. Whether it waits
+    /// for that work was seen both ways.
     [alone, since(12, 4), before(13, 1)]
-    fn destroying_with_work(rig, saw) = "success; the stream is destroyed with CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
+    fn destroying_with_work(rig, saw) = "success; the stream is destroyed with \
+        CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
         let green = one(rig);
         let stream = stream_in(rig, green);
         let latch = rig.hold(stream);
@@ -650,14 +740,17 @@ rules! {
             rig.cuGreenCtxDestroy(green.green)
         });
         saw.text(said(code));
-        saw.text(format_args!("the stream is destroyed with {}", said(rig.cuStreamDestroy_v2(stream))));
+        saw.text(format_args!(
+            "the stream is destroyed with {}",
+            said(rig.cuStreamDestroy_v2(stream))
+        ));
     }
 
     /// Its streams end with it, before CUDA 13.1.
     [alone, since(13, 0), before(13, 1)]
     fn streams_without_it(rig, saw) =
-        "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, \
-         cuLaunchHostFunc, cuStreamWaitEvent, cuStreamDestroy"
+        "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuStreamQuery, cuStreamSynchronize, \
+         cuStreamGetFlags, cuLaunchHostFunc, cuStreamWaitEvent, cuStreamDestroy"
     {
         let green = one(rig);
         let (stream, event) = (stream_in(rig, green), rig.event(NO_TIMING));
@@ -677,8 +770,8 @@ rules! {
     /// From CUDA 13.1 on its streams are detached, and can do no more than be destroyed.
     [alone, since(13, 1), settings("version=13.5")]
     fn detached_streams(rig, saw) =
-        "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, cuStreamWaitEvent; success from \
-         cuStreamDestroy"
+        "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, \
+         cuStreamWaitEvent; success from cuStreamDestroy"
     {
         let green = one(rig);
         let (stream, event) = (stream_in(rig, green), rig.event(NO_TIMING));
@@ -695,10 +788,12 @@ rules! {
     /// Its events outlive it as those of the primary context.
     [alone, since(12, 4)]
     fn events_without_it(rig, saw) =
-        "success from cuEventQuery, cuEventSynchronize, cuStreamWaitEvent, cuEventRecord, cuEventDestroy"
+        "success from cuEventQuery, cuEventSynchronize, cuStreamWaitEvent, cuEventRecord, \
+            cuEventDestroy"
     {
         let green = one(rig);
-        let (stream, event, other) = (stream_in(rig, green), event_in(rig, green, NO_TIMING), rig.stream(NON_BLOCKING));
+        let (stream, event, other) =
+            (stream_in(rig, green), event_in(rig, green, NO_TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
         rig.synchronize(stream);
         clear(rig, &[stream], &[]);
@@ -715,24 +810,31 @@ rules! {
 
     /// The primary context's last release leaves the green context working.
     [alone, since(12, 4)]
-    fn the_primary_contexts_release(rig, saw) = "success; then success from cuStreamCreate, cuEventCreate, record, query" {
+    fn the_primary_contexts_release(rig, saw) = "success; then success from cuStreamCreate, \
+        cuEventCreate, record, query" {
         let green = one(rig);
         must("cuCtxSetCurrent", rig.cuCtxSetCurrent(green.context));
         saw.text(said(rig.cuDevicePrimaryCtxRelease_v2(rig.device)));
         let (mut stream, mut event) = (null_mut(), null_mut());
-        let created = [rig.cuStreamCreate(&mut stream, NON_BLOCKING), rig.cuEventCreate(&mut event, NO_TIMING)];
+        let created = [
+            rig.cuStreamCreate(&mut stream, NON_BLOCKING),
+            rig.cuEventCreate(&mut event, NO_TIMING),
+        ];
         let record = rig.cuEventRecord(event, stream);
         let all = [created[0], created[1], record, rig.settled(event)];
         let worst = all.into_iter().find(|code| *code != SUCCESS).unwrap_or(SUCCESS);
-        saw.text(format_args!("then {} from cuStreamCreate, cuEventCreate, record, query", said(worst)));
+        saw.text(format_args!(
+            "then {} from cuStreamCreate, cuEventCreate, record, query",
+            said(worst)
+        ));
         clear(rig, &[stream], &[event]);
         destroy(rig, green);
         // The rule has released what the rig retained.
         std::process::exit(0);
     }
 
-    /// Threads that all have one green context current, create in it, record and wait: the documents forbid it up to CUDA
-    /// 13.4, and a driver may do anything.
+    /// Threads that all have one green context current, create in it, record and wait: the
+    /// documents forbid it up to CUDA 13.4, and a driver may do anything.
     [alone, since(12, 4)]
     fn many_threads(rig, saw) = "8 threads of 500 rounds: success" {
         let green = one(rig);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Rig, Sent, TIMING, Word, must, said,
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Rig, Sent, TIMING, Word,
+    must, said,
 };
 use crate::rules;
 use crate::rules::Saw;
@@ -28,7 +29,8 @@ fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> 
     raw.cuStreamAddCallback(stream, Some(call), Box::into_raw(Box::new(sender)).cast(), flags)
 }
 
-/// Makes calls, each while a host function or callback of the old form runs: which of them have to wait for its end.
+/// Makes calls, each while a host function or callback of the old form runs: which of them have to
+/// wait for its end.
 fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) -> String {
     type Work = Box<dyn FnOnce() + Send>;
     unsafe extern "C" fn call(_stream: CUstream, _status: CUresult, work: *mut c_void) {
@@ -71,9 +73,13 @@ fn inside(
     calls: impl FnOnce(&Raw) -> Vec<(&'static str, CUresult)> + Send + 'static,
 ) {
     let (answer, answers) = channel();
-    // The rule waits for the answers, so the driver's table is there for as long as the function runs.
+    // The rule waits for the answers, so the driver's table is there for as long as the function
+    // runs.
     let raw = Raw { driver: rig.driver };
-    must("cuLaunchHostFunc", rig.host(stream, move || answer.send(calls(&raw)).expect("the rule waits")));
+    must(
+        "cuLaunchHostFunc",
+        rig.host(stream, move || answer.send(calls(&raw)).expect("the rule waits")),
+    );
     saw.codes(&answers.recv().expect("the function was called"));
     rig.synchronize(stream);
 }
@@ -85,14 +91,21 @@ rules! {
         let latch = rig.hold(stream);
         for number in 1..=5 {
             let seen = seen.clone();
-            must("cuLaunchHostFunc", rig.host(stream, move || seen.lock().expect("no panic").push(number.to_string())));
+            must(
+                "cuLaunchHostFunc",
+                rig.host(stream, move || seen.lock().expect("no panic").push(number.to_string())),
+            );
         }
         let event = rig.recorded(stream);
-        let early = rig.cuEventQuery(event) == CUresult::CUDA_SUCCESS || !seen.lock().expect("no panic").is_empty();
+        let early = rig.cuEventQuery(event) == CUresult::CUDA_SUCCESS
+            || !seen.lock().expect("no panic").is_empty();
         latch.release();
         must("cuEventSynchronize", rig.cuEventSynchronize(event));
         let seen = seen.lock().expect("no panic").join(" ");
-        saw.text(format_args!("{seen}, {}", if early { "some too early" } else { "then the event" }));
+        saw.text(format_args!(
+            "{seen}, {}",
+            if early { "some too early" } else { "then the event" }
+        ));
     }
 
     /// Work behind a host function waits until it has returned.
@@ -136,16 +149,24 @@ rules! {
         let (stream, (call, called)) = (rig.stream(NON_BLOCKING), channel());
         must(
             "cuLaunchHostFunc",
-            rig.host(stream, move || call.send(std::thread::current().id()).expect("the rule waits")),
+            rig.host(stream, move || {
+                call.send(std::thread::current().id()).expect("the rule waits")
+            }),
         );
         rig.synchronize(stream);
-        saw.holds("another thread", called.recv().is_ok_and(|thread| thread != std::thread::current().id()));
+        saw.holds(
+            "another thread",
+            called.recv().is_ok_and(|thread| thread != std::thread::current().id()),
+        );
     }
 
     /// Host functions of independent streams run one at a time.
     fn one_at_a_time(rig, saw) = "400 called, at most 1 at a time" {
-        let (running, most, count) =
-            (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (running, most, count) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicUsize::new(0)),
+        );
         let streams = [0; 4].map(|_| rig.stream(NON_BLOCKING));
         for _ in 0..100 {
             for stream in streams {
@@ -165,7 +186,8 @@ rules! {
         saw.text(format_args!("{count} called, at most {most} at a time"));
     }
 
-    /// A callback of the old form gets its stream and the status, which is success without an error.
+    /// A callback of the old form gets its stream and the status, which is success without an
+    /// error.
     fn what_a_callback_gets(rig, saw) = "its stream, success" {
         let (stream, (sender, called)) = (rig.stream(NON_BLOCKING), channel());
         must("cuStreamAddCallback", callback(rig, stream, sender, 0));
@@ -184,7 +206,11 @@ rules! {
         must("cuStreamAddCallback", callback(rig, NULL_STREAM, sender, 0));
         rig.synchronize(NULL_STREAM);
         let (handle, status) = called.recv().expect("it was called");
-        saw.text(format_args!("{}, {}", if handle == 0 { "NULL" } else { "another handle" }, said(status)));
+        saw.text(format_args!(
+            "{}, {}",
+            if handle == 0 { "NULL" } else { "another handle" },
+            said(status)
+        ));
     }
 
     /// A callback takes no flags.
@@ -213,15 +239,20 @@ rules! {
         latch.release();
         rig.synchronize(stream);
         drop(sender);
-        let order: Vec<&str> =
-            received.iter().take(4).map(|(stream, _)| if stream == 0 { "function" } else { "callback" }).collect();
+        let order: Vec<&str> = received
+            .iter()
+            .take(4)
+            .map(|(stream, _)| if stream == 0 { "function" } else { "callback" })
+            .collect();
         saw.text(order.join(" "));
     }
 
     /// While a host function or a callback of the old form runs, other threads' calls go on.
     [alone]
-    fn calls_beside_a_callback(rig, saw) = "waiting for a host function: none; waiting for a callback: none" {
-        let (event, stream, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+    fn calls_beside_a_callback(rig, saw) = "waiting for a host function: none; waiting for a \
+        callback: none" {
+        let (event, stream, other) =
+            (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let calls: &[(&str, &dyn Fn() -> CUresult)] = &[
             ("event query", &|| rig.cuEventQuery(event)),
             ("stream query", &|| rig.cuStreamQuery(stream)),
@@ -236,12 +267,14 @@ rules! {
         saw.text(format_args!("waiting for a callback: {}", beside(rig, true, calls)));
     }
 
-    /// Inside a host function, calls on handles of one's own are not refused, though the contract forbids all calls.
+    /// Inside a host function, calls on handles of one's own are not refused, though the contract
+    /// forbids all calls.
     [alone]
     fn calls_that_are_not_refused(rig, saw) =
-        "success from cuEventQuery, cuEventSynchronize, cuEventRecord, cuEventElapsedTime, cuStreamQuery, \
-         cuStreamWaitEvent, cuLaunchHostFunc, cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuEventDestroy, \
-         cuStreamDestroy, cuInit, cuDriverGetVersion, cuGetErrorName"
+        "success from cuEventQuery, cuEventSynchronize, cuEventRecord, cuEventElapsedTime, \
+         cuStreamQuery, cuStreamWaitEvent, cuLaunchHostFunc, cuStreamGetFlags, \
+         cuStreamGetPriority, cuStreamGetCtx, cuEventDestroy, cuStreamDestroy, cuInit, \
+         cuDriverGetVersion, cuGetErrorName"
     {
         let (stream, other) = (rig.stream(NON_BLOCKING), Sent::new(rig.stream(NON_BLOCKING)));
         let (done, unrecorded) = (rig.event(TIMING), Sent::new(rig.event(NO_TIMING)));
@@ -249,7 +282,8 @@ rules! {
         rig.synchronize(other.get());
         let done = Sent::new(done);
         inside(rig, stream, saw, move |raw| {
-            let (mut flags, mut priority, mut context, mut version, mut name) = (0, 0, null_mut(), 0, std::ptr::null());
+            let (mut flags, mut priority, mut context, mut version, mut name) =
+                (0, 0, null_mut(), 0, std::ptr::null());
             // While it has nothing to do.
             let idle = raw.cuStreamQuery(other.get());
             vec![
@@ -272,18 +306,19 @@ rules! {
         });
     }
 
-    /// Inside a host function, calls that are about contexts and devices, make something or name a default stream are
-    /// refused.
+    /// Inside a host function, calls that are about contexts and devices, make something or name a
+    /// default stream are refused.
     [alone]
     fn calls_that_are_refused(rig, saw) =
         "CUDA_ERROR_NOT_PERMITTED (800) from cuCtxGetCurrent, cuCtxSetCurrent, cuCtxPushCurrent, \
-         cuDevicePrimaryCtxRetain, cuCtxSynchronize, cuDeviceGet, cuDeviceGetCount, cuEventCreate, cuStreamCreate, \
-         cuIpcGetEventHandle, cuStreamQuery(NULL)"
+         cuDevicePrimaryCtxRetain, cuCtxSynchronize, cuDeviceGet, cuDeviceGetCount, cuEventCreate, \
+         cuStreamCreate, cuIpcGetEventHandle, cuStreamQuery(NULL)"
     {
         let (stream, shared) = (rig.stream(NON_BLOCKING), Sent::new(rig.event(INTERPROCESS)));
         let (context, device) = (Sent::new(rig.context), rig.device);
         inside(rig, stream, saw, move |raw| {
-            let (mut current, mut count, mut ordinal, mut event, mut made) = (null_mut(), 0, 0, null_mut(), null_mut());
+            let (mut current, mut count, mut ordinal, mut event, mut made) =
+                (null_mut(), 0, 0, null_mut(), null_mut());
             let mut handle = CUipcEventHandle { reserved: [0; 64] };
             vec![
                 ("cuCtxGetCurrent", raw.cuCtxGetCurrent(&mut current)),
@@ -301,10 +336,12 @@ rules! {
         });
     }
 
-    /// By the strict rules, which are the documented ones, every call inside a host function is refused.
+    /// By the strict rules, which are the documented ones, every call inside a host function is
+    /// refused.
     [soft_only, settings("rules=strict")]
     fn strict_rules(rig, saw) =
-        "CUDA_ERROR_NOT_PERMITTED (800) from cuEventQuery, cuStreamQuery, cuCtxGetCurrent, cuLaunchHostFunc"
+        "CUDA_ERROR_NOT_PERMITTED (800) from cuEventQuery, cuStreamQuery, cuCtxGetCurrent, \
+            cuLaunchHostFunc"
     {
         let (stream, other) = (rig.stream(NON_BLOCKING), Sent::new(rig.stream(NON_BLOCKING)));
         let event = Sent::new(rig.event(NO_TIMING));
@@ -319,10 +356,12 @@ rules! {
         });
     }
 
-    /// The second version takes how the stream waits for the function: blocking or spinning, and nothing else.
+    /// The second version takes how the stream waits for the function: blocking or spinning, and
+    /// nothing else.
     [since(13, 1), settings("version=13.5")]
     fn how_to_wait_for_a_host_function(rig, saw) =
-        "success from blocking, spinning; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits, no function; called twice"
+        "success from blocking, spinning; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits, no \
+            function; called twice"
     {
         static CALLED: AtomicUsize = AtomicUsize::new(0);
         unsafe extern "C" fn count(_data: *mut c_void) {
@@ -335,7 +374,10 @@ rules! {
             ("spinning", launch(CU_HOST_TASK_SPINWAIT)),
             ("2", launch(2)),
             ("all bits", launch(u32::MAX)),
-            ("no function", rig.cuLaunchHostFunc_v2(stream, None, null_mut(), CU_HOST_TASK_BLOCKING)),
+            (
+                "no function",
+                rig.cuLaunchHostFunc_v2(stream, None, null_mut(), CU_HOST_TASK_BLOCKING),
+            ),
         ]);
         rig.synchronize(stream);
         saw.holds("called twice", CALLED.load(Ordering::SeqCst) == 2);
@@ -347,8 +389,14 @@ rules! {
         // The stream is not held by a host function: no other one would be called beside that.
         let (stream, word) = (rig.stream(BLOCKING), Word::new(rig));
         let (free, (call, called)) = (rig.stream(NON_BLOCKING), channel());
-        must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(stream, word.device, 1, CU_STREAM_WAIT_VALUE_EQ));
-        must("cuLaunchHostFunc", rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits")));
+        must(
+            "cuStreamWaitValue32",
+            rig.cuStreamWaitValue32_v2(stream, word.device, 1, CU_STREAM_WAIT_VALUE_EQ),
+        );
+        must(
+            "cuLaunchHostFunc",
+            rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits")),
+        );
         // Those of a stream that nothing holds are called meanwhile, though they came later.
         for _ in 0..10 {
             must("cuLaunchHostFunc", rig.host(free, || {}));

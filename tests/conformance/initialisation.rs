@@ -16,7 +16,8 @@ fn text(call: impl FnOnce(*mut *const u8) -> CUresult) -> String {
     let text = if text.is_null() {
         "NULL".into()
     } else {
-        // SAFETY: either the text of above or the driver's, which is a C string that is never freed.
+        // SAFETY: either the text of above or the driver's, which is a C string that is never
+        // freed.
         unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy()
     };
     format!("{}, {text}", said(code))
@@ -24,7 +25,8 @@ fn text(call: impl FnOnce(*mut *const u8) -> CUresult) -> String {
 
 fn calls(raw: &Raw) -> Vec<(&'static str, CUresult)> {
     let (mut count, mut device, mut active, mut flags) = (0, 0, 0, 0);
-    let (mut context, mut event, mut stream, mut graph) = (null_mut(), null_mut(), null_mut(), null_mut());
+    let (mut context, mut event, mut stream, mut graph) =
+        (null_mut(), null_mut(), null_mut(), null_mut());
     vec![
         ("cuDeviceGetCount", raw.cuDeviceGetCount(&mut count)),
         ("cuDeviceGet", raw.cuDeviceGet(&mut device, 0)),
@@ -46,9 +48,10 @@ rules! {
     /// Before `cuInit` calls answer that the driver is not initialised.
     [bare]
     fn before_init(rig, saw) =
-        "CUDA_ERROR_NOT_INITIALIZED (3) from cuDeviceGetCount, cuDeviceGet, cuDevicePrimaryCtxRetain, \
-         cuDevicePrimaryCtxGetState, cuCtxGetCurrent, cuCtxSetCurrent(NULL), cuCtxPopCurrent, cuCtxSynchronize, \
-         cuEventCreate, cuStreamCreate, cuStreamQuery(NULL), cuStreamSynchronize(NULL), cuGraphCreate"
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuDeviceGetCount, cuDeviceGet, \
+         cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxGetState, cuCtxGetCurrent, \
+         cuCtxSetCurrent(NULL), cuCtxPopCurrent, cuCtxSynchronize, cuEventCreate, cuStreamCreate, \
+         cuStreamQuery(NULL), cuStreamSynchronize(NULL), cuGraphCreate"
     {
         saw.codes(&calls(rig));
     }
@@ -65,12 +68,16 @@ rules! {
         "CUDA_ERROR_NOT_INITIALIZED (3) from cuThreadExchangeStreamCaptureMode"
     {
         let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        saw.codes(&[("cuThreadExchangeStreamCaptureMode", rig.cuThreadExchangeStreamCaptureMode(&mut mode))]);
+        saw.codes(&[(
+            "cuThreadExchangeStreamCaptureMode",
+            rig.cuThreadExchangeStreamCaptureMode(&mut mode),
+        )]);
     }
 
     /// The version and the error texts are there before `cuInit`.
     [bare]
-    fn what_works_before_init(rig, saw) = "success from cuDriverGetVersion, cuGetErrorName, cuGetErrorString" {
+    fn what_works_before_init(rig, saw) = "success from cuDriverGetVersion, cuGetErrorName, \
+        cuGetErrorString" {
         let (mut version, mut text) = (0, null());
         saw.codes(&[
             ("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version)),
@@ -79,11 +86,13 @@ rules! {
         ]);
     }
 
-    /// `cuInit` refuses all flags but 0, before and after it succeeded; refused, it leaves the driver uninitialised.
+    /// `cuInit` refuses all flags but 0, before and after it succeeded; refused, it leaves the
+    /// driver uninitialised.
     [bare]
     fn the_flags_of_init(rig, saw) =
-        "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED (3); cuInit(0) \
-         success; cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount success"
+        "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED \
+         (3); cuInit(0) success; cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount \
+         success"
     {
         let mut count = 0;
         saw.code("cuInit(1)", rig.cuInit(1));
@@ -105,7 +114,10 @@ rules! {
         "name CUDA_ERROR_INVALID_VALUE (1), NULL; text CUDA_ERROR_INVALID_VALUE (1), NULL"
     {
         saw.text(format_args!("name {}", text(|place| rig.cuGetErrorName(CUresult(4242), place))));
-        saw.text(format_args!("text {}", text(|place| rig.cuGetErrorString(CUresult(4242), place))));
+        saw.text(format_args!(
+            "text {}",
+            text(|place| rig.cuGetErrorString(CUresult(4242), place))
+        ));
     }
 
     /// The driver's names for its codes are those of the header.
@@ -113,7 +125,9 @@ rules! {
         let mut other = Vec::new();
         for code in (0..1000).map(CUresult) {
             let mut text = null();
-            let (Some(own), CUresult::CUDA_SUCCESS) = (code.name(), rig.cuGetErrorName(code, &mut text)) else {
+            let (Some(own), CUresult::CUDA_SUCCESS) =
+                (code.name(), rig.cuGetErrorName(code, &mut text))
+            else {
                 continue;
             };
             // SAFETY: with success it is a C string that is never freed.
@@ -128,7 +142,8 @@ rules! {
 
     /// A device's ordinal is checked: a negative one and one past the last are invalid devices.
     fn ordinals(rig, saw) =
-        "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE (101)"
+        "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE \
+            (101)"
     {
         let (count, mut device) = (rig.device_count(), 0);
         saw.code("-1", rig.cuDeviceGet(&mut device, -1));
@@ -141,12 +156,16 @@ rules! {
         "CUDA_ERROR_INVALID_DEVICE (101) from cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease, \
          cuDevicePrimaryCtxGetState, cuCtxCreate, cuDeviceGetAttribute"
     {
-        let (past, mut context, mut flags, mut active, mut value) = (rig.device_count(), null_mut(), 0, 0, 0);
+        let (past, mut context, mut flags, mut active, mut value) =
+            (rig.device_count(), null_mut(), 0, 0, 0);
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         saw.codes(&[
             ("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, past)),
             ("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(past)),
-            ("cuDevicePrimaryCtxGetState", rig.cuDevicePrimaryCtxGetState(past, &mut flags, &mut active)),
+            (
+                "cuDevicePrimaryCtxGetState",
+                rig.cuDevicePrimaryCtxGetState(past, &mut flags, &mut active),
+            ),
             ("cuCtxCreate", rig.cuCtxCreate_v2(&mut context, 0, past)),
             ("cuDeviceGetAttribute", rig.cuDeviceGetAttribute(&mut value, attribute, past)),
         ]);
@@ -169,6 +188,9 @@ rules! {
     fn the_version(rig, saw) = "the version that the loader knows" {
         let mut version = 0;
         must("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version));
-        saw.holds("the version that the loader knows", u32::try_from(version) == Ok(rig.driver.version().as_raw()));
+        saw.holds(
+            "the version that the loader knows",
+            u32::try_from(version) == Ok(rig.driver.version().as_raw()),
+        );
     }
 }

@@ -7,7 +7,9 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings};
+use crate::raw::{
+    INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings,
+};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
 
@@ -51,7 +53,9 @@ fn peer() {
                 events.extend((code == CUresult::CUDA_SUCCESS).then_some(imported));
             }
             "import-many" => say(&import_many(&rig, from_hex(word).try_into().expect("64 bytes"))),
-            "import-flipped" => say(&import_flipped(&rig, from_hex(word).try_into().expect("64 bytes"))),
+            "import-flipped" => {
+                say(&import_flipped(&rig, from_hex(word).try_into().expect("64 bytes")))
+            }
             "hold" => {
                 latch = Some(rig.hold(stream));
                 say("held");
@@ -156,7 +160,8 @@ fn import_many(rig: &Rig, good: [u8; 64]) -> String {
     codes.into_iter().map(said).collect::<Vec<_>>().join(", ")
 }
 
-/// Opens a descriptor with one bit after another changed, a bit of each byte: which bytes gave which code.
+/// Opens a descriptor with one bit after another changed, a bit of each byte: which bytes gave
+/// which code.
 fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
     let mut ranges: Vec<(CUresult, usize, usize)> = Vec::new();
     for at in 0..64 {
@@ -175,7 +180,9 @@ fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
             _ => ranges.push((code, at, at)),
         }
     }
-    let range = |(code, from, to): &(CUresult, usize, usize)| format!("bytes {from} to {to} {}", said(*code));
+    let range = |(code, from, to): &(CUresult, usize, usize)| {
+        format!("bytes {from} to {to} {}", said(*code))
+    };
     ranges.iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
@@ -204,18 +211,21 @@ fn imported(rig: &Rig, peer: &mut Peer) -> CUevent {
 /// The files in shared memory that are named after a process.
 fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     let names = [format!("{process}"), format!("{process:x}")];
-    let files = std::fs::read_dir("/dev/shm").map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
+    let files = std::fs::read_dir("/dev/shm")
+        .map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
     let of = |path: &std::path::PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with("cuda") && name.split('.').any(|part| names.iter().any(|name| name == part))
+        name.starts_with("cuda")
+            && name.split('.').any(|part| names.iter().any(|name| name == part))
     };
     files.unwrap_or_default().into_iter().filter(of).collect()
 }
 
-/// As [`files_of`], for a process that is still to be started: files of one that had its number before, and was killed, do not
-/// count.
+/// As [`files_of`], for a process that is still to be started: files of one that had its number
+/// before, and was killed, do not count.
 fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
-    let shared = || std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
+    let shared =
+        || std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
     let before: Vec<_> = shared().collect();
     move |process| files_of(process).into_iter().filter(|file| !before.contains(file)).collect()
 }
@@ -236,16 +246,26 @@ rules! {
     }
 
     /// Only an interprocess event can be exported.
-    fn exporting_an_ordinary_event(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from timing, no timing, blocking" {
-        let export = |flags| rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, rig.event(flags));
-        saw.codes(&[("timing", export(TIMING)), ("no timing", export(NO_TIMING)), ("blocking", export(3))]);
+    fn exporting_an_ordinary_event(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from timing, no \
+        timing, blocking" {
+        let export = |flags| {
+            rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, rig.event(flags))
+        };
+        saw.codes(&[
+            ("timing", export(TIMING)),
+            ("no timing", export(NO_TIMING)),
+            ("blocking", export(3)),
+        ]);
     }
 
     /// An export needs an event and a place.
     fn exporting_nothing(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from no place, NULL event" {
         saw.codes(&[
             ("no place", rig.cuIpcGetEventHandle(null_mut(), rig.event(INTERPROCESS))),
-            ("NULL event", rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, null_mut())),
+            (
+                "NULL event",
+                rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, null_mut()),
+            ),
         ]);
     }
 
@@ -324,7 +344,8 @@ rules! {
     }
 
     /// An importer's stream waits for the exporter's record.
-    fn an_importers_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
+    fn an_importers_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then \
+        success" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
         let stream = rig.stream(NON_BLOCKING);
@@ -339,8 +360,8 @@ rules! {
 
     /// The exporter sees an importer's record, and so does another importer.
     fn an_importer_records(rig, saw) =
-        "record success; the exporter CUDA_ERROR_NOT_READY (600), another importer CUDA_ERROR_NOT_READY (600); \
-         released: the exporter success, another importer success"
+        "record success; the exporter CUDA_ERROR_NOT_READY (600), another importer \
+         CUDA_ERROR_NOT_READY (600); released: the exporter success, another importer success"
     {
         let (mut peer, mut third) = (Peer::start(), Peer::start());
         let descriptor = peer.export();
@@ -350,7 +371,11 @@ rules! {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         saw.code("record", rig.cuEventRecord(event, stream));
-        saw.text(format_args!("the exporter {}, another importer {}", peer.step("query"), third.step("query")));
+        saw.text(format_args!(
+            "the exporter {}, another importer {}",
+            peer.step("query"),
+            third.step("query")
+        ));
         latch.release();
         rig.synchronize(stream);
         saw.text(format_args!(
@@ -363,7 +388,8 @@ rules! {
     }
 
     /// The exporter's stream waits for an importer's record.
-    fn the_exporters_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
+    fn the_exporters_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then \
+        success" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
         let stream = rig.stream(NON_BLOCKING);
@@ -376,7 +402,8 @@ rules! {
         peer.end();
     }
 
-    /// An import is of the context in which it was opened: it is recorded in that one's streams only.
+    /// An import is of the context in which it was opened: it is recorded in that one's streams
+    /// only.
     fn an_import_is_of_a_context(rig, saw) =
         "in its context's stream success; in another's CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -400,7 +427,8 @@ rules! {
     /// An import has no time.
     fn timing_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from twice, from, to" {
         let mut peer = Peer::start();
-        let (event, own, stream) = (imported(rig, &mut peer), rig.event(TIMING), rig.stream(NON_BLOCKING));
+        let (event, own, stream) =
+            (imported(rig, &mut peer), rig.event(TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
         rig.record(own, stream);
         rig.synchronize(stream);
@@ -421,7 +449,8 @@ rules! {
     }
 
     /// Destroying an import leaves the exporter's event as it is.
-    fn destroying_an_import(rig, saw) = "destroy success; the exporter CUDA_ERROR_NOT_READY (600), then success" {
+    fn destroying_an_import(rig, saw) = "destroy success; the exporter CUDA_ERROR_NOT_READY (600), \
+        then success" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
         peer.step("hold");
@@ -434,7 +463,8 @@ rules! {
     }
 
     /// A context has room for 4096 interprocess events; one more is out of memory.
-    fn the_limit(rig, saw) = "4096, then CUDA_ERROR_OUT_OF_MEMORY (2); after one was destroyed success" {
+    fn the_limit(rig, saw) = "4096, then CUDA_ERROR_OUT_OF_MEMORY (2); after one was destroyed \
+        success" {
         let mut events = Vec::new();
         let code = loop {
             let mut event = null_mut();
@@ -455,20 +485,26 @@ rules! {
         let mut events = Vec::new();
         loop {
             let mut event = null_mut();
-            if rig.cuEventCreate(&mut event, INTERPROCESS) != CUresult::CUDA_SUCCESS || events.len() > 100_000 {
+            if rig.cuEventCreate(&mut event, INTERPROCESS) != CUresult::CUDA_SUCCESS
+                || events.len() > 100_000
+            {
                 break;
             }
             events.push(event);
         }
         let other = rig.new_context();
-        saw.code("in another context", rig.within(other, || rig.cuEventCreate(&mut null_mut(), INTERPROCESS)));
+        saw.code(
+            "in another context",
+            rig.within(other, || rig.cuEventCreate(&mut null_mut(), INTERPROCESS)),
+        );
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
     }
 
-    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old import means the new
-    /// event.
+    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old
+    /// import means the new event.
     fn a_place_is_used_again(rig, saw) =
-        "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY (600); then success"
+        "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY \
+            (600); then success"
     {
         let mut peer = Peer::start();
         let descriptor = peer.export();
@@ -495,20 +531,26 @@ rules! {
         peer.exit();
     }
 
-    /// The driver looks at the process, the context and the place: a descriptor opens whatever the other bytes are, and
-    /// whatever the place is.
+    /// The driver looks at the process, the context and the place: a descriptor opens whatever the
+    /// other bytes are, and whatever the place is.
     fn changed_bits(rig, saw) =
-        "bytes 0 to 3 CUDA_ERROR_MAP_FAILED (205), bytes 4 to 7 success, bytes 8 to 15 CUDA_ERROR_MAP_FAILED (205), \
-         bytes 16 to 63 success"
+        "bytes 0 to 3 CUDA_ERROR_MAP_FAILED (205), bytes 4 to 7 success, bytes 8 to 15 \
+         CUDA_ERROR_MAP_FAILED (205), bytes 16 to 63 success"
     {
         let mut peer = Peer::start();
-        saw.text(peer.step(&format!("import-flipped {}", to_hex(&rig.descriptor(rig.event(INTERPROCESS))))));
+        saw.text(
+            peer.step(&format!(
+                "import-flipped {}",
+                to_hex(&rig.descriptor(rig.event(INTERPROCESS)))
+            )),
+        );
         peer.exit();
     }
 
     /// With the place of another event in it, a descriptor names that event.
     fn the_place_of_another_event(rig, saw) =
-        "success; the other event pending: by its place CUDA_ERROR_NOT_READY (600), without success; then success"
+        "success; the other event pending: by its place CUDA_ERROR_NOT_READY (600), without \
+            success; then success"
     {
         let mut peer = Peer::start();
         let (one, two) = (peer.export(), peer.export());
@@ -517,7 +559,10 @@ rules! {
         peer.step("hold");
         peer.step("record");
         let codes = [mixed, plain].map(|event| said(rig.cuEventQuery(event)));
-        saw.text(format_args!("the other event pending: by its place {}, without {}", codes[0], codes[1]));
+        saw.text(format_args!(
+            "the other event pending: by its place {}, without {}",
+            codes[0], codes[1]
+        ));
         peer.step("release");
         saw.code("then", rig.cuEventSynchronize(mixed));
         peer.end();
@@ -525,7 +570,8 @@ rules! {
 
     /// An importer can record an event that was never exported, by a descriptor that it made up.
     fn recording_by_a_made_up_descriptor(rig, saw) =
-        "open success; record success; the exporter's events CUDA_ERROR_NOT_READY (600), success; then success"
+        "open success; record success; the exporter's events CUDA_ERROR_NOT_READY (600), success; \
+            then success"
     {
         let mut peer = Peer::start();
         let exported = peer.export();
@@ -536,17 +582,22 @@ rules! {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         saw.code("record", rig.cuEventRecord(event, stream));
-        saw.text(format_args!("the exporter's events {}, {}", peer.step("query 1"), peer.step("query 0")));
+        saw.text(format_args!(
+            "the exporter's events {}, {}",
+            peer.step("query 1"),
+            peer.step("query 0")
+        ));
         latch.release();
         rig.synchronize(stream);
         saw.text(format_args!("then {}", peer.step("synchronize 1")));
         peer.end();
     }
 
-    /// What a killed exporter had recorded stays pending for ever, and its descriptor can still be opened.
+    /// What a killed exporter had recorded stays pending for ever, and its descriptor can still be
+    /// opened.
     fn a_killed_exporter(rig, saw) =
-        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); opened again success, \
-         CUDA_ERROR_NOT_READY (600)"
+        "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); \
+         opened again success, CUDA_ERROR_NOT_READY (600)"
     {
         let mut peer = Peer::start();
         let descriptor = peer.export();
@@ -568,11 +619,12 @@ rules! {
         }
     }
 
-    /// After an exporter that ended in peace, its event and its context given back, a process that never had the event open
-    /// cannot open it. One that had it open before can, and sees it done, whether it has destroyed that import or not.
+    /// After an exporter that ended in peace, its event and its context given back, a process that
+    /// never had the event open cannot open it. One that had it open before can, and sees it done,
+    /// whether it has destroyed that import or not.
     fn an_exporter_that_ended_in_peace(rig, saw) =
-        "never open CUDA_ERROR_MAP_FAILED (205); destroyed before success, query success; still open success, query \
-         success"
+        "never open CUDA_ERROR_MAP_FAILED (205); destroyed before success, query success; still \
+         open success, query success"
     {
         let _ = rig;
         let mut peer = Peer::start();
@@ -590,14 +642,18 @@ rules! {
         saw.text(format_args!("never open {}", never.import(&descriptor)));
         for (when, importer) in [("destroyed before", &mut destroyed), ("still open", &mut open)] {
             let opened = importer.import(&descriptor);
-            let query = if opened == said(CUresult::CUDA_SUCCESS) { importer.step("query") } else { String::new() };
+            let query = if opened == said(CUresult::CUDA_SUCCESS) {
+                importer.step("query")
+            } else {
+                String::new()
+            };
             saw.text(format_args!("{when} {opened}, query {query}"));
         }
         [never, destroyed, open].into_iter().for_each(Peer::end);
     }
 
-    /// A record by an importer does not replace the unfinished record of a killed exporter: its stream waits for that,
-    /// for ever.
+    /// A record by an importer does not replace the unfinished record of a killed exporter: its
+    /// stream waits for that, for ever.
     fn recording_after_a_killed_exporter(rig, saw) =
         "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600)"
     {
@@ -618,10 +674,11 @@ rules! {
         }
     }
 
-    /// A record by an importer does not replace the unfinished record of a living exporter either: its stream waits.
+    /// A record by an importer does not replace the unfinished record of a living exporter either:
+    /// its stream waits.
     fn recording_beside_the_exporter(rig, saw) =
-        "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); released: success, \
-         success"
+        "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
+         released: success, success"
     {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
@@ -637,9 +694,11 @@ rules! {
         peer.end();
     }
 
-    /// The shared memory is a file that only its user can open; it is there from the first interprocess event on, stays
-    /// after a normal exit, and goes with the last release of the primary context.
-    fn the_file(rig, saw) = "one file, mode 600; after exit one file; after the last release no file" {
+    /// The shared memory is a file that only its user can open; it is there from the first
+    /// interprocess event on, stays after a normal exit, and goes with the last release of the
+    /// primary context.
+    fn the_file(rig, saw) = "one file, mode 600; after exit one file; after the last release no \
+        file" {
         use std::os::unix::fs::PermissionsExt;
         let _ = rig;
         let said = |files: &[std::path::PathBuf]| match files.len() {
@@ -652,8 +711,10 @@ rules! {
         let process = peer.0.id();
         peer.export();
         let files = files_of(process);
-        let mode =
-            files.first().and_then(|file| file.metadata().ok()).map_or(0, |file| file.permissions().mode() & 0o777);
+        let mode = files
+            .first()
+            .and_then(|file| file.metadata().ok())
+            .map_or(0, |file| file.permissions().mode() & 0o777);
         saw.text(format_args!("{}, mode {mode:o}", said(&files)));
         peer.exit();
         let left = files_of(process);

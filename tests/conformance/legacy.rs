@@ -1,13 +1,17 @@
-//! The legacy default stream's rule: it waits for the blocking streams of its context, and they for it.
+//! The legacy default stream's rule: it waits for the blocking streams of its context, and they for
+//! it.
 
 use cuda_events::sys::*;
 
-use crate::raw::{BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, elsewhere, must};
+use crate::raw::{
+    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, elsewhere, must,
+};
 use crate::rules;
 
 rules! {
     /// An operation in the legacy stream waits for all blocking streams of the context.
-    fn it_waits_for_blocking_streams(rig, saw) = "its event CUDA_ERROR_NOT_READY (600); then success" {
+    fn it_waits_for_blocking_streams(rig, saw) = "its event CUDA_ERROR_NOT_READY (600); then \
+        success" {
         let stream = rig.stream(BLOCKING);
         let latch = rig.hold(stream);
         let event = rig.recorded(NULL_STREAM);
@@ -16,7 +20,8 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// The legacy stream is not ready while a blocking stream is busy, whether or not anything was given to it.
+    /// The legacy stream is not ready while a blocking stream is busy, whether or not anything was
+    /// given to it.
     fn it_is_busy_with_blocking_streams(rig, saw) =
         "NULL CUDA_ERROR_NOT_READY (600); legacy CUDA_ERROR_NOT_READY (600); then success"
     {
@@ -29,7 +34,8 @@ rules! {
     }
 
     /// Later work of blocking streams waits for the legacy stream.
-    fn blocking_streams_wait_for_it(rig, saw) = "a blocking stream's event CUDA_ERROR_NOT_READY (600); then success" {
+    fn blocking_streams_wait_for_it(rig, saw) = "a blocking stream's event CUDA_ERROR_NOT_READY \
+        (600); then success" {
         let latch = rig.hold(NULL_STREAM);
         let event = rig.recorded(rig.stream(BLOCKING));
         saw.code("a blocking stream's event", rig.cuEventQuery(event));
@@ -37,11 +43,11 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// Through the legacy stream one blocking stream's later work waits for another blocking stream; asking the stream
-    /// is about what was given to it alone.
+    /// Through the legacy stream one blocking stream's later work waits for another blocking
+    /// stream; asking the stream is about what was given to it alone.
     fn blocking_streams_wait_through_it(rig, saw) =
-        "the other stream before success; after an operation in legacy success; its event CUDA_ERROR_NOT_READY (600); \
-         then success"
+        "the other stream before success; after an operation in legacy success; its event \
+         CUDA_ERROR_NOT_READY (600); then success"
     {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let latch = rig.hold(held);
@@ -64,7 +70,8 @@ rules! {
     }
 
     /// A busy non-blocking stream is nothing to the legacy stream.
-    fn it_ignores_non_blocking_streams(rig, saw) = "query success; synchronize success; its event success" {
+    fn it_ignores_non_blocking_streams(rig, saw) = "query success; synchronize success; its event \
+        success" {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         saw.code("query", rig.cuStreamQuery(NULL_STREAM));
@@ -83,7 +90,8 @@ rules! {
     }
 
     /// A wait in the legacy stream, for an event that is done already, is an operation in it.
-    fn a_wait_is_an_operation(rig, saw) = "another blocking stream's event CUDA_ERROR_NOT_READY (600); then success" {
+    fn a_wait_is_an_operation(rig, saw) = "another blocking stream's event CUDA_ERROR_NOT_READY \
+        (600); then success" {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let done = rig.recorded(rig.stream(NON_BLOCKING));
         must("cuEventSynchronize", rig.cuEventSynchronize(done));
@@ -97,7 +105,8 @@ rules! {
 
     /// A wait in the legacy stream for an event that was never recorded is nothing at all.
     fn a_wait_for_nothing_is_no_operation(rig, saw) = "another blocking stream's event success" {
-        let (held, other, never) = (rig.stream(BLOCKING), rig.stream(BLOCKING), rig.event(NO_TIMING));
+        let (held, other, never) =
+            (rig.stream(BLOCKING), rig.stream(BLOCKING), rig.event(NO_TIMING));
         let latch = rig.hold(held);
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(NULL_STREAM, never, 0));
         saw.code("another blocking stream's event", rig.settled(rig.recorded(other)));
@@ -127,7 +136,8 @@ rules! {
     }
 
     /// The per-thread default streams of two threads do not wait for each other.
-    fn per_thread_streams_alone(rig, saw) = "here CUDA_ERROR_NOT_READY (600); there success, success" {
+    fn per_thread_streams_alone(rig, saw) = "here CUDA_ERROR_NOT_READY (600); there success, \
+        success" {
         let latch = rig.hold(PER_THREAD);
         saw.code("here", rig.cuStreamQuery(PER_THREAD));
         let there = elsewhere(|| {
@@ -140,11 +150,14 @@ rules! {
     }
 
     /// The legacy streams of two contexts have nothing to do with each other.
-    fn each_context_has_its_own(rig, saw) = "here CUDA_ERROR_NOT_READY (600); in another context success, success" {
+    fn each_context_has_its_own(rig, saw) = "here CUDA_ERROR_NOT_READY (600); in another context \
+        success, success" {
         let (stream, other) = (rig.stream(BLOCKING), rig.new_context());
         let latch = rig.hold(stream);
         saw.code("here", rig.cuStreamQuery(NULL_STREAM));
-        let there = rig.within(other, || [rig.cuStreamQuery(NULL_STREAM), rig.cuStreamSynchronize(NULL_STREAM)]);
+        let there = rig.within(other, || {
+            [rig.cuStreamQuery(NULL_STREAM), rig.cuStreamSynchronize(NULL_STREAM)]
+        });
         saw.text(format_args!("in another context {}", there.map(crate::raw::said).join(", ")));
         latch.release();
         rig.synchronize(stream);

@@ -35,7 +35,9 @@ fn kernel_module() -> String {
         return String::new();
     }
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-    let number = |word: &&str| word.split('.').count() >= 2 && word.split('.').all(|part| part.parse::<u32>().is_ok());
+    let number = |word: &&str| {
+        word.split('.').count() >= 2 && word.split('.').all(|part| part.parse::<u32>().is_ok())
+    };
     text.split_whitespace().find(number).map(|version| format!("{version}, ")).unwrap_or_default()
 }
 
@@ -44,7 +46,9 @@ fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut days = seconds / 86400;
     let mut year = 1970;
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     while days >= 365 + u64::from(leap(year)) {
         days -= 365 + u64::from(leap(year));
         year += 1;

@@ -41,7 +41,8 @@ impl fmt::Display for Found {
 fn ask(raw: &Raw, name: &CStr, version: i32, flags: u64) -> Found {
     let mut function = std::ptr::without_provenance_mut(BEFORE);
     let mut status = STATUS_BEFORE;
-    let code = raw.cuGetProcAddress_v2(name.as_ptr().cast(), &mut function, version, flags, &mut status);
+    let code =
+        raw.cuGetProcAddress_v2(name.as_ptr().cast(), &mut function, version, flags, &mut status);
     Found { code, function: function.addr(), status }
 }
 
@@ -61,7 +62,8 @@ fn version(raw: &Raw) -> i32 {
     raw.driver.version().as_raw().try_into().expect("versions are small")
 }
 
-/// A base name, the versions that brought a new function under it, and those of its per-thread twin.
+/// A base name, the versions that brought a new function under it, and those of its per-thread
+/// twin.
 type Row = (&'static CStr, &'static [i32], &'static [i32]);
 
 const EVENTS: &[Row] = &[
@@ -131,21 +133,29 @@ const OTHERS: &[Row] = &[
     (c"cuGetProcAddress", &[11030, 12000], &[]),
 ];
 
-/// Where the driver departs from a table: at each listed version there is another function than just below it.
+/// Where the driver departs from a table: at each listed version there is another function than
+/// just below it.
 fn departures(raw: &Raw, rows: &[Row]) -> Vec<String> {
     let mut departures = Vec::new();
     for (name, versions, twins) in rows {
         for (flags, versions) in [(LEGACY, versions), (PER_THREAD, twins)] {
             let mut below = 0;
             for version in versions.iter().copied().filter(|listed| *listed <= version(raw)) {
-                let (at, before) = (ask(raw, name, version, flags), ask(raw, name, version - 1, flags));
-                let there = at.code == CUresult::CUDA_SUCCESS && at.function != 0 && at.function != BEFORE;
+                let (at, before) =
+                    (ask(raw, name, version, flags), ask(raw, name, version - 1, flags));
+                let there =
+                    at.code == CUresult::CUDA_SUCCESS && at.function != 0 && at.function != BEFORE;
                 let not_before = before.function == below
                     && before.code == CUresult::CUDA_SUCCESS
-                    && (below != 0) == (before.status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+                    && (below != 0)
+                        == (before.status
+                            == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
                 if !there || !not_before || at.function == below {
                     let twin = if flags == PER_THREAD { " (per thread)" } else { "" };
-                    departures.push(format!("{}{twin} at {version}: {at}, below it {before}", name.to_string_lossy()));
+                    departures.push(format!(
+                        "{}{twin} at {version}: {at}, below it {before}",
+                        name.to_string_lossy()
+                    ));
                 }
                 below = at.function;
             }
@@ -166,19 +176,26 @@ rules! {
         saw.text(ask(rig, c"cuEventRecord", 2000, 0));
     }
 
-    /// The lookup takes base names: one with a version or a per-thread suffix is a name that it does not know, which is
-    /// success with NULL and status 1.
+    /// The lookup takes base names: one with a version or a per-thread suffix is a name that it
+    /// does not know, which is success with NULL and status 1.
     [since(12, 0)]
     fn a_suffixed_name_is_unknown(rig, saw) =
         "cuEventDestroy_v2: success, NULL, status 1; cuEventRecord_ptsz: success, NULL, status 1"
     {
-        saw.text(format_args!("cuEventDestroy_v2: {}", ask(rig, c"cuEventDestroy_v2", version(rig), 0)));
-        saw.text(format_args!("cuEventRecord_ptsz: {}", ask(rig, c"cuEventRecord_ptsz", version(rig), 0)));
+        saw.text(format_args!(
+            "cuEventDestroy_v2: {}",
+            ask(rig, c"cuEventDestroy_v2", version(rig), 0)
+        ));
+        saw.text(format_args!(
+            "cuEventRecord_ptsz: {}",
+            ask(rig, c"cuEventRecord_ptsz", version(rig), 0)
+        ));
     }
 
     /// An unknown or empty name is success with NULL and status 1.
     [since(12, 0)]
-    fn an_unknown_name(rig, saw) = "unknown: success, NULL, status 1; empty: success, NULL, status 1" {
+    fn an_unknown_name(rig, saw) = "unknown: success, NULL, status 1; empty: success, NULL, status \
+        1" {
         saw.text(format_args!("unknown: {}", ask(rig, c"cuNoSuchThing", version(rig), 0)));
         saw.text(format_args!("empty: {}", ask(rig, c"", version(rig), 0)));
     }
@@ -206,26 +223,37 @@ rules! {
     /// The flags 0 to 3 are accepted, anything above is refused, and then nothing is written.
     [since(12, 0)]
     fn flags(rig, saw) =
-        "0 to 3: success, a function, status 0; 4: CUDA_ERROR_INVALID_VALUE (1), function not written, status not \
-         written; all bits: CUDA_ERROR_INVALID_VALUE (1), function not written, status not written"
+        "0 to 3: success, a function, status 0; 4: CUDA_ERROR_INVALID_VALUE (1), function not \
+         written, status not written; all bits: CUDA_ERROR_INVALID_VALUE (1), function not \
+         written, status not written"
     {
-        let answers: Vec<String> =
-            (0..4).map(|flags| ask(rig, c"cuEventRecord", version(rig), flags).to_string()).collect();
+        let answers: Vec<String> = (0..4)
+            .map(|flags| ask(rig, c"cuEventRecord", version(rig), flags).to_string())
+            .collect();
         let same = answers.iter().all(|answer| *answer == answers[0]);
-        saw.text(format_args!("0 to 3: {}", if same { answers[0].clone() } else { answers.join(", ") }));
+        saw.text(format_args!(
+            "0 to 3: {}",
+            if same { answers[0].clone() } else { answers.join(", ") }
+        ));
         saw.text(format_args!("4: {}", ask(rig, c"cuEventRecord", version(rig), 4)));
         saw.text(format_args!("all bits: {}", ask(rig, c"cuEventRecord", version(rig), u64::MAX)));
     }
 
-    /// The per-thread flag gives the twin with the per-thread default stream, which is another function.
+    /// The per-thread flag gives the twin with the per-thread default stream, which is another
+    /// function.
     [since(12, 0)]
-    fn the_per_thread_flag_gives_the_twin(rig, saw) = "success, a function, status 0; it is another one" {
+    fn the_per_thread_flag_gives_the_twin(rig, saw) = "success, a function, status 0; it is \
+        another one" {
         let twin = ask(rig, c"cuEventRecord", 7000, PER_THREAD);
         saw.text(twin);
-        saw.holds("it is another one", twin.function != ask(rig, c"cuEventRecord", 7000, LEGACY).function);
+        saw.holds(
+            "it is another one",
+            twin.function != ask(rig, c"cuEventRecord", 7000, LEGACY).function,
+        );
     }
 
-    /// The per-thread flag with a version older than the twin gives NULL and status 2, not the legacy function.
+    /// The per-thread flag with a version older than the twin gives NULL and status 2, not the
+    /// legacy function.
     [since(12, 0)]
     fn the_per_thread_flag_below_the_twin(rig, saw) = "success, NULL, status 2" {
         saw.text(ask(rig, c"cuEventRecord", 2000, PER_THREAD));
@@ -233,10 +261,14 @@ rules! {
 
     /// The per-thread flag changes nothing for a function that has no per-thread twin.
     [since(12, 0)]
-    fn the_per_thread_flag_without_a_twin(rig, saw) = "success, a function, status 0; it is the same one" {
+    fn the_per_thread_flag_without_a_twin(rig, saw) = "success, a function, status 0; it is the \
+        same one" {
         let found = ask(rig, c"cuEventQuery", 2000, PER_THREAD);
         saw.text(found);
-        saw.holds("it is the same one", found.function == ask(rig, c"cuEventQuery", 2000, LEGACY).function);
+        saw.holds(
+            "it is the same one",
+            found.function == ask(rig, c"cuEventQuery", 2000, LEGACY).function,
+        );
     }
 
     /// A negative version is accepted.
@@ -253,10 +285,17 @@ rules! {
 
     /// Nobody has to ask for the status.
     [since(12, 0)]
-    fn no_place_for_the_status(rig, saw) = "unknown name success, NULL; known name success, a function" {
+    fn no_place_for_the_status(rig, saw) = "unknown name success, NULL; known name success, a \
+        function" {
         for (label, name) in [("unknown name", c"cuNoSuchThing"), ("known name", c"cuEventQuery")] {
             let mut function = std::ptr::without_provenance_mut(BEFORE);
-            let code = rig.cuGetProcAddress_v2(name.as_ptr().cast(), &mut function, version(rig), 0, null_mut());
+            let code = rig.cuGetProcAddress_v2(
+                name.as_ptr().cast(),
+                &mut function,
+                version(rig),
+                0,
+                null_mut(),
+            );
             let function = if function.is_null() { "NULL" } else { "a function" };
             saw.text(format_args!("{label} {}, {function}", said(code)));
         }
@@ -271,32 +310,35 @@ rules! {
     /// The four-argument form answers an error for an unknown or empty name, and writes nothing.
     [since(11, 3)]
     fn four_arguments_and_an_unknown_name(rig, saw) =
-        "unknown: CUDA_ERROR_NOT_FOUND (500), function not written; empty: CUDA_ERROR_NOT_FOUND (500), function not \
-         written; suffixed: CUDA_ERROR_NOT_FOUND (500), function not written"
+        "unknown: CUDA_ERROR_NOT_FOUND (500), function not written; empty: CUDA_ERROR_NOT_FOUND \
+         (500), function not written; suffixed: CUDA_ERROR_NOT_FOUND (500), function not written"
     {
         saw.text(format_args!("unknown: {}", ask_v1(rig, c"cuNoSuchThing", 11030, 0)));
         saw.text(format_args!("empty: {}", ask_v1(rig, c"", 11030, 0)));
         saw.text(format_args!("suffixed: {}", ask_v1(rig, c"cuEventDestroy_v2", 11030, 0)));
     }
 
-    /// The four-argument form answers an error for a version below the introduction, and writes nothing.
+    /// The four-argument form answers an error for a version below the introduction, and writes
+    /// nothing.
     [since(11, 3)]
-    fn four_arguments_and_a_version_below(rig, saw) = "CUDA_ERROR_NOT_FOUND (500), function not written" {
+    fn four_arguments_and_a_version_below(rig, saw) = "CUDA_ERROR_NOT_FOUND (500), function not \
+        written" {
         saw.text(ask_v1(rig, c"cuEventRecordWithFlags", 11000, 0));
     }
 
-    /// The four-argument form refuses a version above the driver's own and unknown flags, and writes nothing.
+    /// The four-argument form refuses a version above the driver's own and unknown flags, and
+    /// writes nothing.
     [since(11, 3)]
     fn four_arguments_refused(rig, saw) =
-        "version: CUDA_ERROR_INVALID_VALUE (1), function not written; flags: CUDA_ERROR_INVALID_VALUE (1), function \
-         not written"
+        "version: CUDA_ERROR_INVALID_VALUE (1), function not written; flags: \
+         CUDA_ERROR_INVALID_VALUE (1), function not written"
     {
         saw.text(format_args!("version: {}", ask_v1(rig, c"cuEventRecord", version(rig) + 10, 0)));
         saw.text(format_args!("flags: {}", ask_v1(rig, c"cuEventRecord", 2000, 4)));
     }
 
-    /// The versions that brought a new event function under its name, as the published function-pointer types list
-    /// them.
+    /// The versions that brought a new event function under its name, as the published
+    /// function-pointer types list them.
     [since(12, 0)]
     fn versions_of_event_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, EVENTS));
@@ -326,7 +368,8 @@ rules! {
         saw.text(as_listed(rig, OTHERS));
     }
 
-    /// The lookup at an entry point's version gives the very address that is exported under its full name.
+    /// The lookup at an entry point's version gives the very address that is exported under its
+    /// full name.
     [since(12, 0)]
     fn the_lookup_agrees_with_the_exports(rig, saw) = "the same address for every entry point" {
         let mut other = Vec::new();
@@ -338,11 +381,15 @@ rules! {
             }
         }
         let (all, some) = ("the same address for every entry point", "another address for");
-        if other.is_empty() { saw.text(all) } else { saw.text(format_args!("{some} {}", other.join(", "))) }
+        if other.is_empty() {
+            saw.text(all)
+        } else {
+            saw.text(format_args!("{some} {}", other.join(", ")))
+        }
     }
 
-    /// Every entry point that is not newer than the driver is exported under its full name, and so are per-thread
-    /// twins.
+    /// Every entry point that is not newer than the driver is exported under its full name, and so
+    /// are per-thread twins.
     fn exports(rig, saw) = "all there" {
         let mut missing = Vec::new();
         for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.driver.version()) {
@@ -377,8 +424,11 @@ rules! {
             c"cuDevicePrimaryCtxReset",
             c"cuDevicePrimaryCtxSetFlags",
         ];
-        let missing: Vec<_> =
-            names.iter().filter(|name| rig.export(name).is_null()).map(|name| name.to_string_lossy()).collect();
+        let missing: Vec<_> = names
+            .iter()
+            .filter(|name| rig.export(name).is_null())
+            .map(|name| name.to_string_lossy())
+            .collect();
         if missing.is_empty() {
             saw.text("all there")
         } else {
@@ -389,8 +439,14 @@ rules! {
     /// What is newer than the driver is not exported.
     fn exports_of_newer_functions(rig, saw) = "none there" {
         let newer = ENTRY_POINTS.iter().filter(|entry| entry.version > rig.driver.version());
-        let there: Vec<_> =
-            newer.filter(|entry| !rig.export(entry.name).is_null()).map(|entry| entry.name.to_string_lossy()).collect();
-        if there.is_empty() { saw.text("none there") } else { saw.text(format_args!("there: {}", there.join(", "))) }
+        let there: Vec<_> = newer
+            .filter(|entry| !rig.export(entry.name).is_null())
+            .map(|entry| entry.name.to_string_lossy())
+            .collect();
+        if there.is_empty() {
+            saw.text("none there")
+        } else {
+            saw.text(format_args!("there: {}", there.join(", ")))
+        }
     }
 }

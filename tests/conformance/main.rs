@@ -1,11 +1,13 @@
-//! What a CUDA driver does, rule by rule, on the raw table: the software driver and a real one run the same rules.
+//! What a CUDA driver does, rule by rule, on the raw table: the software driver and a real one run
+//! the same rules.
 //!
-//! Each rule is a test that does a few calls, says in short text what the driver answered, and compares that with what
-//! was measured on a real driver. With `--nocapture` the log holds a line `rule <id> | <answer>` for each; from such
-//! logs `tools/behaviour` writes `vendor-docs/behaviour/rules.md`.
+//! Each rule is a test that does a few calls, says in short text what the driver answered, and
+//! compares that with what was measured on a real driver. With `--nocapture` the log holds a line
+//! `rule <id> | <answer>` for each; from such logs `tools/behaviour` writes
+//! `vendor-docs/behaviour/rules.md`.
 //!
-//! A rule that cannot run (there is one device, the driver is too old) says so in its line and on standard error, and
-//! passes: its result is missing, not good.
+//! A rule that cannot run (there is one device, the driver is too old) says so in its line and on
+//! standard error, and passes: its result is missing, not good.
 
 #![cfg(unix)]
 

@@ -28,7 +28,8 @@ fn in_forked_child(work: impl FnOnce() -> String) -> String {
     if status == 0 { said } else { format!("{said} (the child ended with wait status {status})") }
 }
 
-/// Makes a call in a forked child, and gives its answer; ends this process as the child ended if that was by a signal.
+/// Makes a call in a forked child, and gives its answer; ends this process as the child ended if
+/// that was by a signal.
 pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
     let said = in_forked_child(|| call().0.to_string());
     match said.parse() {
@@ -96,12 +97,12 @@ extern "C" fn destructor() {
 static DESTRUCTOR: extern "C" fn() = destructor;
 
 rules! {
-    /// In a process that was forked after `cuInit`, the driver answers as if it had never been initialised, and cannot
-    /// be.
+    /// In a process that was forked after `cuInit`, the driver answers as if it had never been
+    /// initialised, and cannot be.
     [alone]
     fn a_forked_child_is_not_initialised(rig, saw) =
-        "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, cuEventCreate, \
-         cuStreamCreate; success from cuDriverGetVersion"
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, \
+         cuEventCreate, cuStreamCreate; success from cuDriverGetVersion"
     {
         saw.text(in_forked_child(|| {
             let (mut count, mut version, mut context, mut event, mut stream) =
@@ -121,7 +122,8 @@ rules! {
 
     /// Asking and destroying inherited handles is success in a forked child, which means nothing.
     [alone]
-    fn inherited_handles_in_a_forked_child(rig, saw) = "success from cuEventQuery, cuStreamQuery, cuEventDestroy" {
+    fn inherited_handles_in_a_forked_child(rig, saw) = "success from cuEventQuery, cuStreamQuery, \
+        cuEventDestroy" {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
         rig.synchronize(stream);
@@ -158,7 +160,8 @@ rules! {
 
     /// The parent is unharmed by what a forked child does and by its exit.
     [alone]
-    fn the_parent_of_a_fork(rig, saw) = "record success; synchronize success; stream success; destroy success" {
+    fn the_parent_of_a_fork(rig, saw) = "record success; synchronize success; stream success; \
+        destroy success" {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
         rig.synchronize(stream);
@@ -188,7 +191,8 @@ rules! {
     /// A process that is forked before `cuInit` can use the driver.
     [bare]
     fn forked_before_init(rig, saw) =
-        "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's cuInit success"
+        "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's \
+            cuInit success"
     {
         saw.text(in_forked_child(|| {
             let (mut context, mut event) = (null_mut(), null_mut());
@@ -202,22 +206,24 @@ rules! {
         saw.code("the parent's cuInit", rig.cuInit(0));
     }
 
-    /// An exit handler that was registered after the driver was loaded and initialised runs while it still works.
+    /// An exit handler that was registered after the driver was loaded and initialised runs while
+    /// it still works.
     [alone]
     fn a_handler_registered_after_init(rig, saw) =
-        "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, cuStreamQuery, \
-         cuEventCreate, cuEventDestroy, cuStreamDestroy"
+        "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
+         cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
     {
         let _ = saw;
         ask_at_exit();
         exit(rig);
     }
 
-    /// An exit handler that was registered before the driver was loaded runs when it is gone: every call says so.
+    /// An exit handler that was registered before the driver was loaded runs when it is gone: every
+    /// call says so.
     [before_loading(ask_at_exit)]
     fn a_handler_registered_before_loading(rig, saw) =
-        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
-         cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
+        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, \
+         cuEventRecord, cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
     {
         let _ = saw;
         exit(rig);
@@ -226,8 +232,8 @@ rules! {
     /// A destructor of the program runs when the driver is gone.
     [alone]
     fn a_destructor_of_the_program(rig, saw) =
-        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
-         cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
+        "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, \
+         cuEventRecord, cuStreamQuery, cuEventCreate, cuEventDestroy, cuStreamDestroy"
     {
         let _ = saw;
         ASK_IN_DESTRUCTOR.store(true, Ordering::SeqCst);
@@ -274,7 +280,11 @@ rules! {
     [alone]
     fn exit_without_release(rig, saw) = "ended well" {
         let _ = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.new_context());
-        saw.text(if said(rig.cuCtxSynchronize()) == "success" { "ended well" } else { "not ready to end" });
+        saw.text(if said(rig.cuCtxSynchronize()) == "success" {
+            "ended well"
+        } else {
+            "not ready to end"
+        });
         std::process::exit(0);
     }
 }

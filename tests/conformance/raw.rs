@@ -35,8 +35,9 @@ pub struct Raw {
 impl Raw {
     /// # Safety
     ///
-    /// The holder calls with places that can be written, and with handles that are live, NULL, or of a kind that the
-    /// driver is known to check. What a real driver does not check is for the software driver alone, which checks it.
+    /// The holder calls with places that can be written, and with handles that are live, NULL, or
+    /// of a kind that the driver is known to check. What a real driver does not check is for the
+    /// software driver alone, which checks it.
     unsafe fn new(driver: Driver) -> Self {
         Self { driver }
     }
@@ -59,8 +60,10 @@ macro_rules! calls {
 calls! {
     cuInit(flags: u32);
     cuDriverGetVersion(version: *mut i32);
-    cuGetProcAddress(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64) [expect];
-    cuGetProcAddress_v2(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64, status: *mut CUdriverProcAddressQueryResult) [expect];
+    cuGetProcAddress(symbol: *const u8, function: *mut *mut c_void, version: i32,
+        flags: u64) [expect];
+    cuGetProcAddress_v2(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64,
+        status: *mut CUdriverProcAddressQueryResult) [expect];
     cuGetErrorName(error: CUresult, text: *mut *const u8);
     cuGetErrorString(error: CUresult, text: *mut *const u8);
     cuDeviceGet(device: *mut CUdevice, ordinal: i32);
@@ -82,17 +85,25 @@ calls! {
     cuCtxSynchronize_v2(context: CUcontext) [expect];
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
     cuCtxGetId(context: CUcontext, id: *mut u64) [expect];
-    cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
-    cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
-    cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource, kind: CUdevResourceType) [expect];
-    cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut u32, input: *const CUdevResource, remaining: *mut CUdevResource, flags: u32, min_count: u32) [expect];
-    cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource, count: u32) [expect];
-    cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice, flags: u32) [expect];
+    cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource,
+        kind: CUdevResourceType) [expect];
+    cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource,
+        kind: CUdevResourceType) [expect];
+    cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource,
+        kind: CUdevResourceType) [expect];
+    cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut u32,
+        input: *const CUdevResource, remaining: *mut CUdevResource, flags: u32,
+        min_count: u32) [expect];
+    cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource,
+        count: u32) [expect];
+    cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice,
+        flags: u32) [expect];
     cuGreenCtxDestroy(green: CUgreenCtx) [expect];
     cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx) [expect];
     cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent) [expect];
     cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent) [expect];
-    cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: u32, priority: i32) [expect];
+    cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: u32,
+        priority: i32) [expect];
     cuCtxRecordEvent(context: CUcontext, event: CUevent) [expect];
     cuCtxWaitEvent(context: CUcontext, event: CUevent) [expect];
     cuEventCreate(event: *mut CUevent, flags: u32);
@@ -118,23 +129,35 @@ calls! {
     cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx) [expect];
     cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx) [expect];
     cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
-    cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *mut CUstreamAttrValue) [expect];
-    cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID, value: *const CUstreamAttrValue) [expect];
-    cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void, flags: u32);
+    cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID,
+        value: *mut CUstreamAttrValue) [expect];
+    cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID,
+        value: *const CUstreamAttrValue) [expect];
+    cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void,
+        flags: u32);
     cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
-    cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void, sync_mode: u32) [expect];
+    cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void,
+        sync_mode: u32) [expect];
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
-    cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode) [expect];
+    cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode,
+        edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode) [expect];
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
-    cuStreamGetCaptureInfo(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64) [expect];
-    cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize) [expect];
-    cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, edges: *mut *const CUgraphEdgeData, count: *mut usize) [expect];
-    cuStreamUpdateCaptureDependencies(stream: CUstream, dependencies: *mut CUgraphNode, count: usize, flags: u32) [expect];
-    cuStreamUpdateCaptureDependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode, edges: *const CUgraphEdgeData, count: usize, flags: u32) [expect];
+    cuStreamGetCaptureInfo(stream: CUstream, status: *mut CUstreamCaptureStatus,
+        id: *mut u64) [expect];
+    cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
+        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize) [expect];
+    cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
+        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode,
+        edges: *mut *const CUgraphEdgeData, count: *mut usize) [expect];
+    cuStreamUpdateCaptureDependencies(stream: CUstream, dependencies: *mut CUgraphNode,
+        count: usize, flags: u32) [expect];
+    cuStreamUpdateCaptureDependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode,
+        edges: *const CUgraphEdgeData, count: usize, flags: u32) [expect];
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
     cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
-    cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
+    cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32,
+        flags: u32) [expect];
     cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: u32);
     cuMemFreeHost(memory: *mut c_void);
     cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, memory: *mut c_void, flags: u32);
@@ -143,13 +166,16 @@ calls! {
     cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
     cuGraphDestroy(graph: CUgraph);
     cuGraphExecDestroy(exec: CUgraphExec);
-    cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
-    cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
+    cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph,
+        dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
+    cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph,
+        dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
     cuGraphEventRecordNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
     cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
     cuGraphEventWaitNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
     cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
-    cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
+    cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode,
+        event: CUevent) [expect];
     cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
 }
 
@@ -173,7 +199,8 @@ impl std::ops::Deref for Rig {
     }
 }
 
-/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what both say counts once.
+/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what
+/// both say counts once.
 pub fn soft_settings(settings: &str) -> String {
     let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
     let name = |pair: &str| pair.split('=').next().map(str::to_owned);
@@ -185,30 +212,48 @@ pub fn soft_settings(settings: &str) -> String {
 impl Rig {
     /// The driver as it is before `cuInit`.
     pub fn bare(settings: &str) -> Self {
-        // The software driver in the process is made anew for each rule. A loaded library is one for all, with one
-        // primary context and one thread for host functions: its rules take turns.
+        // The software driver in the process is made anew for each rule. A loaded library is one
+        // for all, with one primary context and one thread for host functions: its rules take
+        // turns.
         static TURN: Mutex<()> = Mutex::new(());
         let door = Door::chosen();
-        let turn = (door != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let turn =
+            (door != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         watch::alive();
         let options = LoadOptions::new();
         let (driver, soft) = match door {
             Door::Soft => {
-                let soft = Builder::from_text(&soft_settings(settings)).expect("settings that are understood").build();
+                let soft = Builder::from_text(&soft_settings(settings))
+                    .expect("settings that are understood")
+                    .build();
                 (soft.try_driver(&options).expect("the software driver resolves"), Some(soft))
             }
-            Door::Shared => {
-                (Driver::load_with(&options.path(shared_library())).expect("the shared software driver loads"), None)
+            Door::Shared => (
+                Driver::load_with(&options.path(shared_library()))
+                    .expect("the shared software driver loads"),
+                None,
+            ),
+            Door::Native => {
+                (Driver::load_with(&options).expect("this machine has an NVIDIA driver"), None)
             }
-            Door::Native => (Driver::load_with(&options).expect("this machine has an NVIDIA driver"), None),
         };
         let library = driver.library().map(|path| {
             // SAFETY: the library is loaded already, so that nothing of it runs now.
-            ManuallyDrop::new(unsafe { libloading::Library::new(path) }.expect("it is loaded already"))
+            ManuallyDrop::new(
+                unsafe { libloading::Library::new(path) }.expect("it is loaded already"),
+            )
         });
         // SAFETY: the rules keep to it; each says what it calls with.
         let raw = unsafe { Raw::new(driver) };
-        Self { raw, device: 0, context: null_mut(), created: RefCell::default(), soft, library, _turn: turn }
+        Self {
+            raw,
+            device: 0,
+            context: null_mut(),
+            created: RefCell::default(),
+            soft,
+            library,
+            _turn: turn,
+        }
     }
 
     /// With the primary context of the first device current.
@@ -216,7 +261,10 @@ impl Rig {
         let mut rig = Self::bare(settings);
         must("cuInit", rig.cuInit(0));
         must("cuDeviceGet", rig.raw.cuDeviceGet(&mut rig.device, 0));
-        must("cuDevicePrimaryCtxRetain", rig.raw.cuDevicePrimaryCtxRetain(&mut rig.context, rig.device));
+        must(
+            "cuDevicePrimaryCtxRetain",
+            rig.raw.cuDevicePrimaryCtxRetain(&mut rig.context, rig.device),
+        );
         must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
         rig
     }
@@ -325,8 +373,8 @@ impl Raw {
         must("cuStreamSynchronize", self.cuStreamSynchronize(stream));
     }
 
-    /// Asks an event until it is done: the success, or the last answer when it is not done in time. For rules that a
-    /// wrong driver would never get out of.
+    /// Asks an event until it is done: the success, or the last answer when it is not done in time.
+    /// For rules that a wrong driver would never get out of.
     pub fn settled(&self, event: CUevent) -> CUresult {
         let begun = Instant::now();
         loop {
@@ -388,7 +436,8 @@ impl Raw {
         extern "C" fn call(work: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
             let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-            // A panic must not go through the driver; what it was about shows in the rule that waits.
+            // A panic must not go through the driver; what it was about shows in the rule that
+            // waits.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         }
         let work: Box<Work> = Box::new(Box::new(work));
@@ -435,7 +484,8 @@ impl<'a> Word<'a> {
     }
 
     pub fn word(&self) -> &AtomicU32 {
-        // SAFETY: 64 bytes of the driver's page-aligned host memory, alive while `self` is, and used as atomics only.
+        // SAFETY: 64 bytes of the driver's page-aligned host memory, alive while `self` is, and
+        // used as atomics only.
         unsafe { AtomicU32::from_ptr(self.host.cast()) }
     }
 }
@@ -449,8 +499,8 @@ impl Drop for Word<'_> {
 /// Does something on another thread, which has no context, and waits for it.
 pub fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
     struct Carry<T>(T);
-    // SAFETY: what is carried is used by one thread at a time: this one waits until the other has ended. Handles are
-    // numbers, which every thread may give to the driver.
+    // SAFETY: what is carried is used by one thread at a time: this one waits until the other has
+    // ended. Handles are numbers, which every thread may give to the driver.
     unsafe impl<T> Send for Carry<T> {}
     impl<T> Carry<T> {
         fn open(self) -> T {

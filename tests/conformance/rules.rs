@@ -17,10 +17,11 @@ use crate::raw::{Rig, said, soft_settings};
 /// The role of a child that does one rule.
 pub const ROLE: &str = "rule";
 
-/// Defines rules: for each its statement, its name, what it is expected to answer, and how that is found out.
+/// Defines rules: for each its statement, its name, what it is expected to answer, and how that is
+/// found out.
 ///
-/// A rule is the test of the same name, and its id is that name with its subject: `elapsed.reversed-is-negative` is the
-/// test `elapsed::reversed_is_negative`.
+/// A rule is the test of the same name, and its id is that name with its subject:
+/// `elapsed.reversed-is-negative` is the test `elapsed::reversed_is_negative`.
 #[macro_export]
 macro_rules! rules {
     ($(
@@ -118,8 +119,8 @@ impl How {
         self.alone()
     }
 
-    /// With no other rule at the same time: processes whose contexts failed at once on one real device did not come to
-    /// their end.
+    /// With no other rule at the same time: processes whose contexts failed at once on one real
+    /// device did not come to their end.
     pub fn undisturbed(mut self) -> Self {
         self.undisturbed = true;
         self
@@ -244,7 +245,11 @@ pub fn in_child(test: &str, role: &str, environment: &[(&str, &str)]) -> Ended {
     command.envs(environment.iter().copied());
     let output = command.stdin(Stdio::null()).output().expect("the test binary starts again");
     let text = String::from_utf8_lossy(&output.stdout);
-    let said = text.lines().filter_map(|line| line.split_once("@ ")).map(|(_, said)| said.to_owned()).collect();
+    let said = text
+        .lines()
+        .filter_map(|line| line.split_once("@ "))
+        .map(|(_, said)| said.to_owned())
+        .collect();
     let badly = match (output.status.signal(), output.status.code()) {
         (None, Some(0)) => None,
         (Some(6), _) => Some("aborted".to_owned()),
@@ -298,10 +303,13 @@ pub fn run(rule: &Rule) {
         }
         return;
     }
-    // Those that have to be alone wait for all others of this process to end, and hold back the rest.
+    // Those that have to be alone wait for all others of this process to end, and hold back the
+    // rest.
     static ALONE: RwLock<()> = RwLock::new(());
-    let _alone = rule.how.undisturbed.then(|| ALONE.write().unwrap_or_else(PoisonError::into_inner));
-    let _beside = (!rule.how.undisturbed).then(|| ALONE.read().unwrap_or_else(PoisonError::into_inner));
+    let _alone =
+        rule.how.undisturbed.then(|| ALONE.write().unwrap_or_else(PoisonError::into_inner));
+    let _beside =
+        (!rule.how.undisturbed).then(|| ALONE.read().unwrap_or_else(PoisonError::into_inner));
     let observed = match rule.how.unable() {
         Some(reason) => format!("not run: {reason}"),
         None if rule.how.alone => {
@@ -324,7 +332,8 @@ pub fn run(rule: &Rule) {
 /// Writes a rule's result into the log, and compares it with what is expected.
 pub fn report(rule: &Rule, observed: &str) {
     let mut lines = format!("\nrule {} | {observed}\n", rule.id());
-    writeln!(lines, "about {} | {} | {}", rule.id(), rule.test(), rule.statement()).expect("a String grows");
+    writeln!(lines, "about {} | {} | {}", rule.id(), rule.test(), rule.statement())
+        .expect("a String grows");
     print!("{lines}");
     if observed.starts_with("not run: ") {
         return say_not_run(observed);

@@ -8,7 +8,8 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Word, elsewhere, must, said,
+    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Word, elsewhere, must,
+    said,
 };
 use crate::rules;
 
@@ -20,7 +21,10 @@ fn range(raw: &Raw) -> (i32, i32) {
 
 fn with_priority(raw: &Raw, flags: u32, priority: i32) -> CUstream {
     let mut stream = null_mut();
-    must("cuStreamCreateWithPriority", raw.cuStreamCreateWithPriority(&mut stream, flags, priority));
+    must(
+        "cuStreamCreateWithPriority",
+        raw.cuStreamCreateWithPriority(&mut stream, flags, priority),
+    );
     stream
 }
 
@@ -37,14 +41,19 @@ fn flags_of(raw: &Raw, stream: CUstream) -> u32 {
 }
 
 /// A stream's attributes by their ids, each with its words.
-const ATTRIBUTES: [(&str, u32); 4] = [("policy", 3), ("priority", 8), ("domain map", 9), ("domain", 10)];
+const ATTRIBUTES: [(&str, u32); 4] =
+    [("policy", 3), ("priority", 8), ("domain map", 9), ("domain", 10)];
 
 fn attribute(raw: &Raw, stream: CUstream, id: u32) -> Result<u32, CUresult> {
     let mut value = CUstreamAttrValue { pad: [0; 64] };
     let code = raw.cuStreamGetAttribute(stream, CUstreamAttrID(id), &mut value);
     // SAFETY: every variant of the union is plain data within these 64 bytes.
     let pad = unsafe { value.pad };
-    if code == CUresult::CUDA_SUCCESS { Ok(u32::from_le_bytes([pad[0], pad[1], pad[2], pad[3]])) } else { Err(code) }
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(u32::from_le_bytes([pad[0], pad[1], pad[2], pad[3]]))
+    } else {
+        Err(code)
+    }
 }
 
 fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
@@ -55,7 +64,8 @@ fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
 
 rules! {
     /// A stream is blocking or non-blocking; other flags are refused.
-    fn flags(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, all bits" {
+    fn flags(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, \
+        all bits" {
         let create = |flags| {
             let mut stream = null_mut();
             rig.cuStreamCreate(&mut stream, flags)
@@ -71,18 +81,24 @@ rules! {
     }
 
     /// A stream with a priority takes the same flags as one without.
-    fn flags_with_a_priority(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits" {
+    fn flags_with_a_priority(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, \
+        all bits" {
         let create = |flags| {
             let mut stream = null_mut();
             rig.cuStreamCreateWithPriority(&mut stream, flags, 0)
         };
-        saw.codes(&[("0", create(0)), ("1", create(1)), ("2", create(2)), ("all bits", create(u32::MAX))]);
+        saw.codes(&[
+            ("0", create(0)),
+            ("1", create(1)),
+            ("2", create(2)),
+            ("all bits", create(u32::MAX)),
+        ]);
     }
 
     /// A result needs a place.
     fn no_place_for_the_result(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from cuStreamCreate, cuStreamCreateWithPriority, cuStreamGetFlags, \
-         cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing"
+        "CUDA_ERROR_INVALID_VALUE (1) from cuStreamCreate, cuStreamCreateWithPriority, \
+         cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing"
     {
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -112,9 +128,11 @@ rules! {
     }
 
     /// A priority outside the range is clamped to it, and the stream tells the clamped one.
-    fn priorities_are_clamped(rig, saw) = "each inside as asked; above the greatest: greatest; below the least: least" {
+    fn priorities_are_clamped(rig, saw) = "each inside as asked; above the greatest: greatest; \
+        below the least: least" {
         let (least, greatest) = range(rig);
-        let inside = (greatest..=least).all(|asked| priority(rig, with_priority(rig, NON_BLOCKING, asked)) == asked);
+        let inside = (greatest..=least)
+            .all(|asked| priority(rig, with_priority(rig, NON_BLOCKING, asked)) == asked);
         saw.holds("each inside as asked", inside);
         let names = |given: i32| match given {
             given if given == greatest => "greatest".to_owned(),
@@ -137,14 +155,21 @@ rules! {
     {
         saw.text(format_args!("blocking {}", flags_of(rig, rig.stream(BLOCKING))));
         saw.text(format_args!("non-blocking {}", flags_of(rig, rig.stream(NON_BLOCKING))));
-        saw.text(format_args!("blocking with a priority {}", flags_of(rig, with_priority(rig, BLOCKING, -1))));
-        saw.text(format_args!("non-blocking with a priority {}", flags_of(rig, with_priority(rig, NON_BLOCKING, -1))));
+        saw.text(format_args!(
+            "blocking with a priority {}",
+            flags_of(rig, with_priority(rig, BLOCKING, -1))
+        ));
+        saw.text(format_args!(
+            "non-blocking with a priority {}",
+            flags_of(rig, with_priority(rig, NON_BLOCKING, -1))
+        ));
     }
 
-    /// What a new stream's attributes are. The first byte of the domain map is the default domain's, the second the remote
-    /// domain's.
+    /// What a new stream's attributes are. The first byte of the domain map is the default
+    /// domain's, the second the remote domain's.
     [since(12, 0)]
-    fn attributes_of_a_new_stream(rig, saw) = "policy 4294967295; priority 0; domain map 0x100; domain 0" {
+    fn attributes_of_a_new_stream(rig, saw) = "policy 4294967295; priority 0; domain map 0x100; \
+        domain 0" {
         let stream = rig.stream(NON_BLOCKING);
         for (name, id) in ATTRIBUTES {
             match attribute(rig, stream, id) {
@@ -155,12 +180,14 @@ rules! {
         }
     }
 
-    /// Which values a stream takes for its attributes, and what is read back of those that it takes.
+    /// Which values a stream takes for its attributes, and what is read back of those that it
+    /// takes.
     [since(12, 0)]
     fn values_of_attributes(rig, saw) =
-        "policy 0 CUDA_ERROR_INVALID_VALUE (1); policy 1 success, 1; policy 4 success, 4; policy 5 CUDA_ERROR_INVALID_VALUE (1); policy 77 \
-         CUDA_ERROR_INVALID_VALUE (1); priority 77 success, 0; priority 4294967219 success, 4294967291; domain 1 success, \
-         1; domain 2 CUDA_ERROR_INVALID_VALUE (1); domain 77 CUDA_ERROR_INVALID_VALUE (1)"
+        "policy 0 CUDA_ERROR_INVALID_VALUE (1); policy 1 success, 1; policy 4 success, 4; policy 5 \
+         CUDA_ERROR_INVALID_VALUE (1); policy 77 CUDA_ERROR_INVALID_VALUE (1); priority 77 \
+         success, 0; priority 4294967219 success, 4294967291; domain 1 success, 1; domain 2 \
+         CUDA_ERROR_INVALID_VALUE (1); domain 77 CUDA_ERROR_INVALID_VALUE (1)"
     {
         for (name, id, words) in [
             ("policy", 3, &[0, 1, 4, 5, 77][..]),
@@ -170,7 +197,11 @@ rules! {
             for &word in words {
                 let stream = rig.stream(NON_BLOCKING);
                 let code = set_attribute(rig, stream, id, word);
-                let back = if code == CUresult::CUDA_SUCCESS { attribute(rig, stream, id).ok() } else { None };
+                let back = if code == CUresult::CUDA_SUCCESS {
+                    attribute(rig, stream, id).ok()
+                } else {
+                    None
+                };
                 match back {
                     Some(back) => saw.text(format_args!("{name} {word} {}, {back}", said(code))),
                     None => saw.text(format_args!("{name} {word} {}", said(code))),
@@ -182,8 +213,8 @@ rules! {
     /// A stream whose attribute was refused goes on.
     [since(12, 0)]
     fn after_a_refused_attribute(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from policy 0, policy 77, domain 77; success from record, host function, \
-         query of the event, synchronize"
+        "CUDA_ERROR_INVALID_VALUE (1) from policy 0, policy 77, domain 77; success from record, \
+         host function, query of the event, synchronize"
     {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING));
         saw.codes(&[
@@ -199,12 +230,21 @@ rules! {
 
     /// What is no attribute of a stream cannot be asked for or set.
     fn attributes_that_no_stream_has(rig, saw) =
-        "CUDA_ERROR_INVALID_VALUE (1) from get 0, set 0, get 2, set 2, get 77, set 77, get -1, set -1"
+        "CUDA_ERROR_INVALID_VALUE (1) from get 0, set 0, get 2, set 2, get 77, set 77, get -1, set \
+            -1"
     {
         let stream = rig.stream(NON_BLOCKING);
         let mut codes = Vec::new();
-        for (get, set, id) in [("get 0", "set 0", 0), ("get 2", "set 2", 2), ("get 77", "set 77", 77), ("get -1", "set -1", u32::MAX)] {
-            codes.push((get, attribute(rig, stream, id).map_or_else(|code| code, |_| CUresult::CUDA_SUCCESS)));
+        for (get, set, id) in [
+            ("get 0", "set 0", 0),
+            ("get 2", "set 2", 2),
+            ("get 77", "set 77", 77),
+            ("get -1", "set -1", u32::MAX),
+        ] {
+            codes.push((
+                get,
+                attribute(rig, stream, id).map_or_else(|code| code, |_| CUresult::CUDA_SUCCESS),
+            ));
             codes.push((set, set_attribute(rig, stream, id, 0)));
         }
         saw.codes(&codes);
@@ -214,16 +254,23 @@ rules! {
     fn the_default_streams(rig, saw) =
         "NULL: flags 0, priority 0; legacy: flags 0, priority 0; per-thread: flags 0, priority 0"
     {
-        for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
-            saw.text(format_args!("{name}: flags {}, priority {}", flags_of(rig, stream), priority(rig, stream)));
+        for (name, stream) in
+            [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)]
+        {
+            saw.text(format_args!(
+                "{name}: flags {}, priority {}",
+                flags_of(rig, stream),
+                priority(rig, stream)
+            ));
         }
     }
 
-    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each thread, and the same
-    /// each time.
+    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each
+    /// thread, and the same each time.
     [since(12, 0)]
     fn ids_of_the_default_streams(rig, saw) =
-        "NULL is legacy; per-thread is another; it stays; it is another in each thread; legacy is one for all threads"
+        "NULL is legacy; per-thread is another; it stays; it is another in each thread; legacy is \
+            one for all threads"
     {
         let (null, legacy, per_thread) = (rig.id(NULL_STREAM), rig.id(LEGACY), rig.id(PER_THREAD));
         saw.holds("NULL is legacy", null == legacy);
@@ -241,7 +288,11 @@ rules! {
     [since(12, 0)]
     fn ids_are_unique(rig, saw) = "203 streams, 203 ids" {
         let other = rig.new_context();
-        let mut ids = BTreeSet::from([rig.id(LEGACY), rig.id(PER_THREAD), rig.within(other, || rig.id(LEGACY))]);
+        let mut ids = BTreeSet::from([
+            rig.id(LEGACY),
+            rig.id(PER_THREAD),
+            rig.within(other, || rig.id(LEGACY)),
+        ]);
         for context in [rig.context, other] {
             rig.within(context, || {
                 for _ in 0..100 {
@@ -254,7 +305,8 @@ rules! {
         saw.text(format_args!("203 streams, {} ids", ids.len()));
     }
 
-    /// A stream's context is the one that it was created in; that of a default stream is the current one.
+    /// A stream's context is the one that it was created in; that of a default stream is the
+    /// current one.
     fn the_context_of_a_stream(rig, saw) =
         "its own; NULL: the current one; legacy: the current one; per-thread: the current one"
     {
@@ -266,8 +318,11 @@ rules! {
         };
         rig.within(other, || {
             saw.holds("its own", context_of(stream) == rig.context);
-            for (name, stream) in [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)] {
-                let current = if context_of(stream) == other { "the current one" } else { "another" };
+            for (name, stream) in
+                [("NULL", NULL_STREAM), ("legacy", LEGACY), ("per-thread", PER_THREAD)]
+            {
+                let current =
+                    if context_of(stream) == other { "the current one" } else { "another" };
                 saw.text(format_args!("{name}: {current}"));
             }
         });
@@ -283,7 +338,8 @@ rules! {
     }
 
     /// The default streams cannot be destroyed.
-    fn destroying_a_default_stream(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from NULL, legacy, per-thread" {
+    fn destroying_a_default_stream(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from NULL, legacy, \
+        per-thread" {
         saw.codes(&[
             ("NULL", rig.cuStreamDestroy_v2(NULL_STREAM)),
             ("legacy", rig.cuStreamDestroy_v2(LEGACY)),
@@ -308,7 +364,8 @@ rules! {
     }
 
     /// A stream is ready when its work is done.
-    fn busy_and_ready(rig, saw) = "new success; busy CUDA_ERROR_NOT_READY (600); synchronize success; query success" {
+    fn busy_and_ready(rig, saw) = "new success; busy CUDA_ERROR_NOT_READY (600); synchronize \
+        success; query success" {
         let stream = rig.stream(NON_BLOCKING);
         saw.code("new", rig.cuStreamQuery(stream));
         let latch = rig.hold(stream);
@@ -330,7 +387,10 @@ rules! {
     /// Thousands of streams are alive at once.
     fn many_streams(rig, saw) = "4000 created and destroyed" {
         let streams: Vec<CUstream> = (0..4000).map(|_| rig.stream(NON_BLOCKING)).collect();
-        let gone = streams.iter().filter(|stream| rig.cuStreamDestroy_v2(**stream) == CUresult::CUDA_SUCCESS).count();
+        let gone = streams
+            .iter()
+            .filter(|stream| rig.cuStreamDestroy_v2(**stream) == CUresult::CUDA_SUCCESS)
+            .count();
         saw.text(format_args!("{gone} created and destroyed"));
     }
 
@@ -338,7 +398,10 @@ rules! {
     [since(11, 7)]
     fn a_wait_for_a_value(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); written success" {
         let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
-        saw.code("wait", rig.cuStreamWaitValue32_v2(stream, word.device, 5, CU_STREAM_WAIT_VALUE_EQ));
+        saw.code(
+            "wait",
+            rig.cuStreamWaitValue32_v2(stream, word.device, 5, CU_STREAM_WAIT_VALUE_EQ),
+        );
         saw.text(said(rig.cuStreamQuery(stream)));
         word.word().store(5, Ordering::SeqCst);
         saw.code("written", rig.cuStreamSynchronize(stream));
@@ -346,21 +409,26 @@ rules! {
 
     /// A write of a value in one stream lets another one go on.
     [since(11, 7)]
-    fn a_write_of_a_value(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); write success; then success; the word 9" {
-        let (waiting, writing, word) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), Word::new(rig));
-        must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(waiting, word.device, 9, CU_STREAM_WAIT_VALUE_GEQ));
+    fn a_write_of_a_value(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); write success; then \
+        success; the word 9" {
+        let (waiting, writing, word) =
+            (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), Word::new(rig));
+        must(
+            "cuStreamWaitValue32",
+            rig.cuStreamWaitValue32_v2(waiting, word.device, 9, CU_STREAM_WAIT_VALUE_GEQ),
+        );
         saw.code("waiting", rig.cuStreamQuery(waiting));
         saw.code("write", rig.cuStreamWriteValue32_v2(writing, word.device, 9, 0));
         saw.code("then", rig.cuStreamSynchronize(waiting));
         saw.text(format_args!("the word {}", word.word().load(Ordering::SeqCst)));
     }
 
-    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common bit, a bit that is
-    /// clear in both.
+    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common
+    /// bit, a bit that is clear in both.
     [since(11, 7)]
     fn comparisons_with_a_value(rig, saw) =
-        "at least: success; equal: success; a common bit: success; a clear bit: success; not at least: \
-         CUDA_ERROR_NOT_READY (600)"
+        "at least: success; equal: success; a common bit: success; a clear bit: success; not at \
+         least: CUDA_ERROR_NOT_READY (600)"
     {
         let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
         word.word().store(6, Ordering::SeqCst);
@@ -371,10 +439,16 @@ rules! {
             ("a clear bit", 6, CU_STREAM_WAIT_VALUE_NOR),
         ];
         for (name, value, flags) in cases {
-            must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(stream, word.device, value, flags));
+            must(
+                "cuStreamWaitValue32",
+                rig.cuStreamWaitValue32_v2(stream, word.device, value, flags),
+            );
             saw.text(format_args!("{name}: {}", said(rig.cuStreamSynchronize(stream))));
         }
-        must("cuStreamWaitValue32", rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ));
+        must(
+            "cuStreamWaitValue32",
+            rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ),
+        );
         saw.text(format_args!("not at least: {}", said(rig.cuStreamQuery(stream))));
         word.word().store(7, Ordering::SeqCst);
         rig.synchronize(stream);

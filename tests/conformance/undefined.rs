@@ -1,5 +1,5 @@
-//! What is undefined on a real driver, where most of it is a crash: the software driver says what was done and ends the
-//! process, or answers an error if it is told to.
+//! What is undefined on a real driver, where most of it is a crash: the software driver says what
+//! was done and ends the process, or answers an error if it is told to.
 
 use std::ptr::null_mut;
 
@@ -15,13 +15,15 @@ use crate::rules::{How, Rule, do_not_hang, in_child, report};
 
 const ROLE: &str = "misuse";
 
-/// Defines rules about misuse: for each the names that the message has to hold, and the whole answer. The body tells
-/// which handle it is about, and gives what the call answers where errors are asked for.
+/// Defines rules about misuse: for each the names that the message has to hold, and the whole
+/// answer. The body tells which handle it is about, and gives what the call answers where errors
+/// are asked for.
 macro_rules! misuses {
     ($(
         $(#[doc = $statement:literal])+
         $([since($major:literal, $minor:literal)])?
-        fn $name:ident($rig:ident, $about:ident) names [$($named:literal),*] = $expected:literal $body:block
+        fn $name:ident($rig:ident,
+            $about:ident) names [$($named:literal),*] = $expected:literal $body:block
     )*) => {$(
         #[test]
         fn $name() {
@@ -54,15 +56,24 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
     if let Some(reason) = rule.how.unable() {
         return report(rule, &format!("not run: {reason}"));
     }
-    let run = |settings: &str| in_child(&rule.test(), ROLE, &[("CUDA_SOFT_DRIVER", &soft_settings(settings))]);
-    let find = |said: &[String], what: &str| said.iter().find_map(|line| line.strip_prefix(what).map(str::to_owned));
+    let run = |settings: &str| {
+        in_child(&rule.test(), ROLE, &[("CUDA_SOFT_DRIVER", &soft_settings(settings))])
+    };
+    let find = |said: &[String], what: &str| {
+        said.iter().find_map(|line| line.strip_prefix(what).map(str::to_owned))
+    };
 
     let aborted = run("misuse=abort");
     let end = aborted.badly.unwrap_or_else(|| "did not end".to_owned());
     let handle = find(&aborted.said, HANDLE);
-    let message = aborted.errors.lines().find(|line| line.starts_with("cuda-soft-driver: cu")).unwrap_or_default();
+    let message = aborted
+        .errors
+        .lines()
+        .find(|line| line.starts_with("cuda-soft-driver: cu"))
+        .unwrap_or_default();
     let has = |text: &str| message.contains(text);
-    let mut named: Vec<String> = names.iter().filter(|name| has(name)).map(|name| (*name).to_owned()).collect();
+    let mut named: Vec<String> =
+        names.iter().filter(|name| has(name)).map(|name| (*name).to_owned()).collect();
     if handle.as_deref().is_some_and(has) {
         named.push("the handle".to_owned());
     }
@@ -95,7 +106,8 @@ misuses! {
 
     /// Asking an event that was destroyed.
     fn query_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
-        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -105,7 +117,8 @@ misuses! {
 
     /// Asking a destroyed event after another one was created in its place.
     fn query_of_a_replaced_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
-        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -116,7 +129,8 @@ misuses! {
 
     /// Recording a destroyed event.
     fn record_of_a_destroyed_event(rig, tell) names ["cuEventRecord", "cuEventDestroy_v2"] =
-        "aborted, naming cuEventRecord, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventRecord, cuEventDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -126,7 +140,8 @@ misuses! {
 
     /// Destroying an event twice.
     fn an_event_destroyed_twice(rig, tell) names ["cuEventDestroy_v2", "thread"] =
-        "aborted, naming cuEventDestroy_v2, thread, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventDestroy_v2, thread, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -135,7 +150,8 @@ misuses! {
     }
 
     /// An event that was destroyed in another thread: the message says in which.
-    fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2", "the-destroyer"] =
+    fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2",
+        "the-destroyer"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -143,14 +159,16 @@ misuses! {
         about(tell, event);
         let (raw, sent) = (crate::raw::Raw { driver: rig.driver }, crate::raw::Sent::new(event));
         let destroy = move || must("cuEventDestroy", raw.cuEventDestroy_v2(sent.get()));
-        let thread = std::thread::Builder::new().name("the-destroyer".to_owned()).spawn(destroy).expect("a thread");
+        let thread = std::thread::Builder::new().name("the-destroyer".to_owned());
+        let thread = thread.spawn(destroy).expect("a thread");
         thread.join().expect("no panic");
         rig.cuEventQuery(event)
     }
 
     /// Asking a stream that was destroyed.
     fn query_of_a_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
-        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
         about(tell, stream);
@@ -160,7 +178,8 @@ misuses! {
 
     /// Asking a stream that was destroyed while it had work.
     fn query_of_a_busy_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
-        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
         about(tell, stream);
@@ -171,7 +190,8 @@ misuses! {
 
     /// Destroying a stream twice.
     fn a_stream_destroyed_twice(rig, tell) names ["cuStreamDestroy_v2", "thread"] =
-        "aborted, naming cuStreamDestroy_v2, thread, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuStreamDestroy_v2, thread, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
         about(tell, stream);
@@ -197,9 +217,11 @@ misuses! {
         rig.cuStreamQuery(stream)
     }
 
-    /// An event where a stream is wanted. The real driver survived that, and answered that the context is destroyed.
+    /// An event where a stream is wanted. The real driver survived that, and answered that the
+    /// context is destroyed.
     fn an_event_as_a_stream(rig, tell) names ["cuStreamQuery", "event"] =
-        "aborted, naming cuStreamQuery, event, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+        "aborted, naming cuStreamQuery, event, the handle; as an error \
+            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
@@ -208,14 +230,16 @@ misuses! {
 
     /// A stream where an event is wanted.
     fn a_stream_as_an_event(rig, tell) names ["cuEventQuery", "stream"] =
-        "aborted, naming cuEventQuery, stream, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+        "aborted, naming cuEventQuery, stream, the handle; as an error \
+            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let stream = rig.stream(NON_BLOCKING);
         about(tell, stream);
         rig.cuEventQuery(stream.cast())
     }
 
-    /// Zeroed memory of the program's as an event. The real driver survived that, and answered an invalid context.
+    /// Zeroed memory of the program's as an event. The real driver survived that, and answered an
+    /// invalid context.
     fn zeroed_memory_as_an_event(rig, tell) names ["cuEventQuery"] =
         "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -235,7 +259,8 @@ misuses! {
 
     /// Destroying a context twice.
     fn a_context_destroyed_twice(rig, tell) names ["cuCtxDestroy_v2"] =
-        "aborted, naming cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+        "aborted, naming cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED \
+            (709)"
     {
         let context = rig.new_context();
         about(tell, context);
@@ -244,8 +269,10 @@ misuses! {
     }
 
     /// Destroying a stream after its context.
-    fn a_stream_destroyed_after_its_context(rig, tell) names ["cuStreamDestroy_v2", "cuCtxDestroy_v2"] =
-        "aborted, naming cuStreamDestroy_v2, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    fn a_stream_destroyed_after_its_context(rig, tell) names ["cuStreamDestroy_v2",
+        "cuCtxDestroy_v2"] =
+        "aborted, naming cuStreamDestroy_v2, cuCtxDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let context = rig.new_context();
         let stream = rig.within(context, || rig.stream(NON_BLOCKING));
@@ -255,7 +282,8 @@ misuses! {
     }
 
     /// Asking an event from before the last release of the primary context.
-    fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery", "cuDevicePrimaryCtxRelease_v2"] =
+    fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery",
+        "cuDevicePrimaryCtxRelease_v2"] =
         "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -268,8 +296,10 @@ misuses! {
     }
 
     /// Exchanging the capture mode without a place.
-    fn no_place_for_the_capture_mode(rig, _tell) names ["cuThreadExchangeStreamCaptureMode", "NULL"] =
-        "aborted, naming cuThreadExchangeStreamCaptureMode, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    fn no_place_for_the_capture_mode(rig, _tell) names ["cuThreadExchangeStreamCaptureMode",
+        "NULL"] =
+        "aborted, naming cuThreadExchangeStreamCaptureMode, NULL; as an error \
+            CUDA_ERROR_INVALID_VALUE (1)"
     {
         rig.cuThreadExchangeStreamCaptureMode(null_mut())
     }
@@ -306,7 +336,8 @@ misuses! {
 
     /// Destroying a stream in a forked child.
     fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
-        "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error CUDA_ERROR_NOT_INITIALIZED (3)"
+        "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error \
+            CUDA_ERROR_NOT_INITIALIZED (3)"
     {
         let stream = rig.stream(NON_BLOCKING);
         about(tell, stream);
@@ -315,30 +346,37 @@ misuses! {
 
     /// Instantiating a graph that has a destroyed event in a node.
     [since(11, 4)]
-    fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags", "cuEventDestroy_v2"] =
+    fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags",
+        "cuEventDestroy_v2"] =
         "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let (event, mut graph, mut node) = (rig.event(NO_TIMING), null_mut(), null_mut());
         about(tell, event);
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must("cuGraphAddEventRecordNode",
+            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph, 0)
     }
 
     /// Launching an executable graph in which a node was set to an event that is destroyed since.
     [since(11, 4)]
-    fn a_launch_over_a_destroyed_event_that_was_set(rig, tell) names ["cuGraphLaunch", "cuEventDestroy_v2"] =
-        "aborted, naming cuGraphLaunch, cuEventDestroy_v2, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+    fn a_launch_over_a_destroyed_event_that_was_set(rig, tell) names ["cuGraphLaunch",
+        "cuEventDestroy_v2"] =
+        "aborted, naming cuGraphLaunch, cuEventDestroy_v2, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
     {
-        let (first, event, stream) = (rig.event(NO_TIMING), rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        let (first, event, stream) = (rig.event(NO_TIMING), rig.event(NO_TIMING),
+            rig.stream(NON_BLOCKING));
         let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
         about(tell, event);
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
+        must("cuGraphAddEventRecordNode",
+            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
-        must("cuGraphExecEventRecordNodeSetEvent", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
+        must("cuGraphExecEventRecordNodeSetEvent",
+            rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         rig.cuGraphLaunch(exec, stream)
     }
@@ -356,14 +394,17 @@ misuses! {
     /// A description of no resource.
     [since(12, 4)]
     fn a_description_of_nothing(rig, _tell) names ["cuDevResourceGenerateDesc", "no resource"] =
-        "aborted, naming cuDevResourceGenerateDesc, no resource; as an error CUDA_ERROR_INVALID_VALUE (1)"
+        "aborted, naming cuDevResourceGenerateDesc, no resource; as an error \
+            CUDA_ERROR_INVALID_VALUE (1)"
     {
         describe(rig, &mut []).0
     }
 
-    /// Using what was imported from a damaged descriptor: one that names a slot that no context has. It opens.
+    /// Using what was imported from a damaged descriptor: one that names a slot that no context
+    /// has. It opens.
     fn an_import_of_a_damaged_descriptor(rig, tell) names ["cuEventQuery", "damaged"] =
-        "aborted, naming cuEventQuery, damaged, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
+        "aborted, naming cuEventQuery, damaged, the handle; as an error CUDA_ERROR_INVALID_HANDLE \
+            (400)"
     {
         let mut peer = Peer::start();
         let mut descriptor = peer.export();
@@ -376,10 +417,11 @@ misuses! {
         code
     }
 
-    /// Asking an event of a destroyed context. The real driver answered that the context is destroyed, where it did not
-    /// crash.
+    /// Asking an event of a destroyed context. The real driver answered that the context is
+    /// destroyed, where it did not crash.
     fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
-        "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
+        "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error \
+            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let context = rig.new_context();
         let event = rig.within(context, || rig.event(NO_TIMING));
@@ -390,12 +432,17 @@ misuses! {
 }
 
 rules! {
-    /// A node of a destroyed graph: a real driver answered an invalid value at one time, and the event at another.
+    /// A node of a destroyed graph: a real driver answered an invalid value at one time, and the
+    /// event at another.
     [alone, soft_only, since(11, 1)]
     fn a_node_of_a_destroyed_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        let (event, mut graph, mut node, mut found) = (rig.event(NO_TIMING), null_mut(), null_mut(), null_mut());
+        let (event, mut graph, mut node, mut found) =
+            (rig.event(NO_TIMING), null_mut(), null_mut(), null_mut());
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must("cuGraphAddEventRecordNode", rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must(
+            "cuGraphAddEventRecordNode",
+            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event),
+        );
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
         saw.text(said(rig.cuGraphEventRecordNodeGetEvent(node, &mut found)));
     }

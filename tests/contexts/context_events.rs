@@ -8,7 +8,9 @@ use common::counting::{counting, fail_next};
 use common::{Gpu, Latch, Other, current};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
+};
 use cuda_soft_driver::SoftDriver;
 
 #[test]
@@ -17,7 +19,10 @@ fn a_record_stands_for_the_work_of_all_streams() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
         return;
     }
-    let streams = [gpu.stream(), Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream")];
+    let streams = [
+        gpu.stream(),
+        Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream"),
+    ];
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     event.record_context(&gpu.context).expect("a record");
     assert_eq!(event.synchronize(), Ok(()), "there is no work");
@@ -46,11 +51,15 @@ fn a_wait_of_a_context_holds_all_later_work() {
     let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let streams = [gpu.stream(), gpu.stream()];
-    gpu.context.wait_event(&Event::new(&other, EventFlags::empty()).expect("an event")).expect("nothing to wait for");
+    gpu.context
+        .wait_event(&Event::new(&other, EventFlags::empty()).expect("an event"))
+        .expect("nothing to wait for");
     let latch = Latch::hold(&elsewhere);
     let event = elsewhere.record_event(EventFlags::empty()).expect("an event");
     gpu.context.wait_event(&event).expect("an event of another context may be waited for");
-    let ends = streams.each_ref().map(|stream| stream.record_event(EventFlags::empty()).expect("an event"));
+    let ends = streams
+        .each_ref()
+        .map(|stream| stream.record_event(EventFlags::empty()).expect("an event"));
     for end in &ends {
         assert_eq!(end.query(), Ok(Progress::Pending));
     }
@@ -77,7 +86,8 @@ fn timed_and_ipc_events_can_be_recorded_so() {
     end.synchronize().expect("the work ends");
     stream.synchronize().expect("the work ends");
     let at_most = before.elapsed().as_secs_f32() * 1000.0;
-    // The driver stamps a record of the whole context on a queue of its own, so that on an idle device the sign is open.
+    // The driver stamps a record of the whole context on a queue of its own, so that on an idle
+    // device the sign is open.
     let elapsed = start.elapsed_ms(&end).expect("a time");
     assert!(elapsed.abs() <= at_most + 0.1, "{elapsed} ms, but it took {at_most} ms here");
     let interprocess = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
@@ -114,7 +124,9 @@ fn another_refusal_is_the_drivers_own() {
         return;
     }
     let other = Other::new(&gpu);
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let function = Function::cuCtxRecordEvent;
     for (of, code) in [

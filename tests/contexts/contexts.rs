@@ -9,7 +9,9 @@ use std::ptr::null_mut;
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, StreamRef,
+};
 
 /// A context that is not the primary one, current on this thread until it is dropped.
 struct Other {
@@ -21,7 +23,8 @@ impl Other {
     fn current(gpu: &Gpu) -> Self {
         let mut raw = null_mut();
         // SAFETY: a place for the handle.
-        let code = unsafe { (gpu.driver.symbols().cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()) };
+        let code =
+            unsafe { (gpu.driver.symbols().cuCtxCreate_v2)(&mut raw, 0, gpu.device.as_raw()) };
         check(Function::cuCtxCreate_v2, code);
         Self { raw, driver: gpu.driver }
     }
@@ -30,7 +33,9 @@ impl Other {
 impl Drop for Other {
     fn drop(&mut self) {
         // SAFETY: the context was created above, and what was made in it is gone.
-        check(Function::cuCtxDestroy_v2, unsafe { (self.driver.symbols().cuCtxDestroy_v2)(self.raw) });
+        check(Function::cuCtxDestroy_v2, unsafe {
+            (self.driver.symbols().cuCtxDestroy_v2)(self.raw)
+        });
     }
 }
 
@@ -82,7 +87,9 @@ fn what_is_made_leaves_the_callers_context_current() {
 #[test]
 fn what_fails_leaves_the_stack_too() {
     let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let counted = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let failing = [
         Function::cuEventCreate,
         Function::cuStreamCreate,
@@ -121,11 +128,17 @@ fn what_fails_leaves_the_stack_too() {
 #[test]
 fn what_was_made_goes_when_the_stack_cannot_be() {
     let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let counted = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     fail_next(Function::cuCtxPopCurrent_v2, CUresult(4242));
     let (result, made) = calls(|| Event::new(&counted, EventFlags::empty()));
     assert_eq!(result.err().and_then(|error| error.code()), Some(CUresult(4242)));
-    assert_eq!(made.iter().filter(|function| **function == Function::cuEventDestroy_v2).count(), 1, "{made:?}");
+    assert_eq!(
+        made.iter().filter(|function| **function == Function::cuEventDestroy_v2).count(),
+        1,
+        "{made:?}"
+    );
 }
 
 #[test]
@@ -150,7 +163,9 @@ fn a_guard_makes_current_and_restores() {
 #[test]
 fn nested_guards_take_back_their_own() {
     let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let counted = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let outer = counted.make_current().expect("the context can be made current");
     drop(counted.make_current().expect("the context can be made current"));
     assert_eq!(current(gpu.driver), counted.as_raw(), "the outer guard is still there");
@@ -162,14 +177,18 @@ fn nested_guards_take_back_their_own() {
 fn a_guard_whose_end_is_refused_is_ended_once_more() {
     const POP: Function = Function::cuCtxPopCurrent_v2;
     let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let counted = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let outer = counted.make_current().expect("the context can be made current");
     let inner = counted.make_current().expect("the context can be made current");
     fail_next(POP, CUresult(4242));
-    // The context is current afterwards whether the driver has popped it or not. The outer guard's must not go.
+    // The context is current afterwards whether the driver has popped it or not. The outer guard's
+    // must not go.
     assert_eq!(calls(|| drop(inner)).1, [POP]);
     let mut popped = null_mut();
-    // SAFETY: a place for the handle. It is the inner guard's, which the failed call has left there.
+    // SAFETY: a place for the handle. It is the inner guard's, which the failed call has left
+    // there.
     check(POP, unsafe { (gpu.driver.symbols().cuCtxPopCurrent_v2)(&mut popped) });
     assert_eq!(current(gpu.driver), counted.as_raw());
     fail_next(POP, CUresult(4242));
@@ -197,7 +216,8 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     // SAFETY: `other` outlives both.
     let named = unsafe { Context::from_raw(gpu.driver, other.raw) }.expect("its device is known");
     // SAFETY: as above.
-    let current = unsafe { Context::current(gpu.driver) }.expect("an answer").expect("a context is current");
+    let current =
+        unsafe { Context::current(gpu.driver) }.expect("an answer").expect("a context is current");
     assert_eq!(named, current);
     assert_ne!(named, gpu.context);
     assert_eq!(named.device(), gpu.device);
@@ -211,19 +231,25 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     event.record(&stream).expect("both are of the named context");
     event.synchronize().expect("no work");
     let legacy = |context| StreamRef::legacy_default(context);
-    assert_ne!(legacy(&named), legacy(&gpu.context), "one handle, and another stream in each context");
+    assert_ne!(
+        legacy(&named),
+        legacy(&gpu.context),
+        "one handle, and another stream in each context"
+    );
     assert_eq!(legacy(&named), legacy(&named));
     drop((event, stream, named));
     assert_eq!(common::current(gpu.driver), other.raw, "dropping the name destroys nothing");
 }
 
-/// The driver has one code for a wrong handle and for a wrong context; the same context is not a wrong one.
+/// The driver has one code for a wrong handle and for a wrong context; the same context is not a
+/// wrong one.
 #[test]
 fn an_invalid_handle_in_one_context_is_no_mismatch() {
     let gpu = Gpu::new();
     let counted = counting(gpu.driver);
     // SAFETY: the primary context is retained by `gpu`.
-    let named = unsafe { Context::from_raw(counted, gpu.context.as_raw()) }.expect("its device is known");
+    let named =
+        unsafe { Context::from_raw(counted, gpu.context.as_raw()) }.expect("its device is known");
     let event = Event::new(&named, EventFlags::empty()).expect("an event");
     let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
     fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_INVALID_HANDLE);
@@ -236,7 +262,8 @@ fn an_invalid_handle_in_one_context_is_no_mismatch() {
 fn naming_a_context_leaves_the_stack() {
     let gpu = Gpu::new();
     // SAFETY: the primary context is retained by `gpu`.
-    let named = unsafe { Context::from_raw(gpu.driver, gpu.context.as_raw()) }.expect("its device is known");
+    let named = unsafe { Context::from_raw(gpu.driver, gpu.context.as_raw()) }
+        .expect("its device is known");
     assert_eq!(named, gpu.context);
     assert!(current(gpu.driver).is_null());
 }
@@ -264,7 +291,10 @@ fn each_value_retains_once_until_its_last_object() {
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     assert_eq!(calls(|| drop(context.clone())).1, []);
     assert_eq!(calls(|| drop(context)).1, []);
-    assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2]);
+    assert_eq!(
+        calls(|| drop(event)).1,
+        [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2]
+    );
 }
 
 #[test]
@@ -273,7 +303,8 @@ fn a_leaked_context_is_never_released() {
     let device = Device::new(counting(gpu.driver), 0).expect("device 0");
     let context = Context::primary(device).expect("the primary context");
     // One of those that were there before, and one of those that come after.
-    let (before, counted) = (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
+    let (before, counted) =
+        (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
     let context = context.leak();
     let after = Event::new(&context, EventFlags::empty()).expect("an event");
     assert_eq!(calls(|| drop((before, context.clone(), context))).1, []);
@@ -288,15 +319,17 @@ fn an_abandoned_context_is_never_released() {
     let gpu = Gpu::new();
     let device = Device::new(counting(gpu.driver), 0).expect("device 0");
     let context = Context::primary(device).expect("the primary context");
-    let (before, event) = (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
+    let (before, event) =
+        (context.clone(), Event::new(&context, EventFlags::empty()).expect("an event"));
     assert_eq!(calls(|| context.abandon()).1, []);
     // What is left of it can be used.
     let after = Event::new(&before, EventFlags::empty()).expect("an event");
     assert_eq!(calls(|| drop((event, after))).1, [Function::cuEventDestroy_v2; 2]);
     assert_eq!(calls(|| drop(before)).1, []);
     // From an event, which has the last share.
-    let event =
-        Context::primary(device).and_then(|context| Event::new(&context, EventFlags::empty())).expect("an event");
+    let event = Context::primary(device)
+        .and_then(|context| Event::new(&context, EventFlags::empty()))
+        .expect("an event");
     assert_eq!(calls(|| event.context().clone().abandon()).1, []);
     assert_eq!(calls(|| event.close()), (Ok(()), vec![Function::cuEventDestroy_v2]));
     // Another value of the same context is still released.
@@ -304,7 +337,8 @@ fn an_abandoned_context_is_never_released() {
     assert_eq!(calls(|| drop(other)).1, [Function::cuDevicePrimaryCtxRelease_v2]);
     // One that is only named is its owner's.
     // SAFETY: the primary context is retained by `gpu`.
-    let named = unsafe { Context::from_raw(device.driver(), gpu.context.as_raw()) }.expect("its device is known");
+    let named = unsafe { Context::from_raw(device.driver(), gpu.context.as_raw()) }
+        .expect("its device is known");
     assert_eq!(calls(|| named.abandon()).1, []);
 }
 
@@ -317,7 +351,8 @@ const AFTER_THE_WORK: CUresult = CUresult(4242);
 /// Pops, and answers an error all the same.
 unsafe extern "C" fn pop_and_fail(popped: *mut CUcontext) -> CUresult {
     let real = REAL.get().expect("the test has set it");
-    // SAFETY: the caller's argument, passed on. One pop too many is an error, and shows in what is current.
+    // SAFETY: the caller's argument, passed on. One pop too many is an error, and shows in what is
+    // current.
     let _ = unsafe { (real.symbols().cuCtxPopCurrent_v2)(popped) };
     AFTER_THE_WORK
 }
@@ -327,8 +362,9 @@ fn guards_pop_what_they_pushed_and_no_more() {
     let gpu = Gpu::new();
     REAL.set(Some(gpu.driver));
     let pop: unsafe extern "C" fn(*mut CUcontext) -> CUresult = pop_and_fail;
-    let driver =
-        table::replaced(gpu.driver, |function| (function == Function::cuCtxPopCurrent_v2).then_some(pop as *mut _));
+    let driver = table::replaced(gpu.driver, |function| {
+        (function == Function::cuCtxPopCurrent_v2).then_some(pop as *mut _)
+    });
     let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
     let outer = context.make_current().expect("the context can be made current");
     // The same context again: that it is current afterwards does not mean that the pop did nothing.
@@ -342,11 +378,16 @@ fn guards_pop_what_they_pushed_and_no_more() {
 #[test]
 fn a_guard_whose_pop_was_refused_pops_again() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let guard = context.make_current().expect("the context can be made current");
     fail_next(Function::cuCtxPopCurrent_v2, AFTER_THE_WORK);
     let ((), made) = calls(|| drop(guard));
-    assert_eq!(made, [Function::cuCtxPopCurrent_v2, Function::cuCtxGetCurrent, Function::cuCtxPopCurrent_v2]);
+    assert_eq!(
+        made,
+        [Function::cuCtxPopCurrent_v2, Function::cuCtxGetCurrent, Function::cuCtxPopCurrent_v2]
+    );
     assert!(current(gpu.driver).is_null());
 }
 
@@ -371,9 +412,12 @@ fn of_two_first_waits_one_event_stays() {
     let counted = counting(gpu.driver);
     REAL.set(Some(counted));
     let create: unsafe extern "C" fn(*mut CUevent, u32) -> CUresult = create_late;
-    let driver = table::replaced(counted, |function| (function == Function::cuEventCreate).then_some(create as *mut _));
+    let driver = table::replaced(counted, |function| {
+        (function == Function::cuEventCreate).then_some(create as *mut _)
+    });
     let ((), made) = calls(|| {
-        let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+        let context =
+            Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
         let faster = context.clone();
         MEANWHILE.set(Some(Box::new(move || {
@@ -384,7 +428,11 @@ fn of_two_first_waits_one_event_stays() {
         stream.synchronize().expect("no work");
     });
     let count = |function| made.iter().filter(|made| **made == function).count();
-    assert_eq!((count(Function::cuEventCreate), count(Function::cuEventDestroy_v2)), (2, 2), "{made:?}");
+    assert_eq!(
+        (count(Function::cuEventCreate), count(Function::cuEventDestroy_v2)),
+        (2, 2),
+        "{made:?}"
+    );
 }
 
 #[test]

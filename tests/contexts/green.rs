@@ -1,4 +1,5 @@
-//! Green contexts: a part of the device's multiprocessors, and streams and events that belong to it.
+//! Green contexts: a part of the device's multiprocessors, and streams and events that belong to
+//! it.
 
 use crate::common::{self, table};
 
@@ -7,15 +8,19 @@ use std::ffi::{c_uint, c_void};
 use common::counting::Watched;
 use common::{Gpu, Latch, current, own_process};
 use cuda_events::green::SmResource;
-use cuda_events::sys::{CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function};
+use cuda_events::sys::{
+    CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function,
+};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef, Version,
+    Context, Device, Error, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef,
+    Version,
 };
 use cuda_soft_driver::SoftDriver;
 
 /// Two parts of one size.
 fn halves(gpu: &Gpu) -> [SmResource; 2] {
-    let split = gpu.device.sm_resource().and_then(|all| all.split_by_count(2, 16)).expect("two parts");
+    let split =
+        gpu.device.sm_resource().and_then(|all| all.split_by_count(2, 16)).expect("two parts");
     split.groups.try_into().expect("as many as were asked for")
 }
 
@@ -51,7 +56,8 @@ fn event(context: &Context, flags: EventFlags) -> Event {
     Event::new(context, flags).expect("an event")
 }
 
-/// A driver that writes down the calls made through it, and the primary context of its first device.
+/// A driver that writes down the calls made through it, and the primary context of its first
+/// device.
 fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
     let watched = Watched::new(gpu.driver);
     (watched.context(), move || watched.made())
@@ -74,12 +80,21 @@ fn a_split_makes_equal_parts_and_a_remainder() {
 
     for (groups, min_count) in [(1, 0), (1, 1), (2, 16), (u32::MAX, 16), (u32::MAX, 8)] {
         let split = all.split_by_count(groups, min_count).expect("parts");
-        assert!(!split.groups.is_empty() && split.groups.len() <= groups as usize, "{groups} of {min_count}");
+        assert!(
+            !split.groups.is_empty() && split.groups.len() <= groups as usize,
+            "{groups} of {min_count}"
+        );
         let size = split.groups[0].count();
         assert!(size >= min_count.max(1));
-        assert!(split.groups.iter().all(|part| part.count() == size && part.device() == gpu.device));
+        assert!(
+            split.groups.iter().all(|part| part.count() == size && part.device() == gpu.device)
+        );
         let rest = split.remainder.as_ref().map_or(0, SmResource::count);
-        assert_eq!(size * split.groups.len() as u32 + rest, all.count(), "nothing is lost: {split:?}");
+        assert_eq!(
+            size * split.groups.len() as u32 + rest,
+            all.count(),
+            "nothing is lost: {split:?}"
+        );
         assert!(split.remainder.is_none() || rest > 0);
     }
 }
@@ -89,7 +104,11 @@ fn what_cannot_be_split_is_refused() {
     let Some(gpu) = Gpu::with(Function::cuDevSmResourceSplitByCount) else { return };
     let refused = |result: Result<cuda_events::green::SmSplit>| match result {
         Err(Error::Driver { function: Function::cuDevSmResourceSplitByCount, code }) => assert!(
-            [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION].contains(&code),
+            [
+                CUresult::CUDA_ERROR_INVALID_VALUE,
+                CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
+            ]
+            .contains(&code),
             "{code}"
         ),
         other => panic!("{other:?}"),
@@ -106,9 +125,13 @@ fn a_green_context_has_its_part() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let parts = halves(&gpu);
     let one = green(gpu.device, &[&parts[0]]).expect("a green context");
-    let both = green(gpu.device, &[&parts[0], &parts[1]]).expect("parts may be in several contexts");
+    let both =
+        green(gpu.device, &[&parts[0], &parts[1]]).expect("parts may be in several contexts");
     assert!(current(gpu.driver).is_null(), "nothing was made current");
-    assert_eq!((one.is_green(), both.is_green(), gpu.context.is_green()), (Ok(true), Ok(true), Ok(false)));
+    assert_eq!(
+        (one.is_green(), both.is_green(), gpu.context.is_green()),
+        (Ok(true), Ok(true), Ok(false))
+    );
     assert!(one != gpu.context && one != both);
     assert_eq!((one.device(), one.driver()), (gpu.device, gpu.driver));
     let count = |context: &Context| context.sm_resource().expect("its resource").count();
@@ -139,7 +162,8 @@ fn a_part_without_multiprocessors_is_none() {
         _flags: c_uint,
         _least: c_uint,
     ) -> CUresult {
-        // SAFETY: the caller has places for one part and for what remains, and the parts are plain data.
+        // SAFETY: the caller has places for one part and for what remains, and the parts are plain
+        // data.
         unsafe {
             let mut empty = *input;
             empty.u.sm.smCount = 0;
@@ -163,10 +187,15 @@ fn parts_that_do_not_belong_together_make_no_context() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let device = primary.device();
-    let split = |groups| device.sm_resource().and_then(|all| all.split_by_count(groups, 16)).expect("parts");
+    let split = |groups| {
+        device.sm_resource().and_then(|all| all.split_by_count(groups, 16)).expect("parts")
+    };
     let (first, second, all) = (split(2), split(2), device.sm_resource().expect("what there is"));
-    let (rest, again) = (first.remainder.as_ref().expect("a rest"), device.sm_resource().expect("what there is"));
-    let whole = green(device, &[&first.groups[0]]).and_then(|context| context.sm_resource()).expect("its resource");
+    let (rest, again) =
+        (first.remainder.as_ref().expect("a rest"), device.sm_resource().expect("what there is"));
+    let whole = green(device, &[&first.groups[0]])
+        .and_then(|context| context.sm_resource())
+        .expect("its resource");
     calls();
     let apart: [&[&SmResource]; 10] = [
         &[],
@@ -182,15 +211,26 @@ fn parts_that_do_not_belong_together_make_no_context() {
     ];
     let function = Function::cuDevResourceGenerateDesc;
     for (index, parts) in apart.into_iter().enumerate() {
-        assert_eq!(green(device, parts).map(drop), Err(Error::ResourceMismatch { function }), "number {index}");
+        assert_eq!(
+            green(device, parts).map(drop),
+            Err(Error::ResourceMismatch { function }),
+            "number {index}"
+        );
     }
 
     let soft = SoftDriver::new();
-    let elsewhere = Device::new(soft.driver(), 0).expect("device 0").sm_resource().expect("what there is");
+    let elsewhere =
+        Device::new(soft.driver(), 0).expect("device 0").sm_resource().expect("what there is");
     assert_eq!(green(device, &[&elsewhere]).map(drop), Err(Error::DriverMismatch { function }));
-    assert_eq!(green(device, &[&first.groups[0], &elsewhere]).map(drop), Err(Error::DriverMismatch { function }));
+    assert_eq!(
+        green(device, &[&first.groups[0], &elsewhere]).map(drop),
+        Err(Error::DriverMismatch { function })
+    );
     assert_eq!(calls(), []);
-    drop(green(device, &[&first.groups[0], &first.groups[1]]).expect("parts of one split belong together"));
+    drop(
+        green(device, &[&first.groups[0], &first.groups[1]])
+            .expect("parts of one split belong together"),
+    );
 }
 
 #[test]
@@ -255,7 +295,8 @@ fn an_event_is_recorded_in_any_context_of_its_device() {
     let contexts = [gpu.context.clone(), one, other];
     for of in &contexts {
         for recording in &contexts {
-            let (start, end) = (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
+            let (start, end) =
+                (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
             let stream = stream(recording);
             let latch = Latch::hold(&stream);
             assert_eq!((start.record(&stream), end.record(&stream)), (Ok(()), Ok(())));
@@ -284,7 +325,10 @@ fn it_has_no_per_thread_default_stream() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (_, context) = green_half(&gpu);
     let (function, code) = (Function::cuStreamQuery, CUresult::CUDA_ERROR_INVALID_HANDLE);
-    assert_eq!(StreamRef::per_thread_default(&context).query(), Err(Error::Driver { function, code }));
+    assert_eq!(
+        StreamRef::per_thread_default(&context).query(),
+        Err(Error::Driver { function, code })
+    );
     assert_eq!(StreamRef::legacy_default(&context).query(), Ok(Progress::Done));
 }
 
@@ -293,7 +337,8 @@ fn a_primary_record_is_of_its_green_ones_too() {
     let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let (_, context) = green_half(&gpu);
     let (inside, outside) = (stream(&context), stream(&gpu.context));
-    let (all, own) = (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
+    let (all, own) =
+        (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
 
     let latch = Latch::hold(&inside);
     all.record_context(&gpu.context).expect("a record");
@@ -321,7 +366,11 @@ fn the_last_user_destroys_it_once() {
     let part = a_part(device);
     calls();
     let context = green(device, &[&part]).expect("a green context");
-    let create = [Function::cuDevResourceGenerateDesc, Function::cuGreenCtxCreate, Function::cuCtxFromGreenCtx];
+    let create = [
+        Function::cuDevResourceGenerateDesc,
+        Function::cuGreenCtxCreate,
+        Function::cuCtxFromGreenCtx,
+    ];
     assert_eq!(calls(), create);
     let (clone, stream) = (context.clone(), stream(&context));
     let event = stream.record_event(EventFlags::empty()).expect("an event");
@@ -390,7 +439,10 @@ fn those_of_others_are_known() {
     unsafe {
         common::check(Function::cuStreamGetGreenCtx, get(own.as_raw(), &mut handle));
         assert!(!handle.is_null(), "a stream that was created in it");
-        common::check(Function::cuGreenCtxStreamCreate, create(&mut raw, handle, CU_STREAM_NON_BLOCKING, 0));
+        common::check(
+            Function::cuGreenCtxStreamCreate,
+            create(&mut raw, handle, CU_STREAM_NON_BLOCKING, 0),
+        );
     }
     // SAFETY: it was just created, and lives until its owner below is dropped; so does its context.
     let foreign = unsafe { StreamRef::from_foreign(gpu.driver, raw) }.expect("a stream");
@@ -408,7 +460,8 @@ fn those_of_others_are_known() {
 fn its_default_stream_is_its_own() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (_, context) = green_half(&gpu);
-    let (own, theirs) = (StreamRef::legacy_default(&context), StreamRef::legacy_default(&gpu.context));
+    let (own, theirs) =
+        (StreamRef::legacy_default(&context), StreamRef::legacy_default(&gpu.context));
     assert_ne!(own, theirs);
     let latch = Latch::hold(&stream(&context));
     let event = own.record_event(EventFlags::empty()).expect("an event");
@@ -426,8 +479,11 @@ fn a_driver_that_is_too_old_says_so() {
     let context = Context::primary(device).expect("the context");
     // SAFETY: the context lives as long as what is named here.
     let named = unsafe { Context::from_raw(driver, context.as_raw()) }.expect("a context");
-    let unsupported =
-        |function| Error::Unsupported { function, since: Version::new(12, 4), driver: Version::new(12, 3) };
+    let unsupported = |function| Error::Unsupported {
+        function,
+        since: Version::new(12, 4),
+        driver: Version::new(12, 3),
+    };
     assert_eq!((context.is_green(), named.is_green()), (Ok(false), Ok(false)), "there are none");
     assert_eq!(device.sm_resource().map(drop), Err(unsupported(Function::cuDeviceGetDevResource)));
     assert_eq!(context.sm_resource().map(drop), Err(unsupported(Function::cuCtxGetDevResource)));

@@ -1,6 +1,7 @@
 //! The last share of a context: what its drop waits for, and the way out when that never comes.
 //!
-//! All of it is done by other processes, which may hang: an exporter that is killed, and one that drops.
+//! All of it is done by other processes, which may hang: an exporter that is killed, and one that
+//! drops.
 
 #![cfg(unix)]
 
@@ -89,7 +90,8 @@ fn import(gpu: &Gpu) {
     let descriptor: IpcEventDescriptor = hear().parse().expect("the exporter's descriptor");
     let exporter = ExporterProcess::of(&descriptor);
     // SAFETY: the exporter keeps the event until it is killed.
-    let event = unsafe { Event::from_ipc_descriptor(&gpu.context, &descriptor) }.expect("the event opens");
+    let event =
+        unsafe { Event::from_ipc_descriptor(&gpu.context, &descriptor) }.expect("the event opens");
     let stream = gpu.stream();
     stream.wait_event(&event).expect("a wait");
     assert_eq!(stream.query(), Ok(Progress::Pending));
@@ -169,8 +171,8 @@ fn abandon(mut child: Child, end: &str) {
     child.finish();
 }
 
-/// Drops the last share, and shows that the drop does not return: it has not when all of another process, from its
-/// start to its end, has come after it.
+/// Drops the last share, and shows that the drop does not return: it has not when all of another
+/// process, from its start to its end, has come after it.
 fn blocks(mut child: Child, another: impl FnOnce()) {
     child.send("drop");
     let mut ask = || {
@@ -195,7 +197,8 @@ fn the_last_drop_waits_for_a_host_function() {
 
 #[test]
 fn an_abandoned_context_does_not_block() {
-    // Its process ends, in the middle or when all is dropped, and with a host function that does not return.
+    // Its process ends, in the middle or when all is dropped, and with a host function that does
+    // not return.
     abandon(importer(), "exit");
     abandon(importer(), "return");
     abandon(locker(), "exit");

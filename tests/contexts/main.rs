@@ -1,4 +1,5 @@
-//! Contexts: the thread's stack, whole contexts as objects of records and waits, green ones, and the last drop.
+//! Contexts: the thread's stack, whole contexts as objects of records and waits, green ones, and
+//! the last drop.
 
 use cuda_events_test_support as common;
 

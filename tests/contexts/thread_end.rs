@@ -11,7 +11,8 @@ use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::{Context, CurrentContext, Driver, Event, EventFlags, Progress, Result, Stream};
 
-/// What a thread-local holds. Fields are dropped from the top, guards in the reverse of the order in which they were made.
+/// What a thread-local holds. Fields are dropped from the top, guards in the reverse of the order
+/// in which they were made.
 struct Held {
     last_words: LastWords,
     _scope: StreamScope,
@@ -41,7 +42,12 @@ thread_local! {
 }
 
 impl Held {
-    fn new(context: &'static Context, stream: &Arc<Stream>, event: Event, tell: Sender<(Result<()>, bool)>) -> Self {
+    fn new(
+        context: &'static Context,
+        stream: &Arc<Stream>,
+        event: Event,
+        tell: Sender<(Result<()>, bool)>,
+    ) -> Self {
         let driver = context.driver();
         let current = context.make_current().expect("a guard");
         let mode = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed).expect("a guard");
@@ -52,14 +58,16 @@ impl Held {
     }
 }
 
-/// Whether the thread's own first driver call comes before what it holds, or after: the driver's thread-locals are older
-/// than the program's, or younger, and are dropped on the other side of them.
+/// Whether the thread's own first driver call comes before what it holds, or after: the driver's
+/// thread-locals are older than the program's, or younger, and are dropped on the other side of
+/// them.
 #[test]
 fn thread_locals_are_dropped_with_their_thread() {
     let gpu = Gpu::new();
     let stream = Arc::new(gpu.stream());
-    // SAFETY: `gpu`, and with it the context, lives until the end of this function. Whoever has this reference is a thread
-    // that is joined before that, and joining a thread waits until its thread-locals are dropped.
+    // SAFETY: `gpu`, and with it the context, lives until the end of this function. Whoever has
+    // this reference is a thread that is joined before that, and joining a thread waits until its
+    // thread-locals are dropped.
     let context: &'static Context = unsafe { &*std::ptr::from_ref(&gpu.context) };
     for call_first in [true, false] {
         let (tell, told) = channel();
@@ -72,7 +80,9 @@ fn thread_locals_are_dropped_with_their_thread() {
             }
             // The two are dropped one after the other, whichever order the platform has.
             EARLY.with(|held| assert!(held.borrow().is_none()));
-            LATE.with(|held| *held.borrow_mut() = Some(Held::new(context, &stream, late, tell.clone())));
+            LATE.with(|held| {
+                *held.borrow_mut() = Some(Held::new(context, &stream, late, tell.clone()))
+            });
             EARLY.with(|held| {
                 let early = Held::new(context, &stream, early, tell);
                 assert_eq!(early.last_words.event.query(), Ok(Progress::Done));

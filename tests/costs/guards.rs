@@ -1,4 +1,5 @@
-//! What must not grow unnoticed: allocations, driver calls and sizes. None of it depends on the time that anything takes.
+//! What must not grow unnoticed: allocations, driver calls and sizes. None of it depends on the
+//! time that anything takes.
 //!
 //! The instructions of each operation are guarded by tools/guard-instructions.
 
@@ -17,8 +18,8 @@ use cuda_events::graph::Graph;
 use cuda_events::sys::Function::*;
 use cuda_events::sys::*;
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream,
-    StreamOptions, StreamRef,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions,
+    Stream, StreamOptions, StreamRef,
 };
 
 #[global_allocator]
@@ -32,8 +33,8 @@ fn allocations<T>(work: impl FnOnce() -> T) -> usize {
     allocated() - before
 }
 
-/// A driver whose functions succeed and allocate nothing, so that what is counted is this crate's. It passes for the
-/// library that `real` is of.
+/// A driver whose functions succeed and allocate nothing, so that what is counted is this crate's.
+/// It passes for the library that `real` is of.
 fn stub(real: Driver) -> Driver {
     const CONTEXT: CUcontext = without_provenance_mut(0x10);
 
@@ -53,7 +54,9 @@ fn stub(real: Driver) -> Driver {
     }
 
     fn resolve(real: Driver, name: &CStr) -> *mut c_void {
-        let Some(entry) = ENTRY_POINTS.iter().find(|entry| entry.name == name) else { return null_mut() };
+        let Some(entry) = ENTRY_POINTS.iter().find(|entry| entry.name == name) else {
+            return null_mut();
+        };
         match entry.function {
             cuGetProcAddress | cuGetProcAddress_v2 => null_mut(),
             cuDriverGetVersion => real.symbols().address(cuDriverGetVersion),
@@ -63,32 +66,47 @@ fn stub(real: Driver) -> Driver {
             cuDeviceGetUuid | cuDeviceGetUuid_v2 => {
                 function!(|uuid: *mut CUuuid, device: CUdevice| uuid.write_bytes(1, 1))
             }
-            cuDevicePrimaryCtxRetain => function!(|context: *mut CUcontext, device: CUdevice| *context = CONTEXT),
+            cuDevicePrimaryCtxRetain => {
+                function!(|context: *mut CUcontext, device: CUdevice| *context = CONTEXT)
+            }
             // Never the one that is asked for, so that the longer way is taken.
             cuCtxGetCurrent => function!(|context: *mut CUcontext| *context = null_mut()),
             cuCtxPushCurrent_v2 => function!(|context: CUcontext|),
             cuCtxPopCurrent_v2 => function!(|context: *mut CUcontext| *context = CONTEXT),
-            cuEventCreate => function!(|event: *mut CUevent, flags: u32| *event = without_provenance_mut(0x20)),
+            cuEventCreate => {
+                function!(|event: *mut CUevent, flags: u32| *event = without_provenance_mut(0x20))
+            }
             cuEventDestroy_v2 | cuEventQuery | cuEventSynchronize => function!(|event: CUevent|),
             cuEventRecord => function!(|event: CUevent, stream: CUstream|),
             cuEventElapsedTime | cuEventElapsedTime_v2 => {
-                function!(|milliseconds: *mut f32, start: CUevent, end: CUevent| *milliseconds = 1.0)
+                function!(|ms: *mut f32, start: CUevent, end: CUevent| *ms = 1.0)
             }
-            cuIpcGetEventHandle => function!(|handle: *mut CUipcEventHandle, event: CUevent| handle.write_bytes(1, 1)),
-            cuStreamCreate => function!(|stream: *mut CUstream, flags: u32| *stream = without_provenance_mut(0x30)),
-            cuStreamDestroy_v2 | cuStreamQuery | cuStreamSynchronize => function!(|stream: CUstream|),
+            cuIpcGetEventHandle => {
+                function!(|handle: *mut CUipcEventHandle, event: CUevent| handle.write_bytes(1, 1))
+            }
+            cuStreamCreate => {
+                function!(|made: *mut CUstream, flags: u32| *made = without_provenance_mut(0x30))
+            }
+            cuStreamDestroy_v2 | cuStreamQuery | cuStreamSynchronize => {
+                function!(|stream: CUstream|)
+            }
             cuStreamWaitEvent => function!(|stream: CUstream, event: CUevent, flags: u32|),
             cuDevicePrimaryCtxRelease_v2 => function!(|device: CUdevice|),
-            cuGraphCreate => function!(|graph: *mut CUgraph, flags: u32| *graph = without_provenance_mut(0x40)),
+            cuGraphCreate => {
+                function!(|graph: *mut CUgraph, flags: u32| *graph = without_provenance_mut(0x40))
+            }
             cuGraphDestroy => function!(|graph: CUgraph|),
-            cuGraphInstantiate_v2 => function!(|exec: *mut CUgraphExec,
-                                                graph: CUgraph,
-                                                node: *mut CUgraphNode,
-                                                text: *mut c_char,
-                                                room: usize| *exec =
-                without_provenance_mut(0x50)),
+            cuGraphInstantiate_v2 => {
+                function!(|exec: *mut CUgraphExec,
+                           graph: CUgraph,
+                           node: *mut CUgraphNode,
+                           text: *mut c_char,
+                           room: usize| *exec =
+                    without_provenance_mut(0x50))
+            }
             cuGraphInstantiateWithFlags => {
-                function!(|exec: *mut CUgraphExec, graph: CUgraph, flags: u64| *exec = without_provenance_mut(0x50))
+                function!(|exec: *mut CUgraphExec, graph: CUgraph, flags: u64| *exec =
+                    without_provenance_mut(0x50))
             }
             cuGraphLaunch => function!(|exec: CUgraphExec, stream: CUstream|),
             cuGraphExecDestroy => function!(|exec: CUgraphExec|),
@@ -109,13 +127,15 @@ in_processes! {
 }
 
 fn nothing_on_the_way_allocates(gpu: &Gpu) {
-    let context = Context::primary(Device::new(stub(gpu.driver), 0).expect("device 0")).expect("the primary context");
+    let context = Context::primary(Device::new(stub(gpu.driver), 0).expect("device 0"))
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let legacy = StreamRef::legacy_default(&context);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
-    let exec = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+    let exec =
+        Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     // The first of each may.
     pool.reserve(1).expect("an event for the pool");
@@ -149,8 +169,8 @@ fn nothing_on_the_way_allocates(gpu: &Gpu) {
 }
 
 fn creation_asks_for_the_context_once(gpu: &Gpu) {
-    let context =
-        Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0")).expect("the primary context");
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0"))
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     shared.ipc_descriptor().expect("a descriptor");

@@ -1,8 +1,8 @@
-//! How many driver calls each operation makes, which, and what becomes of their arguments and answers: counted in front
-//! of the driver under test.
+//! How many driver calls each operation makes, which, and what becomes of their arguments and
+//! answers: counted in front of the driver under test.
 //!
-//! Each case runs twice, each time in a process of its own: with one driver library, where an operation goes straight to
-//! the driver, and with two, where it looks at its objects first.
+//! Each case runs twice, each time in a process of its own: with one driver library, where an
+//! operation goes straight to the driver, and with two, where it looks at its objects first.
 
 use crate::common;
 
@@ -18,11 +18,13 @@ use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::graph::Graph;
 use cuda_events::sys::Function::{self, *};
 use cuda_events::sys::{
-    CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS, CU_EVENT_RECORD_EXTERNAL,
-    CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUresult,
+    CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS,
+    CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING,
+    CUresult,
 };
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
+    Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions,
+    StreamRef,
 };
 
 in_processes! {
@@ -79,7 +81,10 @@ fn hands<T>(expected: Function, last: &[u64], work: impl FnOnce() -> cuda_events
     match &*made {
         [(function, arguments)] => {
             assert_eq!(*function, expected);
-            assert!(arguments.ends_with(last), "{function} was given {arguments:?}, and not {last:?}");
+            assert!(
+                arguments.ends_with(last),
+                "{function} was given {arguments:?}, and not {last:?}"
+            );
         }
         _ => panic!("{made:?} is not one call of {expected}"),
     }
@@ -102,7 +107,8 @@ fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
-    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+    let exec =
+        Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
 
     makes(&[cuEventRecord], || start.record(&stream));
     makes(&[cuEventRecord], || end.record(&stream));
@@ -137,7 +143,9 @@ fn operations_hand_their_objects_on(gpu: &Gpu) {
     let _ = hands(cuEventQuery, &[a], || start.query());
     hands(cuStreamWaitEvent, &[o, a, 0], || other.wait_event(&start));
     // SAFETY: without flags there is nothing to keep alive.
-    hands(cuStreamWaitEvent, &[s, b, 0], || unsafe { stream.wait_event_with(&end, WaitFlags::empty()) });
+    hands(cuStreamWaitEvent, &[s, b, 0], || unsafe {
+        stream.wait_event_with(&end, WaitFlags::empty())
+    });
     hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed_ms(&end));
     hands(elapsed_function(&gpu.context), &[a, b], || start.elapsed(&end));
     hands(cuGraphLaunch, &[word(exec.as_raw()), o], || exec.launch(&other));
@@ -161,9 +169,13 @@ fn operations_hand_their_objects_on(gpu: &Gpu) {
     // SAFETY: the graph is dropped before the events.
     unsafe {
         let external = u64::from(CU_EVENT_WAIT_EXTERNAL);
-        hands(cuStreamWaitEvent, &[s, a, external], || stream.wait_event_with(&start, WaitFlags::EXTERNAL));
+        hands(cuStreamWaitEvent, &[s, a, external], || {
+            stream.wait_event_with(&start, WaitFlags::EXTERNAL)
+        });
         let external = u64::from(CU_EVENT_RECORD_EXTERNAL);
-        hands(cuEventRecordWithFlags, &[b, s, external], || end.record_with(&stream, RecordFlags::EXTERNAL));
+        hands(cuEventRecordWithFlags, &[b, s, external], || {
+            end.record_with(&stream, RecordFlags::EXTERNAL)
+        });
     }
     drop(capture.end().expect("a graph"));
 }
@@ -185,7 +197,8 @@ fn each_error_is_told_and_not_tried_again(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
-    let exec = Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
+    let exec =
+        Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
     start.record(&stream).expect("a record");
     end.record(&stream).expect("a record");
     end.synchronize().expect("no work");
@@ -223,18 +236,25 @@ fn each_error_is_told_and_not_tried_again(gpu: &Gpu) {
             fail_next(function, code);
             let (result, made) = calls(operation);
             let expected = match (function, code) {
-                (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => Ok("Pending".to_owned()),
-                // Both are of one context and keep the time.
-                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
-                    Err(Error::NotRecorded { function, code: Some(code) })
+                (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => {
+                    Ok("Pending".to_owned())
                 }
+                // Both are of one context and keep the time.
+                (
+                    cuEventElapsedTime | cuEventElapsedTime_v2,
+                    CUresult::CUDA_ERROR_INVALID_HANDLE,
+                ) => Err(Error::NotRecorded { function, code: Some(code) }),
                 (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_NOT_READY) => {
                     Err(Error::NotReady { function, code })
                 }
                 _ => Err(Error::Driver { function, code }),
             };
             assert_eq!(result, expected, "operation {at}, {function}, {code}");
-            assert_eq!((made.len(), made.last()), (*count, Some(&function)), "operation {at}, {code}: {made:?}");
+            assert_eq!(
+                (made.len(), made.last()),
+                (*count, Some(&function)),
+                "operation {at}, {code}: {made:?}"
+            );
         }
     }
     // An event that was made for a record that failed is destroyed.
@@ -252,7 +272,8 @@ fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
     let timed = || gpu.event(EventFlags::TIMING);
     let (one, two, untimed) = (timed(), timed(), gpu.event(EventFlags::empty()));
     // SAFETY: a live context, which goes after what is made in it.
-    let other = unsafe { Context::from_raw(gpu.context.driver(), other.as_raw()) }.expect("its device is known");
+    let other = unsafe { Context::from_raw(gpu.context.driver(), other.as_raw()) }
+        .expect("its device is known");
     let elsewhere = Event::new(&other, EventFlags::TIMING).expect("an event");
     let far = Stream::new(&other, StreamOptions::new()).expect("a stream");
 
@@ -261,12 +282,29 @@ fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
         let (result, made) = calls(work);
         assert_eq!((result, made), (Err(expected), vec![function]));
     };
-    let mismatch = |function| Error::ContextMismatch { function, code: Some(code), device: 0, other_device: 0 };
+    let mismatch = |function| Error::ContextMismatch {
+        function,
+        code: Some(code),
+        device: 0,
+        other_device: 0,
+    };
     refused(cuEventRecord, &|| one.record(&far), mismatch(cuEventRecord));
     refused(function, &|| one.elapsed_ms(&elsewhere).map(drop), mismatch(function));
-    refused(function, &|| one.elapsed_ms(&untimed).map(drop), Error::TimingDisabled { function, code: Some(code) });
-    refused(function, &|| untimed.elapsed_ms(&one).map(drop), Error::TimingDisabled { function, code: Some(code) });
-    refused(function, &|| one.elapsed_ms(&two).map(drop), Error::NotRecorded { function, code: Some(code) });
+    refused(
+        function,
+        &|| one.elapsed_ms(&untimed).map(drop),
+        Error::TimingDisabled { function, code: Some(code) },
+    );
+    refused(
+        function,
+        &|| untimed.elapsed_ms(&one).map(drop),
+        Error::TimingDisabled { function, code: Some(code) },
+    );
+    refused(
+        function,
+        &|| one.elapsed_ms(&two).map(drop),
+        Error::NotRecorded { function, code: Some(code) },
+    );
 }
 
 fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
@@ -277,7 +315,8 @@ fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
     let (start, end) = (timed(), timed());
     start.record(&stream).expect("a record");
     start.synchronize().expect("no work");
-    // How long the stream certainly had nothing to do between the two records, and how long at most.
+    // How long the stream certainly had nothing to do between the two records, and how long at
+    // most.
     let (least, most) = match gpu.soft() {
         Some(soft) => {
             // What rounding this number once more loses is more than a nanosecond.
@@ -331,7 +370,8 @@ fn one_call_while_another_context_is_current(gpu: &Gpu) {
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
     // SAFETY: a place for the handle; the context is current from here on.
-    let code = unsafe { (driver.symbols().cuCtxCreate_v2)(&mut other, 0, gpu.context.device().as_raw()) };
+    let code =
+        unsafe { (driver.symbols().cuCtxCreate_v2)(&mut other, 0, gpu.context.device().as_raw()) };
     common::check(cuCtxCreate_v2, code);
     makes(&[cuEventRecord], || event.record(&stream));
     makes(&[cuStreamWaitEvent], || stream.wait_event(&event));
@@ -364,13 +404,17 @@ fn wait_stream_of_a_named_stream_is_two_calls(gpu: &Gpu) {
     // The legacy default stream is one, whoever names it and how.
     let _current = gpu.context.make_current().expect("the context can be made current");
     let default = [cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent];
-    makes(&[&[cuCtxGetCurrent, cuEventCreate], &default[..]].concat(), || stream.wait_stream(&current()));
+    makes(&[&[cuCtxGetCurrent, cuEventCreate], &default[..]].concat(), || {
+        stream.wait_stream(&current())
+    });
     makes(&default, || stream.wait_stream(&current()));
     makes(&default, || stream.wait_stream(&StreamRef::legacy_default(&gpu.context)));
     let clone = gpu.context.clone();
     makes(&default, || stream.wait_stream(&StreamRef::default_stream(&clone)));
-    // SAFETY: a default stream's handle.
-    makes(&default, || stream.wait_stream(&unsafe { StreamRef::from_raw(&clone, std::ptr::null_mut()) }));
+    makes(&default, || {
+        // SAFETY: a default stream's handle.
+        stream.wait_stream(&unsafe { StreamRef::from_raw(&clone, std::ptr::null_mut()) })
+    });
 }
 
 fn the_legacy_streams_event_ends_with_it(gpu: &Gpu) {
@@ -389,31 +433,46 @@ fn a_handle_named_for_a_wait_costs_an_event(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let _current = gpu.context.make_current().expect("the context can be made current");
-    let event = [cuCtxGetCurrent, cuEventCreate, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    let event =
+        [cuCtxGetCurrent, cuEventCreate, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
     // The record in a default stream wants the context current.
-    let own = [cuCtxGetCurrent, cuEventCreate, cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent, cuEventDestroy_v2];
+    let own = [
+        cuCtxGetCurrent,
+        cuEventCreate,
+        cuCtxGetCurrent,
+        cuEventRecord,
+        cuStreamWaitEvent,
+        cuEventDestroy_v2,
+    ];
     for _ in 0..2 {
-        // SAFETY: `other` outlives it.
-        makes(&event, || stream.wait_stream(&unsafe { StreamRef::from_raw(&gpu.context, other.as_raw()) }));
+        makes(&event, || {
+            // SAFETY: `other` outlives it.
+            stream.wait_stream(&unsafe { StreamRef::from_raw(&gpu.context, other.as_raw()) })
+        });
         let device = match gpu.context.driver().symbols().cuCtxGetDevice_v2 {
             Some(_) => &[cuCtxGetDevice_v2][..],
             None => &[cuCtxGetCurrent, cuCtxGetDevice],
         };
         makes(&[&[cuStreamGetCtx], device, &event].concat(), || {
             // SAFETY: as above.
-            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), other.as_raw()) }?)
+            stream.wait_stream(&unsafe {
+                StreamRef::from_foreign(gpu.context.driver(), other.as_raw())
+            }?)
         });
-        // So does the default stream by its handle, whose event goes with the context that was named for the one wait.
+        // So does the default stream by its handle, whose event goes with the context that was
+        // named for the one wait.
         makes(&[&[cuStreamGetCtx], device, &own].concat(), || {
             // SAFETY: NULL is a default stream's handle.
-            stream.wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), null_mut()) }?)
+            stream
+                .wait_stream(&unsafe { StreamRef::from_foreign(gpu.context.driver(), null_mut()) }?)
         });
     }
     // A per-thread default stream is another one in each thread.
     makes(&own, || stream.wait_stream(&StreamRef::per_thread_default(&gpu.context)));
     // Kept, it is two calls.
     // SAFETY: as above.
-    let foreign = unsafe { ForeignStream::new(&gpu.context, other.as_raw(), ()) }.expect("a stream");
+    let foreign =
+        unsafe { ForeignStream::new(&gpu.context, other.as_raw(), ()) }.expect("a stream");
     stream.wait_stream(&foreign).expect("the first join");
     makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&foreign));
 }
@@ -434,8 +493,12 @@ fn creation_changes_the_context_where_it_must(gpu: &Gpu) {
 fn default_streams_cost_one_call_more_or_three(gpu: &Gpu) {
     let gpu = Counted::new(gpu);
     let event = gpu.event(EventFlags::empty());
-    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
-        makes(&[cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventRecord, cuCtxPopCurrent_v2], || event.record(&stream));
+    for stream in
+        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
+    {
+        makes(&[cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventRecord, cuCtxPopCurrent_v2], || {
+            event.record(&stream)
+        });
         let _current = gpu.context.make_current().expect("the context can be made current");
         makes(&[cuCtxGetCurrent, cuEventRecord], || event.record(&stream));
         let _ = makes(&[cuCtxGetCurrent, cuStreamQuery], || stream.query());
@@ -451,7 +514,10 @@ fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
         (blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
         (EventFlags::TIMING | blocking, CU_EVENT_BLOCKING_SYNC),
         (interprocess, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS),
-        (interprocess | blocking, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS | CU_EVENT_BLOCKING_SYNC),
+        (
+            interprocess | blocking,
+            CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS | CU_EVENT_BLOCKING_SYNC,
+        ),
     ] {
         let stream = gpu.stream();
         let works: [&dyn Fn() -> Result<Event, Error>; 2] =
@@ -459,7 +525,10 @@ fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
         for work in works {
             let (event, made) = calls_with_arguments(work);
             assert_eq!(event.expect("an event").flags(), flags);
-            let asked = made.iter().find(|(function, _)| *function == cuEventCreate).expect("it was created");
+            let asked = made
+                .iter()
+                .find(|(function, _)| *function == cuEventCreate)
+                .expect("it was created");
             assert_eq!(asked.1[1], u64::from(driver), "{flags:?}");
         }
     }
@@ -475,7 +544,10 @@ fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
     assert_eq!(asked(StreamOptions::new().blocking(true)), (cuStreamCreate, vec![any]));
     let greatest = gpu.context.stream_priority_range().expect("a range").greatest;
     let word = u64::from(greatest.cast_unsigned());
-    assert_eq!(asked(StreamOptions::new().priority(greatest)), (cuStreamCreateWithPriority, vec![non_blocking, word]));
+    assert_eq!(
+        asked(StreamOptions::new().priority(greatest)),
+        (cuStreamCreateWithPriority, vec![non_blocking, word])
+    );
     let clamped = StreamOptions::new().blocking(true).priority_clamped(greatest);
     assert_eq!(asked(clamped), (cuStreamCreateWithPriority, vec![any, word]));
 }
@@ -493,7 +565,10 @@ fn closing_and_dropping_are_one_call(gpu: &Gpu) {
     assert_eq!(made, []);
     // SAFETY: both were given up by their owners a line above.
     drop(unsafe {
-        (Event::from_raw(&gpu.context, raw_event, EventFlags::empty()), Stream::from_raw(&gpu.context, raw_stream))
+        (
+            Event::from_raw(&gpu.context, raw_event, EventFlags::empty()),
+            Stream::from_raw(&gpu.context, raw_stream),
+        )
     });
 }
 

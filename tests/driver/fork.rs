@@ -1,7 +1,8 @@
-//! A process that was forked after the driver was initialised: every operation is a clear error, and dropping what was
-//! inherited does nothing.
+//! A process that was forked after the driver was initialised: every operation is a clear error,
+//! and dropping what was inherited does nothing.
 //!
-//! It runs in a process of its own, because a fork of a process with other running tests takes their locks along.
+//! It runs in a process of its own, because a fork of a process with other running tests takes
+//! their locks along.
 
 #![cfg(unix)]
 
@@ -16,8 +17,8 @@ use common::{Gpu, check, load};
 use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUdevice_attribute, Function};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream, StreamOptions,
-    StreamRef,
+    Context, Device, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream,
+    StreamOptions, StreamRef,
 };
 
 /// Runs `work` in a forked child and gives what it returned; panics when the child crashed.
@@ -33,7 +34,8 @@ fn a_forked_child() {
     // Loading does not initialise, so a child that is forked after it can use the device.
     let (driver, soft) = load(&LoadOptions::new());
     let used = in_forked_child(|| {
-        let context = Device::new(driver, 0).and_then(Context::primary).expect("a context in the child");
+        let context =
+            Device::new(driver, 0).and_then(Context::primary).expect("a context in the child");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream in the child");
         let event = stream.record_event(EventFlags::empty()).expect("an event in the child");
         event.synchronize().expect("no work");
@@ -63,7 +65,10 @@ fn a_forked_child() {
         wrong += &refused(timed.record(&legacy), Function::cuEventRecord);
         wrong += &refused(timed.query().map(drop), Function::cuEventQuery);
         wrong += &refused(timed.synchronize(), Function::cuEventSynchronize);
-        wrong += &refused(timed.synchronize_timeout(std::time::Duration::MAX).map(drop), Function::cuEventQuery);
+        wrong += &refused(
+            timed.synchronize_timeout(std::time::Duration::MAX).map(drop),
+            Function::cuEventQuery,
+        );
         let elapsed = match gpu.driver.symbols().cuEventElapsedTime_v2 {
             Some(_) => Function::cuEventElapsedTime_v2,
             None => Function::cuEventElapsedTime,
@@ -74,8 +79,14 @@ fn a_forked_child() {
         wrong += &refused(stream.wait_event(&timed), Function::cuStreamWaitEvent);
         wrong += &refused(stream.priority().map(drop), Function::cuStreamGetPriority);
         wrong += &refused(stream.is_blocking().map(drop), Function::cuStreamGetFlags);
-        wrong += &refused(Event::new(&gpu.context, EventFlags::empty()).map(drop), Function::cuCtxGetCurrent);
-        wrong += &refused(Stream::new(&gpu.context, StreamOptions::new()).map(drop), Function::cuCtxGetCurrent);
+        wrong += &refused(
+            Event::new(&gpu.context, EventFlags::empty()).map(drop),
+            Function::cuCtxGetCurrent,
+        );
+        wrong += &refused(
+            Stream::new(&gpu.context, StreamOptions::new()).map(drop),
+            Function::cuCtxGetCurrent,
+        );
         wrong += &refused(stream.wait_stream(&stream), Function::cuCtxGetCurrent);
         wrong += &refused(shared.ipc_descriptor().map(drop), Function::cuCtxGetCurrent);
         // SAFETY: nothing is opened in a forked child.
@@ -89,7 +100,8 @@ fn a_forked_child() {
         wrong += &refused(gpu.device.name().map(drop), Function::cuDeviceGetName);
         wrong += &refused(gpu.device.total_memory().map(drop), Function::cuDeviceTotalMem_v2);
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
-        wrong += &refused(gpu.device.attribute(attribute).map(drop), Function::cuDeviceGetAttribute);
+        wrong +=
+            &refused(gpu.device.attribute(attribute).map(drop), Function::cuDeviceGetAttribute);
         let uuid = match gpu.driver.symbols().cuDeviceGetUuid_v2 {
             Some(_) => Function::cuDeviceGetUuid_v2,
             None => Function::cuDeviceGetUuid,
@@ -102,11 +114,13 @@ fn a_forked_child() {
     });
     assert_eq!(wrong, "");
 
-    // What the child inherited is a copy of this process's memory: taking it apart there leaves it whole here.
+    // What the child inherited is a copy of this process's memory: taking it apart there leaves it
+    // whole here.
     let raw_event = timed.as_raw();
     let raw_stream = stream.as_raw();
     let said = in_forked_child(|| {
-        // SAFETY: in this child nobody else destroys the copies; `stream` and `timed` end through `_exit`, not by drop.
+        // SAFETY: in this child nobody else destroys the copies; `stream` and `timed` end through
+        // `_exit`, not by drop.
         unsafe {
             drop(Stream::from_raw(&gpu.context, raw_stream));
             drop(Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
@@ -127,7 +141,8 @@ fn a_forked_child() {
     let context = Context::primary(device).expect("the primary context");
     let inherited = || {
         // One guard over nothing, one over the same context.
-        let guards = [(); 2].map(|()| context.make_current().expect("the context can be made current"));
+        let guards =
+            [(); 2].map(|()| context.make_current().expect("the context can be made current"));
         let own = Context::primary(device).expect("the primary context");
         let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
         let event = Event::new(&own, EventFlags::empty()).expect("an event");
@@ -163,7 +178,8 @@ fn a_forked_child() {
     assert_eq!(timed.close(), Ok(()));
 }
 
-/// Not a test of its own process: the crate knows of the driver by a context that it is given, and by nothing else.
+/// Not a test of its own process: the crate knows of the driver by a context that it is given, and
+/// by nothing else.
 #[test]
 #[ignore = "a process of its own, which the other test starts"]
 fn named_contexts() {
@@ -174,14 +190,22 @@ fn named_contexts() {
     unsafe {
         check(Function::cuInit, (symbols.cuInit)(0));
         check(Function::cuDeviceGet, (symbols.cuDeviceGet)(&mut device, 0));
-        check(Function::cuDevicePrimaryCtxRetain, (symbols.cuDevicePrimaryCtxRetain)(&mut raw, device));
+        check(
+            Function::cuDevicePrimaryCtxRetain,
+            (symbols.cuDevicePrimaryCtxRetain)(&mut raw, device),
+        );
     }
     // SAFETY: it is released when all is done.
     let context = unsafe { Context::from_raw(driver, raw) }.expect("its device is known");
     let said = in_forked_child(|| format!("{:?}", context.synchronize()));
-    assert_eq!(said, format!("{:?}", Err::<(), _>(Error::ForkedChild { function: Function::cuCtxGetCurrent })));
+    assert_eq!(
+        said,
+        format!("{:?}", Err::<(), _>(Error::ForkedChild { function: Function::cuCtxGetCurrent }))
+    );
     assert_eq!(context.synchronize(), Ok(()));
     drop(context);
     // SAFETY: one release for the one retain.
-    check(Function::cuDevicePrimaryCtxRelease_v2, unsafe { (symbols.cuDevicePrimaryCtxRelease_v2)(device) });
+    check(Function::cuDevicePrimaryCtxRelease_v2, unsafe {
+        (symbols.cuDevicePrimaryCtxRelease_v2)(device)
+    });
 }

@@ -1,6 +1,8 @@
-//! What is asked or dropped in a process that was forked after the driver was initialised makes no driver call there.
+//! What is asked or dropped in a process that was forked after the driver was initialised makes no
+//! driver call there.
 //!
-//! It runs in a process of its own, because a fork of a process with other running tests takes their locks along.
+//! It runs in a process of its own, because a fork of a process with other running tests takes
+//! their locks along.
 
 #![cfg(unix)]
 
@@ -33,11 +35,17 @@ fn what_is_asked_in_a_child_makes_no_call() {
     stream.synchronize().expect("the work ends");
     assert_eq!(pending_host_functions(), 0);
 
-    let refused = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::ForkedChild { function }));
-    let mut mode = Some(ThreadCaptureMode::exchange(watched.driver, CaptureMode::Relaxed).expect("a guard"));
+    let refused = |result: Result<(), Error>, function| {
+        assert_eq!(result, Err(Error::ForkedChild { function }))
+    };
+    let mut mode =
+        Some(ThreadCaptureMode::exchange(watched.driver, CaptureMode::Relaxed).expect("a guard"));
     let exchange = Function::cuThreadExchangeStreamCaptureMode;
     watched.none_in_child(|| {
-        refused(ThreadCaptureMode::exchange(watched.driver, CaptureMode::Global).map(drop), exchange);
+        refused(
+            ThreadCaptureMode::exchange(watched.driver, CaptureMode::Global).map(drop),
+            exchange,
+        );
         // The parent's guard, of which this is a copy.
         drop(mode.take());
         String::new()

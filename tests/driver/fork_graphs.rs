@@ -1,7 +1,8 @@
-//! Graphs and captures in a process that was forked after the driver was initialised: what was inherited is dropped
-//! without a driver call, and whatever would make one is a clear error.
+//! Graphs and captures in a process that was forked after the driver was initialised: what was
+//! inherited is dropped without a driver call, and whatever would make one is a clear error.
 //!
-//! It runs in a process of its own, because a fork of a process with other running tests takes their locks along.
+//! It runs in a process of its own, because a fork of a process with other running tests takes
+//! their locks along.
 
 #![cfg(unix)]
 
@@ -15,7 +16,9 @@ use common::own_process;
 use cuda_events::capture::{Capture, CaptureMode, ThreadCaptureMode};
 use cuda_events::graph::{Graph, GraphExec};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Error, Event, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef,
+};
 
 /// An owner that must not be dropped where its destructor would call the driver.
 struct Owner;
@@ -78,16 +81,19 @@ fn graphs_and_captures_in_a_forked_child() {
         // SAFETY: as above.
         let (result, made) = calls(|| unsafe { ForeignStream::new(&context, raw, ()) }.map(drop));
         refused(result, made, Function::cuStreamGetCtx);
-        let (result, made) = calls(|| ThreadCaptureMode::exchange(driver, CaptureMode::Global).map(drop));
+        let (result, made) =
+            calls(|| ThreadCaptureMode::exchange(driver, CaptureMode::Global).map(drop));
         refused(result, made, Function::cuThreadExchangeStreamCaptureMode);
         // SAFETY: as above.
-        let (result, made) = calls(|| unsafe { Capture::begin(&third, CaptureMode::Relaxed) }.map(drop));
+        let (result, made) =
+            calls(|| unsafe { Capture::begin(&third, CaptureMode::Relaxed) }.map(drop));
         refused(result, made, Function::cuStreamBeginCapture_v2);
         wrong
     });
     assert_eq!((said.as_str(), status), ("", 0), "wait status, and what was wrong in the child");
 
-    // The parent is unharmed. The same closings make their calls here, so that they were counted there.
+    // The parent is unharmed. The same closings make their calls here, so that they were counted
+    // there.
     std::mem::forget(owned);
     let released = [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
     assert_eq!(calls(|| drop(retained)).1, released);

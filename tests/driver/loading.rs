@@ -16,7 +16,9 @@ use common::counting::{calls, counting, fail_next};
 use common::{fake_library, load, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
 use cuda_events::sys::*;
-use cuda_events::{Context, Device, Driver, Error, EventFlags, LoadError, LoadOptions, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, LoadError, LoadOptions, Stream, StreamOptions,
+};
 
 /// Where the system's search is told to look first.
 pub const SEARCH_VARIABLE: &str = "LD_LIBRARY_PATH";
@@ -113,7 +115,9 @@ fn a_missing_file_is_named_with_the_systems_reason() {
 fn a_file_that_is_not_a_library() {
     let folder = Folder::new("text");
     let long = "This is the text of a letter, and it goes on for a while. ".repeat(40);
-    for (name, contents, reason) in [("letter", long.as_str(), "invalid ELF header"), ("empty", "", "file too short")] {
+    for (name, contents, reason) in
+        [("letter", long.as_str(), "invalid ELF header"), ("empty", "", "file too short")]
+    {
         let path = folder.file(name, contents);
         let error = refused(Driver::load_from(&path));
         let failure = only_failure(&error, &path);
@@ -151,15 +155,25 @@ fn a_relative_path_is_refused() {
     if role().is_some() {
         let library = shared_library();
         let name = library.file_name().expect("a name").to_str().expect("an ASCII name");
-        let folder = library.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("an ASCII name");
+        let folder = library
+            .parent()
+            .and_then(Path::file_name)
+            .and_then(|name| name.to_str())
+            .expect("an ASCII name");
         // All of them would open, but for the last two.
-        for path in [format!("./{name}"), format!("../{folder}/{name}"), format!(".//{name}"), "..".into(), "./".into()]
-        {
+        for path in [
+            format!("./{name}"),
+            format!("../{folder}/{name}"),
+            format!(".//{name}"),
+            "..".into(),
+            "./".into(),
+        ] {
             let error = refused(Driver::load_from(&path));
             assert_eq!(only_failure(&error, Path::new(&path)), LoadFailure::RelativePath);
             let text = error.to_string();
             assert!(
-                text.contains(&format!("{path}: the path is relative")) && !text.contains(DRIVER_VARIABLE),
+                text.contains(&format!("{path}: the path is relative"))
+                    && !text.contains(DRIVER_VARIABLE),
                 "{text}"
             );
         }
@@ -183,17 +197,22 @@ fn a_library_whose_driver_function_is_data() {
         let error = refused(Driver::load_from(&path));
         let failure = only_failure(&error, &path);
         assert_eq!(failure, LoadFailure::NotAFunction("cuDriverGetVersion".to_owned()));
-        assert_eq!(failure.to_string(), "not a CUDA driver: its cuDriverGetVersion is data and not a function");
+        assert_eq!(
+            failure.to_string(),
+            "not a CUDA driver: its cuDriverGetVersion is data and not a function"
+        );
         return say("done");
     }
     in_child("a_library_whose_driver_function_is_data", |_| {});
 }
 
-/// The software driver by a path that no other test loads it by, so that it is not known yet. A link would do as well,
-/// but the system goes on to name the library by the first link that it was opened by, also when that is gone.
+/// The software driver by a path that no other test loads it by, so that it is not known yet. A
+/// link would do as well, but the system goes on to name the library by the first link that it was
+/// opened by, also when that is gone.
 fn by_another_path(detours: usize) -> PathBuf {
     let library = shared_library();
-    let (folder, name) = (library.parent().expect("a folder"), library.file_name().expect("a name"));
+    let (folder, name) =
+        (library.parent().expect("a folder"), library.file_name().expect("a name"));
     let detour = Path::new("..").join(folder.file_name().expect("not the root"));
     let folder = (0..detours).fold(folder.to_owned(), |folder, _| folder.join(&detour));
     folder.join(name)
@@ -211,7 +230,8 @@ mod dlopen {
         pub static FIRST: Cell<Option<fn()>> = const { Cell::new(None) };
     }
 
-    // SAFETY: it stands in front of the C library's function of the same type, and does what that does.
+    // SAFETY: it stands in front of the C library's function of the same type, and does what that
+    // does.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
         type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
@@ -228,7 +248,11 @@ mod dlopen {
             first();
         }
         // SAFETY: the C library has the function, and its type is that of this one.
-        unsafe { std::mem::transmute::<*mut c_void, Open>(dlsym(RTLD_NEXT, c"dlopen".as_ptr()))(path, flags) }
+        unsafe {
+            std::mem::transmute::<*mut c_void, Open>(dlsym(RTLD_NEXT, c"dlopen".as_ptr()))(
+                path, flags,
+            )
+        }
     }
 }
 
@@ -237,7 +261,8 @@ fn a_library_is_opened_whole_and_for_itself() {
     dlopen::CALLS.take();
     let path = by_another_path(2);
     Driver::load_from(&path).expect("the software driver");
-    // RTLD_NOW: what is missing is an error here and no crash later. RTLD_LOCAL, which is 0: nobody else is bound to it.
+    // RTLD_NOW: what is missing is an error here and no crash later. RTLD_LOCAL, which is 0: nobody
+    // else is bound to it.
     const RTLD_NOW: c_int = 2;
     assert_eq!(dlopen::CALLS.take(), [(path.as_os_str().as_encoded_bytes().to_vec(), RTLD_NOW)]);
     // A driver that is known is not opened again.
@@ -290,7 +315,8 @@ fn a_child_forked_while_a_thread_loads_can_load() {
         // A forked child does not inherit the alarm.
         let work = || {
             end_after(60);
-            Driver::load_from(shared_library()).map_or_else(|error| error.to_string(), |_| "loaded".to_owned())
+            Driver::load_from(shared_library())
+                .map_or_else(|error| error.to_string(), |_| "loaded".to_owned())
         };
         assert_eq!(common::fork::in_child(work), ("loaded".to_owned(), 0));
         FORKED.wait();
@@ -307,7 +333,10 @@ fn a_library_that_is_no_driver() {
         let error = refused(Driver::load_from(library));
         assert_eq!(only_failure(&error, Path::new(library)), LoadFailure::NotADriver);
         let text = error.to_string();
-        assert!(text.contains(library) && text.contains("it exports no cuDriverGetVersion"), "{text}");
+        assert!(
+            text.contains(library) && text.contains("it exports no cuDriverGetVersion"),
+            "{text}"
+        );
     }
 }
 
@@ -337,7 +366,8 @@ fn success_is_remembered_and_failure_is_not() {
 fn threads_that_load_at_once_get_the_same_driver() {
     let path = by_another_path(1);
     let drivers: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Driver::load_from(&path).expect("a driver"))).collect();
+        let threads: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| Driver::load_from(&path).expect("a driver"))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     assert!(drivers.iter().all(|driver| *driver == drivers[0]), "{drivers:?}");
@@ -380,7 +410,8 @@ fn a_loaded_driver_survives_a_fork() {
         let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
         assert_eq!(code, CUresult::CUDA_ERROR_NOT_INITIALIZED);
 
-        let said = || use_device(driver).map_or_else(|error| error.to_string(), |()| "used".to_owned());
+        let said =
+            || use_device(driver).map_or_else(|error| error.to_string(), |()| "used".to_owned());
         assert_eq!(common::fork::in_child(said), ("used".to_owned(), 0));
         // The parent may use it too, for it has not yet.
         assert_eq!(said(), "used");
@@ -403,10 +434,12 @@ fn a_driver_not_initialised_by_initialising() {
         };
         // This process was started, not forked.
         assert_eq!(fails(), Err(Error::Init { code: CODE, library: None }));
-        // Other code of the program initialises the driver, which this crate does not see, and forks.
-        // SAFETY: there are no other flags than 0.
+        // Other code of the program initialises the driver, which this crate does not see, and
+        // forks. SAFETY: there are no other flags than 0.
         assert_eq!(unsafe { (real.symbols().cuInit)(0) }, CUresult::CUDA_SUCCESS);
-        let said = common::fork::in_child(|| Device::count(real).expect_err("CUDA does not survive").to_string());
+        let said = common::fork::in_child(|| {
+            Device::count(real).expect_err("CUDA does not survive").to_string()
+        });
         assert_eq!(said, (Error::ForkedChild { function: Function::cuInit }.to_string(), 0));
         return say("done");
     }

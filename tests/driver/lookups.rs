@@ -1,5 +1,5 @@
-//! How entry points are asked for: by name and version, in each of the driver's ways. A cuGetProcAddress of the tests' own stands
-//! in front of the driver's.
+//! How entry points are asked for: by name and version, in each of the driver's ways. A
+//! cuGetProcAddress of the tests' own stands in front of the driver's.
 
 use crate::common;
 
@@ -59,13 +59,20 @@ extern "C" fn lookup_with_status(
     flags: u64,
     status: *mut CUdriverProcAddressQueryResult,
 ) -> CUresult {
-    let real = REAL.get().expect("set before loading").symbols().cuGetProcAddress_v2.expect("a driver of 12.0");
+    let real = REAL
+        .get()
+        .expect("set before loading")
+        .symbols()
+        .cuGetProcAddress_v2
+        .expect("a driver of 12.0");
     answer(name, address, version, flags, || {
         // SAFETY: what the loader passed, passed on; it has a place for the status.
         unsafe {
             let code = real(name, address, version, flags, status);
             if let Some((_, Spoiled::StatusWithAddress)) = spoiled(name) {
-                status.write(CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+                status.write(
+                    CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT,
+                );
             }
             code
         }
@@ -78,7 +85,12 @@ extern "C" fn lookup_without_status(
     version: c_int,
     flags: u64,
 ) -> CUresult {
-    let real = REAL.get().expect("set before loading").symbols().cuGetProcAddress.expect("a driver of 11.3");
+    let real = REAL
+        .get()
+        .expect("set before loading")
+        .symbols()
+        .cuGetProcAddress
+        .expect("a driver of 11.3");
     // SAFETY: what the loader passed, passed on.
     answer(name, address, version, flags, || unsafe { real(name, address, version, flags) })
 }
@@ -141,7 +153,8 @@ fn load_by(
     };
     REAL.set(Some(real));
     ASKED.take();
-    // SAFETY: the driver's own functions by their exported names, and two of this test with the same types.
+    // SAFETY: the driver's own functions by their exported names, and two of this test with the
+    // same types.
     let driver = unsafe { Driver::from_resolver(&mut resolve, options) };
     (driver, ASKED.take())
 }
@@ -149,7 +162,9 @@ fn load_by(
 /// The library of a driver that has one. It is open already, and stays so.
 fn driver_library(driver: Driver) -> Option<libloading::Library> {
     // SAFETY: the library was initialised when the driver was loaded.
-    driver.library().map(|library| unsafe { libloading::Library::new(library) }.expect("it is open already"))
+    driver
+        .library()
+        .map(|library| unsafe { libloading::Library::new(library) }.expect("it is open already"))
 }
 
 #[test]
@@ -177,7 +192,8 @@ fn each_entry_point_is_asked_for_at_its_own_version() {
     }
 }
 
-/// What the list says of versions is so: at its own an entry point is another function than just below it.
+/// What the list says of versions is so: at its own an entry point is another function than just
+/// below it.
 #[test]
 fn each_entry_point_came_with_its_version() {
     let (real, _soft) = load(&LoadOptions::new());
@@ -187,17 +203,24 @@ fn each_entry_point_came_with_its_version() {
     };
     let ask = |base: &str, version: c_int, flags| {
         let name = std::ffi::CString::new(base).expect("a name");
-        let (mut address, mut status) = (null_mut(), CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+        let (mut address, mut status) =
+            (null_mut(), CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
         // SAFETY: a C string, and places for the two results.
         unsafe { look(name.as_ptr().cast(), &mut address, version, flags, &mut status) };
         address
     };
     for entry in ENTRY_POINTS {
         for (version, flags) in [(Some(entry.version), 1), (entry.per_thread_version, 2)] {
-            let Some(version) = version.filter(|version| *version <= real.version()) else { continue };
+            let Some(version) = version.filter(|version| *version <= real.version()) else {
+                continue;
+            };
             let version = version.as_raw() as c_int;
-            let (at, below) = (ask(entry.base, version, flags), ask(entry.base, version - 1, flags));
-            let typedef = format!("wrapper.h has PFN_{}_v{version}, looked up with flags {flags}", entry.base);
+            let (at, below) =
+                (ask(entry.base, version, flags), ask(entry.base, version - 1, flags));
+            let typedef = format!(
+                "wrapper.h has PFN_{}_v{version}, looked up with flags {flags}",
+                entry.base
+            );
             assert!(!at.is_null(), "{typedef}: the driver has none at that version");
             assert_ne!(at, below, "{typedef}: the driver has the same one before that version");
         }
@@ -218,11 +241,15 @@ fn nothing_newer_than_the_driver_is_asked_for() {
         other => panic!("{} is asked for by its exported name", String::from_utf8_lossy(other)),
     };
     // SAFETY: functions of this test with the types of those names.
-    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }.expect("a driver of 12.0");
+    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
+        .expect("a driver of 12.0");
     let asked = ASKED.take();
     assert!(asked.iter().all(|asked| asked.version <= 12000), "{asked:?}");
     assert!(asked.iter().any(|asked| asked.version == 12000), "{asked:?}");
-    assert!(driver.symbols().cuStreamGetId.is_some() && driver.symbols().cuEventElapsedTime_v2.is_none());
+    assert!(
+        driver.symbols().cuStreamGetId.is_some()
+            && driver.symbols().cuEventElapsedTime_v2.is_none()
+    );
     drop(soft);
 }
 
@@ -244,7 +271,8 @@ fn all_ways_of_lookup_give_the_same_table() {
         for way in [Way::WithoutStatus, Way::Exports] {
             let driver = table(way);
             for entry in ENTRY_POINTS {
-                let addresses = [reference, driver].map(|driver| driver.symbols().address(entry.function));
+                let addresses =
+                    [reference, driver].map(|driver| driver.symbols().address(entry.function));
                 // These two are the tests' own, or hidden.
                 if entry.base == "cuGetProcAddress" {
                     continue;
@@ -253,7 +281,11 @@ fn all_ways_of_lookup_give_the_same_table() {
                 if Door::chosen() == Door::Soft {
                     assert_eq!(addresses[0], addresses[1], "{way:?}, {per_thread}: {entry:?}");
                 } else {
-                    assert_eq!(addresses[0].is_null(), addresses[1].is_null(), "{way:?}, {per_thread}: {entry:?}");
+                    assert_eq!(
+                        addresses[0].is_null(),
+                        addresses[1].is_null(),
+                        "{way:?}, {per_thread}: {entry:?}"
+                    );
                 }
             }
         }
@@ -273,7 +305,8 @@ fn the_per_thread_option_selects_the_twins() {
         };
         let (legacy, per_thread) = (table(false), table(true));
         for entry in ENTRY_POINTS {
-            let addresses = [legacy, per_thread].map(|driver| driver.symbols().address(entry.function));
+            let addresses =
+                [legacy, per_thread].map(|driver| driver.symbols().address(entry.function));
             let same = entry.per_thread_version.is_none() || addresses[0].is_null();
             assert_eq!(addresses[0] == addresses[1], same, "{way:?}: {entry:?}");
         }
@@ -298,13 +331,20 @@ fn a_lookup_in_vain_is_a_missing_entry_point() {
         let options = LoadOptions::new();
         SPOILED.set(Some((c"cuEventQuery", spoiled)));
         let loaded = load_by(way, real, soft.as_ref(), &options).0;
-        let Err(Error::Load(error)) = loaded else { panic!("nothing there is a driver, and {loaded:?}") };
+        let Err(Error::Load(error)) = loaded else {
+            panic!("nothing there is a driver, and {loaded:?}")
+        };
         let [attempt] = error.attempts() else { panic!("one attempt, not {error:?}") };
         let failure = attempt.failure().clone();
         let functions = vec![Function::cuEventQuery];
-        assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions }, "{way:?}, {spoiled:?}");
+        assert_eq!(
+            failure,
+            LoadFailure::MissingSymbols { driver: real.version(), functions },
+            "{way:?}, {spoiled:?}"
+        );
         SPOILED.set(Some((c"cuStreamGetId", spoiled)));
-        let driver = load_by(way, real, soft.as_ref(), &options).0.expect("what is missing is optional");
+        let driver =
+            load_by(way, real, soft.as_ref(), &options).0.expect("what is missing is optional");
         assert!(driver.symbols().cuStreamGetId.is_none(), "{way:?}, {spoiled:?}");
         SPOILED.set(None);
     }
@@ -313,6 +353,7 @@ fn a_lookup_in_vain_is_a_missing_entry_point() {
 #[test]
 fn a_driver_prints_its_version_and_its_library() {
     let driver = Gpu::new().driver;
-    let expected = format!("Driver {{ version: {:?}, library: {:?}, ", driver.version(), driver.library());
+    let expected =
+        format!("Driver {{ version: {:?}, library: {:?}, ", driver.version(), driver.library());
     assert!(format!("{driver:?}").starts_with(&expected), "{driver:?}");
 }

@@ -1,4 +1,5 @@
-//! The driver library: finding and opening it, its table, observers, more than one, forks and the end of the process.
+//! The driver library: finding and opening it, its table, observers, more than one, forks and the
+//! end of the process.
 
 use cuda_events_test_support as common;
 

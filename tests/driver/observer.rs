@@ -12,7 +12,8 @@ use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, Str
 /// What was told of a call: entry point, arguments, result.
 type Told = (Function, Vec<u64>, CUresult);
 
-/// It runs in a process of its own, because it fills the places for observers. `observers.rs` takes observers away.
+/// It runs in a process of its own, because it fills the places for observers. `observers.rs` takes
+/// observers away.
 #[test]
 fn an_observer_is_told_of_each_call() {
     own_process!();
@@ -25,18 +26,26 @@ fn an_observer_is_told_of_each_call() {
     let observed = observed.expect("the first observer");
     let take = || std::mem::take(&mut *told.lock().expect("no panic"));
     assert_ne!(observed, gpu.driver);
-    assert_eq!((observed.version(), observed.library()), (gpu.driver.version(), gpu.driver.library()));
+    assert_eq!(
+        (observed.version(), observed.library()),
+        (gpu.driver.version(), gpu.driver.library())
+    );
 
     let context = Device::new(observed, 0).and_then(Context::primary).expect("the primary context");
     let functions: Vec<_> = take().into_iter().map(|(function, ..)| function).collect();
-    assert_eq!(functions, [Function::cuInit, Function::cuDeviceGet, Function::cuDevicePrimaryCtxRetain]);
+    assert_eq!(
+        functions,
+        [Function::cuInit, Function::cuDeviceGet, Function::cuDevicePrimaryCtxRetain]
+    );
 
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC).expect("an event");
-    let created: Vec<_> = take().into_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
+    let created: Vec<_> =
+        take().into_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
     // BLOCKING_SYNC and DISABLE_TIMING, behind the place for the handle.
     assert!(
-        matches!(created.as_slice(), [(_, arguments, CUresult::CUDA_SUCCESS)] if arguments[1..] == [3]),
+        matches!(created.as_slice(),
+            [(_, arguments, CUresult::CUDA_SUCCESS)] if arguments[1..] == [3]),
         "{created:?}"
     );
 
@@ -83,14 +92,17 @@ fn an_observer_is_told_of_each_call() {
 
     // Every entry point has a trampoline, and none is there that the driver lacks.
     for entry in cuda_events::sys::ENTRY_POINTS {
-        let (real, trampoline) =
-            (gpu.driver.symbols().address(entry.function), observed.symbols().address(entry.function));
+        let (real, trampoline) = (
+            gpu.driver.symbols().address(entry.function),
+            observed.symbols().address(entry.function),
+        );
         assert_eq!(real.is_null(), trampoline.is_null(), "{}", entry.function);
         assert!(real.is_null() || real != trampoline, "{}", entry.function);
     }
 
     // Observers stack, and a panic of one stays with it.
-    let panics = observed.observe(|_| std::panic::resume_unwind(Box::new(()))).expect("the third observer");
+    let panics =
+        observed.observe(|_| std::panic::resume_unwind(Box::new(()))).expect("the third observer");
     assert!(Device::count(panics).expect("the call goes on") > 0);
     assert_eq!(take().last().map(|(function, ..)| *function), Some(Function::cuDeviceGetCount));
     // Three places are taken; there are sixteen.
@@ -105,6 +117,10 @@ fn an_observer_is_told_of_each_call() {
 
     drop((event, stream, context));
     let last: Vec<_> = take().into_iter().map(|(function, ..)| function).collect();
-    let expected = [Function::cuEventDestroy_v2, Function::cuStreamDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
+    let expected = [
+        Function::cuEventDestroy_v2,
+        Function::cuStreamDestroy_v2,
+        Function::cuDevicePrimaryCtxRelease_v2,
+    ];
     assert_eq!(last, expected);
 }

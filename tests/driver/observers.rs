@@ -19,7 +19,8 @@ use cuda_soft_driver::SoftDriver;
 /// Long enough for whatever is not stuck.
 const LONG: Duration = Duration::from_secs(60);
 
-/// One test at a time: each of a few software drivers has a place for observers, and not all places are needed.
+/// One test at a time: each of a few software drivers has a place for observers, and not all places
+/// are needed.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -33,7 +34,8 @@ fn telling(driver: Driver) -> (Driver, Receiver<Told>) {
     let sender = Mutex::new(sender);
     let observed = driver.observe(move |call| {
         let sender = sender.lock().expect("no panic");
-        let _ = sender.send((call.function, call.arguments.to_vec(), call.created, call.to_string()));
+        let _ =
+            sender.send((call.function, call.arguments.to_vec(), call.created, call.to_string()));
     });
     (observed.expect("a place is free"), told)
 }
@@ -97,7 +99,8 @@ fn what_was_made_through_it_lives_on() {
     second.record(&stream).and_then(|()| second.synchronize()).expect("the driver is there");
     assert!(event.elapsed_ms(&second).expect("both are done") >= 0.0);
 
-    // To the next observer of this driver, whose driver is the same: objects of both are at home in one table.
+    // To the next observer of this driver, whose driver is the same: objects of both are at home in
+    // one table.
     let (again, told) = telling(gpu.driver);
     assert_eq!(again, observed);
     second.record(&stream).expect("a record");
@@ -121,7 +124,8 @@ fn the_handles_that_calls_created_are_told() {
     let (observed, told) = telling(counted);
     let context = context(observed);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-100)).expect("a stream");
+    let urgent =
+        Stream::new(&context, StreamOptions::new().priority_clamped(-100)).expect("a stream");
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC).expect("an event");
     let capture = begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     let captured = capture.end().expect("an empty graph");
@@ -166,9 +170,11 @@ fn the_handles_that_calls_created_are_told() {
     // A call that fails creates nothing, whatever is in the place.
     fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     assert!(Event::new(&context, EventFlags::empty()).is_err());
-    let refused: Vec<_> = told.try_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
+    let refused: Vec<_> =
+        told.try_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
     assert!(
-        matches!(&refused[..], [(_, _, None, text)] if text.contains("CUDA_ERROR_OUT_OF_MEMORY (2)")),
+        matches!(&refused[..],
+            [(_, _, None, text)] if text.contains("CUDA_ERROR_OUT_OF_MEMORY (2)")),
         "{refused:?}"
     );
     drop((event, urgent, stream, captured, context));
@@ -195,7 +201,10 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
         let (function, arguments, created, said) = told.try_recv().expect("the call is told");
         assert_eq!((function, created), (Function::cuDeviceGet, None));
         assert_eq!(arguments, [place.addr() as u64, told_as]);
-        let begins = format!("cuDeviceGet({:#x}, {text}) = CUDA_ERROR_INVALID_DEVICE (101) in ", place.addr());
+        let begins = format!(
+            "cuDeviceGet({:#x}, {text}) = CUDA_ERROR_INVALID_DEVICE (101) in ",
+            place.addr()
+        );
         assert!(said.starts_with(&begins), "{said}");
     }
     // Of an interprocess handle the first eight bytes, in their order.
@@ -213,7 +222,9 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
     assert_eq!(created, (code == CUresult::CUDA_SUCCESS).then_some(event as u64));
     if code == CUresult::CUDA_SUCCESS {
         // SAFETY: it was opened above, and nothing uses it.
-        check(Function::cuEventDestroy_v2, unsafe { (observed.symbols().cuEventDestroy_v2)(event) });
+        check(Function::cuEventDestroy_v2, unsafe {
+            (observed.symbols().cuEventDestroy_v2)(event)
+        });
     }
     drop(current);
     drop(context);
@@ -226,7 +237,8 @@ fn a_call_is_told_with_its_begin_and_duration() {
     const LEAST: Duration = Duration::from_millis(2);
     let _alone = alone();
     let gpu = Gpu::new();
-    // A driver whose calls take this long at the least: to an observer of it, another's telling is a part of the call.
+    // A driver whose calls take this long at the least: to an observer of it, another's telling is
+    // a part of the call.
     let slow = gpu.driver.observe(|_| {
         let began = Instant::now();
         while began.elapsed() < LEAST {

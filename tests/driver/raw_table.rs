@@ -37,14 +37,27 @@ cuda_events::for_each_entry_point!(lines);
 
 /// The line of a file, counted from 1, that has this.
 fn line_of(text: &str, what: &str) -> usize {
-    text.lines().position(|line| line.contains(what)).map_or_else(|| panic!("no line has {what}"), |at| at + 1)
+    text.lines()
+        .position(|line| line.contains(what))
+        .map_or_else(|| panic!("no line has {what}"), |at| at + 1)
+}
+
+/// The line of the list that has this entry point.
+fn line_of_entry(function: &str) -> usize {
+    let is_its = |line: &str| {
+        let mut words = line.split_whitespace();
+        matches!(words.next(), Some("required" | "optional")) && words.next() == Some(function)
+    };
+    let at = LIST.lines().position(is_its);
+    at.map_or_else(|| panic!("no line has {function}"), |at| at + 1)
 }
 
 /// The base name and the version of `PFN_cuEventRecord_v7000_ptsz`, and whether it is a twin's.
 fn parse(typedef: &str) -> (&str, u32, bool) {
     let (rest, twin) = typedef.strip_suffix("_ptsz").map_or((typedef, false), |rest| (rest, true));
     let parts = rest.strip_prefix("PFN_").and_then(|rest| rest.rsplit_once("_v"));
-    let (base, version) = parts.unwrap_or_else(|| panic!("{typedef} is not PFN_<function>_v<version>[_ptsz]"));
+    let (base, version) =
+        parts.unwrap_or_else(|| panic!("{typedef} is not PFN_<function>_v<version>[_ptsz]"));
     (base, version.parse().unwrap_or_else(|_| panic!("{typedef} has no version")), twin)
 }
 
@@ -62,12 +75,14 @@ fn name(entry: &EntryPoint) -> &'static str {
 /// Nothing is declared for nobody. The other way round the compiler sees it.
 #[test]
 fn every_entry_point_of_the_headers_is_in_the_list() {
-    let listed: HashSet<_> = LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
+    let listed: HashSet<_> =
+        LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
     let list = line_of(LIST, "macro_rules! for_each_entry_point");
     let mut declared = 0;
     for (at, line) in HEADER.lines().enumerate() {
         let Some((_, rest)) = line.split_once("typedef CUresult (*PFN_") else { continue };
-        let (name, _) = rest.split_once(')').unwrap_or_else(|| panic!("wrapper.h:{}: no name", at + 1));
+        let (name, _) =
+            rest.split_once(')').unwrap_or_else(|| panic!("wrapper.h:{}: no name", at + 1));
         let typedef = format!("PFN_{name}");
         let (base, _, twin) = parse(&typedef);
         declared += 1;
@@ -75,39 +90,55 @@ fn every_entry_point_of_the_headers_is_in_the_list() {
             format!("put it after the first typedef in the line of {base}")
         } else {
             format!(
-                "add `optional {base} {typedef};`, with {base}_v2 and its like for the exported name of a later ABI"
+                "add `optional {base} {typedef};`, with {base}_v2 and its like for the exported \
+                    name of a later ABI"
             )
         };
         assert!(
             listed.contains(typedef.as_str()),
-            "wrapper.h:{} declares {typedef}, which no line of the list in src/sys/symbols.rs:{list} has: {how}",
+            "wrapper.h:{} declares {typedef}, which no line of the list in \
+                src/sys/symbols.rs:{list} has: {how}",
             at + 1
         );
     }
-    assert_eq!(declared, listed.len(), "a typedef stands in two lines of src/sys/symbols.rs:{list}");
+    assert_eq!(
+        declared,
+        listed.len(),
+        "a typedef stands in two lines of src/sys/symbols.rs:{list}"
+    );
 }
 
 /// That the list is right besides is known from the software driver's own: see its test
-/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see `tests/driver/lookups.rs`.
+/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see
+/// `tests/driver/lookups.rs`.
 #[test]
 fn a_line_is_of_one_function() {
     assert_eq!(LINES.len(), ENTRY_POINTS.len());
     for ((function, typedef, twin), entry) in LINES.iter().zip(ENTRY_POINTS) {
-        let at = format!("src/sys/symbols.rs:{}", line_of(LIST, &format!(" {function} PFN_")));
+        let at = format!("src/sys/symbols.rs:{}", line_of_entry(function));
         assert_eq!((*function, *function), (name(entry), entry.function.name()), "{at}");
         let (base, version, is_twin) = parse(typedef);
         assert!(!is_twin, "{at}: the first typedef is that of the legacy default stream");
         assert_eq!((entry.base, entry.version), (base, Version::from_raw(version)), "{at}");
         let parsed = twin.map(parse);
-        assert!(parsed.is_none_or(|(of, _, twin)| of == base && twin), "{at}: {twin:?} is no twin of {base}");
-        assert_eq!(entry.per_thread_version, parsed.map(|(_, version, _)| Version::from_raw(version)), "{at}");
+        assert!(
+            parsed.is_none_or(|(of, _, twin)| of == base && twin),
+            "{at}: {twin:?} is no twin of {base}"
+        );
+        assert_eq!(
+            entry.per_thread_version,
+            parsed.map(|(_, version, _)| Version::from_raw(version)),
+            "{at}"
+        );
     }
 }
 
 /// A later ABI of a function has a higher number in its exported name.
 #[test]
 fn names_of_one_function_rise_with_its_versions() {
-    let number = |entry: &EntryPoint| match name(entry).strip_prefix(entry.base).map(|suffix| suffix.strip_prefix("_v"))
+    let number = |entry: &EntryPoint| match name(entry)
+        .strip_prefix(entry.base)
+        .map(|suffix| suffix.strip_prefix("_v"))
     {
         Some(Some(number)) => number.parse().unwrap_or(0),
         _ => 1,
@@ -115,7 +146,13 @@ fn names_of_one_function_rise_with_its_versions() {
     for one in ENTRY_POINTS {
         for other in ENTRY_POINTS.iter().filter(|other| other.base == one.base) {
             let versions = one.version.cmp(&other.version);
-            assert_eq!(number(one).cmp(&number(other)), versions, "{} and {}", one.function, other.function);
+            assert_eq!(
+                number(one).cmp(&number(other)),
+                versions,
+                "{} and {}",
+                one.function,
+                other.function
+            );
         }
     }
 }
@@ -135,7 +172,9 @@ fn exported_names_are_base_names_and_suffixes() {
     for entry in ENTRY_POINTS {
         let suffix = name(entry).strip_prefix(entry.base).unwrap_or_else(|| panic!("{entry:?}"));
         let plain = suffix.is_empty();
-        let numbered = suffix.strip_prefix("_v").is_some_and(|digits| digits.parse::<u8>().is_ok_and(|n| n >= 2));
+        let numbered = suffix
+            .strip_prefix("_v")
+            .is_some_and(|digits| digits.parse::<u8>().is_ok_and(|n| n >= 2));
         assert!(plain || numbered, "{entry:?}");
         // The resolver appends these itself.
         assert!(!name(entry).ends_with("_ptsz") && !name(entry).ends_with("_ptds"), "{entry:?}");
@@ -160,7 +199,10 @@ fn versions_are_versions() {
 fn no_driver_since_cuda_11_0_lacks_what_is_required() {
     for entry in ENTRY_POINTS.iter().filter(|entry| entry.required) {
         assert!(entry.version <= Version::new(11, 0), "{entry:?}");
-        assert!(entry.per_thread_version.is_none_or(|twin| twin <= Version::new(11, 0)), "{entry:?}");
+        assert!(
+            entry.per_thread_version.is_none_or(|twin| twin <= Version::new(11, 0)),
+            "{entry:?}"
+        );
     }
 }
 
@@ -180,7 +222,10 @@ fn the_address_of_a_function_is_its_field() {
     let fields = fields(driver.symbols());
     assert_eq!(fields.len(), ENTRY_POINTS.len());
     for (field, address) in fields {
-        let entry = ENTRY_POINTS.iter().find(|entry| name(entry) == field).expect("the field is in the list");
+        let entry = ENTRY_POINTS
+            .iter()
+            .find(|entry| name(entry) == field)
+            .expect("the field is in the list");
         assert_eq!(driver.symbols().address(entry.function), address, "{field}");
         assert!(!(entry.required && address.is_null()), "{field}");
     }
@@ -191,7 +236,10 @@ fn a_driver_has_all_that_is_not_newer() {
     let (driver, _soft) = load(&LoadOptions::new());
     let missing: Vec<_> = ENTRY_POINTS
         .iter()
-        .filter(|entry| (entry.version <= driver.version()) == driver.symbols().address(entry.function).is_null())
+        .filter(|entry| {
+            (entry.version <= driver.version())
+                == driver.symbols().address(entry.function).is_null()
+        })
         .map(name)
         .collect();
     assert!(
@@ -209,22 +257,33 @@ fn every_field_holds_what_was_resolved() {
         let entry = ENTRY_POINTS.iter().find(|entry| entry.name == asked);
         let address = match entry {
             // Without these, all others are asked for by their exported names.
-            Some(entry) if entry.base != "cuGetProcAddress" => real.symbols().address(entry.function),
+            Some(entry) if entry.base != "cuGetProcAddress" => {
+                real.symbols().address(entry.function)
+            }
             _ => std::ptr::null_mut(),
         };
         given.push((asked.to_owned(), address));
         address
     };
     // SAFETY: the addresses are those of a driver's table, by their names.
-    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }.expect("the same table");
+    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
+        .expect("the same table");
     let mut checked = 0;
     for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= driver.version()) {
-        let (_, address) = given.iter().find(|(asked, _)| asked.as_c_str() == entry.name).expect("it was asked for");
+        let (_, address) = given
+            .iter()
+            .find(|(asked, _)| asked.as_c_str() == entry.name)
+            .expect("it was asked for");
         assert_eq!(driver.symbols().address(entry.function), *address, "{entry:?}");
         checked += usize::from(!address.is_null());
     }
-    let distinct: HashSet<_> = given.iter().map(|(_, address)| address).filter(|address| !address.is_null()).collect();
-    assert_eq!(distinct.len(), checked, "two names have one address, so this test cannot tell them apart");
+    let distinct: HashSet<_> =
+        given.iter().map(|(_, address)| address).filter(|address| !address.is_null()).collect();
+    assert_eq!(
+        distinct.len(),
+        checked,
+        "two names have one address, so this test cannot tell them apart"
+    );
 }
 
 #[test]
@@ -251,16 +310,27 @@ fn every_code_of_the_header_has_its_name() {
     let mut codes = 0;
     for (at, line) in HEADER.lines().enumerate() {
         let constant = line.trim().trim_end_matches(',').split_once(" = ");
-        let Some((name, value)) = constant.filter(|(name, _)| name.starts_with("CUDA_") && !name.contains("FLAG"))
+        let Some((name, value)) =
+            constant.filter(|(name, _)| name.starts_with("CUDA_") && !name.contains("FLAG"))
         else {
             continue;
         };
-        let code = CUresult(value.parse().unwrap_or_else(|_| panic!("wrapper.h:{}: no number", at + 1)));
-        assert_eq!(code.name(), Some(name), "wrapper.h:{} names it: run tools/bindings --write", at + 1);
+        let code =
+            CUresult(value.parse().unwrap_or_else(|_| panic!("wrapper.h:{}: no number", at + 1)));
+        assert_eq!(
+            code.name(),
+            Some(name),
+            "wrapper.h:{} names it: run tools/bindings --write",
+            at + 1
+        );
         codes += 1;
     }
     assert!(codes > 100, "only {codes} codes were found in wrapper.h");
-    assert_eq!(codes, RESULT_CODES.len(), "bindings.rs has codes that wrapper.h has not: run tools/bindings --write");
+    assert_eq!(
+        codes,
+        RESULT_CODES.len(),
+        "bindings.rs has codes that wrapper.h has not: run tools/bindings --write"
+    );
 }
 
 #[test]

@@ -13,7 +13,9 @@ use common::counting::{counting, fail_next};
 use common::{Gpu, load, shared_library};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
-use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Stream, StreamOptions, Version};
+use cuda_events::{
+    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Stream, StreamOptions, Version,
+};
 use cuda_soft_driver::SoftDriver;
 
 /// Where the system's search is told to look first.
@@ -21,17 +23,23 @@ use crate::loading::*;
 
 // What a driver must have. A resolver in front of the driver under test takes parts away.
 
-/// The exported names of `real`'s table without cuGetProcAddress, so that each entry point is asked for by its exported
-/// name; `replace` comes first.
-fn in_front_of(real: Driver, replace: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, Error> {
+/// The exported names of `real`'s table without cuGetProcAddress, so that each entry point is asked
+/// for by its exported name; `replace` comes first.
+fn in_front_of(
+    real: Driver,
+    replace: impl Fn(&CStr) -> Option<*mut c_void>,
+) -> Result<Driver, Error> {
     let mut resolve = |name: &CStr| {
         if name.to_bytes().starts_with(b"cuGetProcAddress") {
             return null_mut();
         }
         let entry = || ENTRY_POINTS.iter().find(|entry| entry.name == name);
-        replace(name).unwrap_or_else(|| entry().map_or(null_mut(), |entry| real.symbols().address(entry.function)))
+        replace(name).unwrap_or_else(|| {
+            entry().map_or(null_mut(), |entry| real.symbols().address(entry.function))
+        })
     };
-    // SAFETY: the addresses are those of a driver's table by their names, or a test's own functions of the same type.
+    // SAFETY: the addresses are those of a driver's table by their names, or a test's own functions
+    // of the same type.
     unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
 }
 
@@ -65,7 +73,8 @@ fn version(get_version: GetVersion) -> impl Fn(&CStr) -> Option<*mut c_void> {
 fn all_missing_required_entry_points_are_named() {
     let (real, _soft) = load(&LoadOptions::new());
     let hidden = [c"cuEventQuery", c"cuStreamWaitEvent"];
-    let failure = resolver_failure(in_front_of(real, |name| hidden.contains(&name).then_some(null_mut())));
+    let failure =
+        resolver_failure(in_front_of(real, |name| hidden.contains(&name).then_some(null_mut())));
     assert_eq!(
         failure,
         LoadFailure::MissingSymbols {
@@ -77,7 +86,8 @@ fn all_missing_required_entry_points_are_named() {
     assert_eq!(
         text,
         format!(
-            "the driver says that it supports CUDA {}, but it is not complete (it lacks cuEventQuery, cuStreamWaitEvent)",
+            "the driver says that it supports CUDA {}, but it is not complete (it lacks \
+                cuEventQuery, cuStreamWaitEvent)",
             real.version()
         )
     );
@@ -86,11 +96,17 @@ fn all_missing_required_entry_points_are_named() {
 #[test]
 fn a_bare_driver_lacks_all_that_is_required() {
     let (real, _soft) = load(&LoadOptions::new());
-    let failure = resolver_failure(in_front_of(real, |name| (name != c"cuDriverGetVersion").then_some(null_mut())));
+    let failure = resolver_failure(in_front_of(real, |name| {
+        (name != c"cuDriverGetVersion").then_some(null_mut())
+    }));
     let required = ENTRY_POINTS.iter().filter(|entry| entry.required).map(|entry| entry.function);
-    let functions: Vec<_> = required.filter(|function| *function != Function::cuDriverGetVersion).collect();
+    let functions: Vec<_> =
+        required.filter(|function| *function != Function::cuDriverGetVersion).collect();
     // The reason and a few of them: all would be a page.
-    let more = format!("(it lacks cuInit, cuGetErrorName, cuGetErrorString and {} more)", functions.len() - 3);
+    let more = format!(
+        "(it lacks cuInit, cuGetErrorName, cuGetErrorString and {} more)",
+        functions.len() - 3
+    );
     assert!(failure.to_string().ends_with(&more), "{failure}");
     assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
 }
@@ -119,7 +135,9 @@ fn the_toolkits_stub_is_recognised() {
     let failure = resolver_failure(in_front_of(real, version(get_version::<0, 34>)));
     assert_eq!(failure, LoadFailure::Stub);
     let text = failure.to_string();
-    for part in ["stub library", "CUDA_ERROR_STUB_LIBRARY", "34", "install the NVIDIA display driver"] {
+    for part in
+        ["stub library", "CUDA_ERROR_STUB_LIBRARY", "34", "install the NVIDIA display driver"]
+    {
         assert!(text.contains(part), "{text}");
     }
 }
@@ -127,12 +145,17 @@ fn the_toolkits_stub_is_recognised() {
 #[test]
 fn a_driver_that_does_not_tell_its_version() {
     let (real, _soft) = load(&LoadOptions::new());
-    for (get_version, code, name) in
-        [(get_version::<0, 999> as GetVersion, 999, "CUDA_ERROR_UNKNOWN"), (get_version::<0, 4242>, 4242, "4242")]
-    {
+    for (get_version, code, name) in [
+        (get_version::<0, 999> as GetVersion, 999, "CUDA_ERROR_UNKNOWN"),
+        (get_version::<0, 4242>, 4242, "4242"),
+    ] {
         let failure = resolver_failure(in_front_of(real, version(get_version)));
         assert_eq!(failure, LoadFailure::Version(CUresult(code)));
-        assert!(failure.to_string().contains("cuDriverGetVersion") && failure.to_string().contains(name), "{failure}");
+        assert!(
+            failure.to_string().contains("cuDriverGetVersion")
+                && failure.to_string().contains(name),
+            "{failure}"
+        );
     }
 }
 
@@ -140,8 +163,10 @@ fn a_driver_that_does_not_tell_its_version() {
 
 /// A driver of 11.8 in front of the one under test, with a context.
 fn old_driver(gpu: &Gpu) -> (Driver, Context) {
-    let driver = in_front_of(gpu.driver, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let driver = in_front_of(gpu.driver, version(get_version::<11080, 0>))
+        .expect("a driver of 11.8 is enough");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     (driver, context)
 }
 
@@ -172,7 +197,8 @@ fn nothing_newer_than_the_driver_is_in_its_table() {
     if !common::needs_version(real, Version::new(11, 8), "the entry points") {
         return;
     }
-    let driver = in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
+    let driver =
+        in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
     for entry in ENTRY_POINTS {
         let there = !driver.symbols().address(entry.function).is_null();
         let expected = entry.version <= Version::new(11, 8) && entry.base != "cuGetProcAddress";
@@ -190,10 +216,15 @@ fn an_older_entry_point_stands_in_for_a_newer_one() {
     // Since 12.8 there is cuEventElapsedTime_v2.
     let error = start.elapsed_ms(&end).expect_err("neither is recorded");
     assert_eq!(error.function(), Some(Function::cuEventElapsedTime));
-    start.record(&stream).and_then(|()| end.record(&stream)).and_then(|()| end.synchronize()).expect("idle work");
+    start
+        .record(&stream)
+        .and_then(|()| end.record(&stream))
+        .and_then(|()| end.synchronize())
+        .expect("idle work");
     assert!(start.elapsed_ms(&end).expect("both are done") >= 0.0);
     // Since 11.4 there is cuDeviceGetUuid_v2, and a driver of 11.0 has cuDeviceGetUuid.
-    let oldest = in_front_of(gpu.driver, version(get_version::<11000, 0>)).expect("a driver of 11.0 is enough");
+    let oldest = in_front_of(gpu.driver, version(get_version::<11000, 0>))
+        .expect("a driver of 11.0 is enough");
     assert!(oldest.symbols().cuDeviceGetUuid_v2.is_none());
     let device = Device::new(oldest, 0).expect("device 0");
     assert_eq!(device.uuid().expect("a UUID").as_bytes().len(), 16);
@@ -208,8 +239,8 @@ fn before_cuda_11_is_refused_with_its_version() {
     assert_eq!(*functions, [Function::cuDevicePrimaryCtxRelease_v2]);
     assert_eq!(
         failure.to_string(),
-        "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it lacks \
-         cuDevicePrimaryCtxRelease_v2)"
+        "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it \
+         lacks cuDevicePrimaryCtxRelease_v2)"
     );
 }
 
@@ -222,7 +253,12 @@ fn no_device() {
     // A driver from a resolver function has no file to name.
     assert_eq!(error, Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: None });
     let text = error.to_string();
-    for part in ["cuInit", "CUDA_ERROR_NO_DEVICE (100)", "no CUDA device is visible", "CUDA_VISIBLE_DEVICES"] {
+    for part in [
+        "cuInit",
+        "CUDA_ERROR_NO_DEVICE (100)",
+        "no CUDA device is visible",
+        "CUDA_VISIBLE_DEVICES",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     fail_next(Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE);
@@ -238,7 +274,8 @@ fn without_a_device_it_loads_and_says_so() {
         let file = shared_library().canonicalize().expect("it is there");
         let file: &'static PathBuf = Box::leak(Box::new(file));
         let none = Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(file) };
-        let named = format!("cuInit of {} failed with CUDA_ERROR_NO_DEVICE (100): ", file.display());
+        let named =
+            format!("cuInit of {} failed with CUDA_ERROR_NO_DEVICE (100): ", file.display());
         assert!(none.to_string().starts_with(&named), "{none}");
         assert_eq!(Device::count(driver), Err(none.clone()));
         assert_eq!(Device::new(driver, 0), Err(none.clone()));
@@ -252,12 +289,15 @@ fn without_a_device_it_loads_and_says_so() {
 
 #[test]
 fn drivers_of_every_version_load() {
-    for (major, minor) in [(11, 0), (11, 2), (11, 3), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)] {
+    for (major, minor) in
+        [(11, 0), (11, 2), (11, 3), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)]
+    {
         let version = Version::new(major, minor);
         let soft = SoftDriver::builder().version(major, minor).build();
         for per_thread in [false, true] {
             let options = LoadOptions::new().per_thread_default_stream(per_thread);
-            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+            // program.
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
             let driver = driver.unwrap_or_else(|error| panic!("{version}: {error}"));
             assert_eq!(driver.version(), version);

@@ -1,4 +1,5 @@
-//! Where the library is looked for. The environment is the process's, so each of these runs in one of its own.
+//! Where the library is looked for. The environment is the process's, so each of these runs in one
+//! of its own.
 
 #![cfg(target_os = "linux")]
 
@@ -17,34 +18,42 @@ use cuda_events::{Driver, Version};
 /// Where the system's search is told to look first.
 use crate::loading::*;
 
-/// The candidates and reasons of a default search that finds nothing because `folder` has a bad library of that name.
+/// The candidates and reasons of a default search that finds nothing because `folder` has a bad
+/// library of that name.
 #[track_caller]
 fn assert_default_search_found_nothing(folder: &Path) {
     let loaded = Driver::load();
     if Path::new(WSL).exists() {
         // The second candidate is good here: the first one's failure is not the end.
-        assert_eq!(loaded.expect("the driver of WSL").library(), Path::new(WSL).canonicalize().ok().as_deref());
+        assert_eq!(
+            loaded.expect("the driver of WSL").library(),
+            Path::new(WSL).canonicalize().ok().as_deref()
+        );
         return;
     }
     let error = refused(loaded);
-    let candidates: Vec<_> = error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
+    let candidates: Vec<_> =
+        error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
     assert_eq!(candidates, [Path::new(USUAL), Path::new(WSL)]);
-    let reasons: Vec<_> = error.attempts().iter().map(|attempt| open_text(attempt.failure())).collect();
+    let reasons: Vec<_> =
+        error.attempts().iter().map(|attempt| open_text(attempt.failure())).collect();
     assert!(reasons[0].contains("invalid ELF header"), "{reasons:?}");
     assert!(reasons[1].contains("No such file or directory"), "{reasons:?}");
     let bad = folder.join(USUAL);
     assert_eq!(
         error.to_string(),
         format!(
-            "no usable CUDA driver library: libcuda.so.1: {}: invalid ELF header; /usr/lib/wsl/lib/libcuda.so.1: \
-             cannot open shared object file: No such file or directory; install the NVIDIA display driver, or start the \
-             container with its GPUs (docker run --gpus all)",
+            "no usable CUDA driver library: libcuda.so.1: {}: invalid ELF header; \
+             /usr/lib/wsl/lib/libcuda.so.1: cannot open shared object file: No such file or \
+             directory; install the NVIDIA display driver, or start the container with its GPUs \
+             (docker run --gpus all)",
             bad.display()
         )
     );
 }
 
-/// A file of the driver's name that the system's search finds before any other, and that is no library.
+/// A file of the driver's name that the system's search finds before any other, and that is no
+/// library.
 fn bad_library(folder: &Folder) {
     folder.file(USUAL, &"not a library ".repeat(100));
 }
@@ -69,19 +78,30 @@ fn the_default_search_finds_it_or_says_why_not() {
         match Driver::load() {
             Ok(driver) => {
                 let library = driver.library().expect("it came from a library");
-                let name = library.file_name().and_then(|name| name.to_str()).expect("an ASCII name");
+                let name =
+                    library.file_name().and_then(|name| name.to_str()).expect("an ASCII name");
                 assert!(name.starts_with("libcuda.so."), "{}", library.display());
-                assert!(library.is_absolute() && driver.version() >= Version::new(11, 0), "{driver:?}");
+                assert!(
+                    library.is_absolute() && driver.version() >= Version::new(11, 0),
+                    "{driver:?}"
+                );
             }
             Err(error) => {
                 assert_ne!(Door::chosen(), Door::Native, "{error}");
                 let error = refused(Err(error));
-                let candidates: Vec<_> = error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
+                let candidates: Vec<_> =
+                    error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
                 assert_eq!(candidates, [Path::new(USUAL), Path::new(WSL)]);
                 for attempt in error.attempts() {
-                    assert!(open_text(attempt.failure()).contains("No such file or directory"), "{error}");
+                    assert!(
+                        open_text(attempt.failure()).contains("No such file or directory"),
+                        "{error}"
+                    );
                 }
-                assert!(error.to_string().contains(USUAL) && error.to_string().contains(WSL), "{error}");
+                assert!(
+                    error.to_string().contains(USUAL) && error.to_string().contains(WSL),
+                    "{error}"
+                );
             }
         }
         return say("done");
@@ -106,18 +126,23 @@ fn the_default_search_is_the_systems() {
 #[test]
 fn the_variable_names_the_one_library() {
     if role().is_some() {
-        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let named =
+            std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
         if named.exists() {
             let driver = Driver::load().expect("the variable names a driver");
             assert_eq!(driver.library(), named.canonicalize().ok().as_deref());
             assert_eq!(Driver::load(), Ok(driver));
         } else {
-            // The system's search would find a driver, but nothing takes the place of what was named.
+            // The system's search would find a driver, but nothing takes the place of what was
+            // named.
             let error = refused(Driver::load());
             let failure = only_failure(&error, &named);
             assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
             let text = error.to_string();
-            assert!(text.contains(&format!("CUDA_EVENTS_DRIVER names {}: ", named.display())), "{text}");
+            assert!(
+                text.contains(&format!("CUDA_EVENTS_DRIVER names {}: ", named.display())),
+                "{text}"
+            );
             assert_eq!(text.matches("missing.so").count(), 1, "{text}");
         }
         return say("done");
@@ -134,19 +159,27 @@ fn the_variable_names_the_one_library() {
 #[test]
 fn the_variable_takes_no_relative_path() {
     if role().is_some() {
-        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let named =
+            std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
         let error = refused(Driver::load());
         assert_eq!(only_failure(&error, &named), LoadFailure::RelativePath);
         let text = error.to_string();
         assert!(
-            text.contains(&format!("CUDA_EVENTS_DRIVER names {}: the path is relative", named.display())),
+            text.contains(&format!(
+                "CUDA_EVENTS_DRIVER names {}: the path is relative",
+                named.display()
+            )),
             "{text}"
         );
-        assert!(text.ends_with("set CUDA_EVENTS_DRIVER to the absolute path of a driver, or unset it"), "{text}");
+        assert!(
+            text.ends_with("set CUDA_EVENTS_DRIVER to the absolute path of a driver, or unset it"),
+            "{text}"
+        );
         return say("done");
     }
     let library = shared_library();
-    let (folder, name) = (library.parent().expect("a folder"), library.file_name().expect("a name"));
+    let (folder, name) =
+        (library.parent().expect("a folder"), library.file_name().expect("a name"));
     // Both would open.
     for named in [PathBuf::from(name), Path::new(".").join(name)] {
         in_child("the_variable_takes_no_relative_path", |command| {
@@ -203,17 +236,23 @@ fn is_privileged() -> bool {
 fn status(key: &str) -> Vec<u32> {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line of that name");
-    line.trim_start_matches(':').split_whitespace().map(|word| word.parse().expect("a number")).collect()
+    line.trim_start_matches(':')
+        .split_whitespace()
+        .map(|word| word.parse().expect("a number"))
+        .collect()
 }
 
 #[test]
 fn a_privileged_process_ignores_the_variable() {
     const TEST: &str = "a_privileged_process_ignores_the_variable";
     if role().is_some() {
-        let named = std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let named =
+            std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
         let privileged = is_privileged();
         match Driver::load() {
-            Ok(driver) => assert_eq!(driver.library() == named.canonicalize().ok().as_deref(), !privileged),
+            Ok(driver) => {
+                assert_eq!(driver.library() == named.canonicalize().ok().as_deref(), !privileged)
+            }
             Err(error) => {
                 assert!(privileged, "{error}");
                 assert_eq!(refused(Err(error)).attempts().len(), 2);
@@ -225,16 +264,25 @@ fn a_privileged_process_ignores_the_variable() {
     // A copy of this test that sets another group than ours, which gives it no right that matters.
     let own = status("Gid")[0];
     let root = status("Uid")[1] == 0;
-    let another = if root { Some(65534) } else { status("Groups").into_iter().find(|group| *group != own) };
-    let Some(another) = another else { return say_not_run("it needs root, or a user with a second group") };
+    let another =
+        if root { Some(65534) } else { status("Groups").into_iter().find(|group| *group != own) };
+    let Some(another) = another else {
+        return say_not_run("it needs root, or a user with a second group");
+    };
     if status("NoNewPrivs")[0] != 0 {
         return say_not_run("this process may not start privileged ones (no_new_privs)");
     }
     let folder = Folder::new("privileged");
     let copy = folder.path("test");
-    // By another process: a child that this one starts meanwhile for another test would have the copy open for writing
-    // until it execs, and a file that is open for writing cannot be started.
-    assert!(Command::new("cp").args([&child::own_binary(), &copy]).status().expect("cp is there").success());
+    // By another process: a child that this one starts meanwhile for another test would have the
+    // copy open for writing until it execs, and a file that is open for writing cannot be started.
+    assert!(
+        Command::new("cp")
+            .args([&child::own_binary(), &copy])
+            .status()
+            .expect("cp is there")
+            .success()
+    );
     let run = |expected: &str| {
         let answer = |program: &Path| {
             let mut command = child::command(program, &full_name(TEST), "loads");
@@ -250,7 +298,11 @@ fn a_privileged_process_ignores_the_variable() {
     std::os::unix::fs::chown(&copy, None, Some(another)).expect("a group of ours");
     std::fs::set_permissions(&copy, Permissions::from_mode(0o2710)).expect("the copy is ours");
     if run("honoured") {
-        assert!(!root, "{}: set-group-ID programs do not work there; set TMPDIR", folder.0.display());
+        assert!(
+            !root,
+            "{}: set-group-ID programs do not work there; set TMPDIR",
+            folder.0.display()
+        );
         return say_not_run("set-group-ID programs do not work in the folder for temporary files");
     }
     assert!(run("ignored"));

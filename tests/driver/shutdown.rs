@@ -39,7 +39,8 @@ fn a_thread_local_is_dropped_at_exit() {
     if child::role().is_some() {
         let gpu = Gpu::new();
         HELD.with_borrow_mut(|held_here| *held_here = Some(held(&gpu)));
-        // The thread-locals of this thread are destroyed by exit, after or among the driver's own exit handlers.
+        // The thread-locals of this thread are destroyed by exit, after or among the driver's own
+        // exit handlers.
         std::mem::forget(gpu);
         std::process::exit(0);
     }
@@ -60,8 +61,8 @@ fn an_exit_handler_drops_after_the_driver_is_gone() {
         drop(held);
     }
     if child::role().is_some() {
-        // Handlers run in the reverse order of their registration: this one, made before the driver is loaded, runs
-        // after the driver's own, when every call answers CUDA_ERROR_DEINITIALIZED.
+        // Handlers run in the reverse order of their registration: this one, made before the driver
+        // is loaded, runs after the driver's own, when every call answers CUDA_ERROR_DEINITIALIZED.
         // SAFETY: the handler is a function of this program and does not unwind.
         assert_eq!(unsafe { atexit(drop_it) }, 0);
         let gpu = Gpu::new();
@@ -100,7 +101,9 @@ fn threads_at_work_at_exit_see_an_error() {
 #[test]
 fn drop_ignores_errors_and_close_reports_them() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let codes = [
         CUresult::CUDA_ERROR_DEINITIALIZED,
         CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
@@ -121,7 +124,10 @@ fn drop_ignores_errors_and_close_reports_them() {
         drop(stream);
         // SAFETY: the destructions above were not made, so that the objects are alive and nobody's.
         drop(unsafe {
-            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+            (
+                Event::from_raw(&context, leaked.0, EventFlags::empty()),
+                Stream::from_raw(&context, leaked.1),
+            )
         });
 
         (event, stream) = make();
@@ -132,7 +138,10 @@ fn drop_ignores_errors_and_close_reports_them() {
         assert_eq!(stream.close().err().and_then(|error| error.code()), Some(code));
         // SAFETY: as above.
         drop(unsafe {
-            (Event::from_raw(&context, leaked.0, EventFlags::empty()), Stream::from_raw(&context, leaked.1))
+            (
+                Event::from_raw(&context, leaked.0, EventFlags::empty()),
+                Stream::from_raw(&context, leaked.1),
+            )
         });
     }
     fail_next(Function::cuDevicePrimaryCtxRelease_v2, CUresult::CUDA_ERROR_DEINITIALIZED);

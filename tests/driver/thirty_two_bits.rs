@@ -1,5 +1,5 @@
-//! A 32-bit program: there is no driver for it, however it is named. The gate runs this on a 32-bit target, where it is
-//! all that can be tested; elsewhere the file is empty.
+//! A 32-bit program: there is no driver for it, however it is named. The gate runs this on a 32-bit
+//! target, where it is all that can be tested; elsewhere the file is empty.
 
 #![cfg(target_pointer_width = "32")]
 

@@ -1,4 +1,5 @@
-//! The tour's command line, and the driver that it opens by it: its own source files, without its program.
+//! The tour's command line, and the driver that it opens by it: its own source files, without its
+//! program.
 
 #![cfg(target_os = "linux")]
 #![allow(dead_code)]
@@ -42,10 +43,15 @@ fn values_are_given_apart_or_attached() {
     ] {
         let options = parse(arguments).expect("they are good").expect("no call for help");
         assert_eq!((options.bytes, options.device, options.trace), (16 << 20, 3, true));
-        assert!(matches!(&options.driver, Some(Choice::Path(path)) if path == Path::new("/a=b/c.so")));
+        assert!(
+            matches!(&options.driver, Some(Choice::Path(path)) if path == Path::new("/a=b/c.so"))
+        );
         assert_eq!(options.child.as_deref(), Some(Path::new("/tmp/x")));
     }
-    assert!(matches!(parse(&["--driver=soft"]), Ok(Some(Options { driver: Some(Choice::Soft), .. }))));
+    assert!(matches!(
+        parse(&["--driver=soft"]),
+        Ok(Some(Options { driver: Some(Choice::Soft), .. }))
+    ));
     assert!(matches!(parse(&["--help"]), Ok(None)));
     for (arguments, text) in [
         (&["--mib"][..], "--mib needs a value"),
@@ -75,7 +81,10 @@ fn a_driver_that_is_named_is_opened_or_refused() {
         match (&*role, opened) {
             ("good", Ok(opened)) => {
                 assert!(opened.no_native.is_none() && matches!(opened.choice, Choice::Native));
-                assert_eq!(opened.driver.library(), shared_library().canonicalize().ok().as_deref());
+                assert_eq!(
+                    opened.driver.library(),
+                    shared_library().canonicalize().ok().as_deref()
+                );
             }
             ("bad", Err(failure)) => {
                 let text = usage(failure);
@@ -91,7 +100,9 @@ fn a_driver_that_is_named_is_opened_or_refused() {
                 assert!(text.contains("cuEventCreate"), "{text}");
             }
             // An empty variable names nothing.
-            ("unnamed", Ok(opened)) => assert_eq!(opened.no_native.is_some(), matches!(opened.choice, Choice::Soft)),
+            ("unnamed", Ok(opened)) => {
+                assert_eq!(opened.no_native.is_some(), matches!(opened.choice, Choice::Soft))
+            }
             (role, Ok(opened)) => panic!("{role}: {:?}", opened.driver),
             (role, Err(failure)) => panic!("{role}: {}", usage(failure)),
         }
@@ -115,8 +126,14 @@ fn a_driver_that_is_named_is_opened_or_refused() {
         assert_eq!(child.receive(), "done", "{}", path.display());
         child.finish();
     }
-    let bad: [PathBuf; 6] =
-        ["relative.so".into(), "libm.so.6".into(), "/tmp".into(), "/nowhere/x.so".into(), fake_library(), "./x".into()];
+    let bad: [PathBuf; 6] = [
+        "relative.so".into(),
+        "libm.so.6".into(),
+        "/tmp".into(),
+        "/nowhere/x.so".into(),
+        fake_library(),
+        "./x".into(),
+    ];
     let roles = bad.map(|path| ("bad", path)).into_iter();
     for (role, path) in roles.chain([("good", shared_library()), ("unnamed", PathBuf::new())]) {
         let mut child = Child::start_with(TEST, role, |command| {

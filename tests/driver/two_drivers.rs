@@ -1,5 +1,5 @@
-//! Objects of two driver libraries in one process: to each of them the other's handles are arbitrary addresses. And of two
-//! tables of one library, in which NULL means two streams.
+//! Objects of two driver libraries in one process: to each of them the other's handles are
+//! arbitrary addresses. And of two tables of one library, in which NULL means two streams.
 
 use crate::common::{self, table};
 
@@ -15,19 +15,20 @@ use cuda_events::ext::{EventPool, LazyEvent};
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUcontext, CUdevice, CUresult, Function};
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, EventRef, LoadOptions, Progress, Stream, StreamOptions,
-    StreamRef,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, LoadOptions, Progress, Stream,
+    StreamOptions, StreamRef,
 };
 use cuda_soft_driver::SoftDriver;
 
 /// What a method that is given objects of two libraries must say.
 type Case<'a> = (&'static str, Function, Box<dyn FnMut() -> Result<(), Error> + 'a>);
 
-/// One `Type::method` a line, with what is to refuse and objects of two libraries. That no method of two objects is missing
-/// here is seen by `tests/faults/methods.rs`.
+/// One `Type::method` a line, with what is to refuse and objects of two libraries. That no method
+/// of two objects is missing here is seen by `tests/faults/methods.rs`.
 macro_rules! table {
     ($($method:literal: $function:expr => $call:expr;)*) => {
-        [$(($method, $function, Box::new(|| $call.map(drop)) as Box<dyn FnMut() -> Result<(), Error> + '_>),)*]
+        [$(($method, $function, Box::new(|| $call.map(drop)) as Box<dyn FnMut() -> Result<(),
+            Error> + '_>),)*]
     };
 }
 
@@ -38,7 +39,9 @@ fn objects_of_two_libraries_are_kept_apart() {
         return;
     }
     let soft = SoftDriver::new();
-    let other = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the other primary context");
+    let other = Device::new(soft.driver(), 0)
+        .and_then(Context::primary)
+        .expect("the other primary context");
     let stream = gpu.stream();
     let event = Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"));
     let theirs = Arc::new(Event::new(&other, EventFlags::TIMING).expect("an event"));
@@ -70,7 +73,8 @@ fn objects_of_two_libraries_are_kept_apart() {
     let their_exec = their_graph.instantiate().expect("an executable graph");
     let adds_record = Function::cuGraphAddEventRecordNode;
     let adds_wait = Function::cuGraphAddEventWaitNode;
-    let (sets_record, sets_wait) = (Function::cuGraphEventRecordNodeSetEvent, Function::cuGraphEventWaitNodeSetEvent);
+    let (sets_record, sets_wait) =
+        (Function::cuGraphEventRecordNodeSetEvent, Function::cuGraphEventWaitNodeSetEvent);
     let exec_sets_record = Function::cuGraphExecEventRecordNodeSetEvent;
     let exec_sets_wait = Function::cuGraphExecEventWaitNodeSetEvent;
     let newest = match gpu.driver.symbols().cuStreamUpdateCaptureDependencies_v2 {
@@ -100,61 +104,92 @@ fn objects_of_two_libraries_are_kept_apart() {
     let cases: Vec<Case> = table! {
         "EventRef::record": Function::cuEventRecord => event.record(&elsewhere);
         "EventRef::record": Function::cuEventRecord => theirs.record(&stream);
-        "EventRef::record_with": Function::cuEventRecord => record_with(&event, &elsewhere, RecordFlags::empty());
-        "EventRef::record_with": Function::cuEventRecordWithFlags => record_with(&theirs, &captured, RecordFlags::EXTERNAL);
+        "EventRef::record_with": Function::cuEventRecord
+            => record_with(&event, &elsewhere, RecordFlags::empty());
+        "EventRef::record_with": Function::cuEventRecordWithFlags
+            => record_with(&theirs, &captured, RecordFlags::EXTERNAL);
         "EventRef::elapsed_ms": elapsed => event.elapsed_ms(&theirs);
         "EventRef::elapsed_ms": their_elapsed => theirs.elapsed_ms(&event);
         "EventRef::elapsed": elapsed => event.elapsed(&theirs);
-        "EventRef::record_context": Function::cuCtxRecordEvent => theirs.record_context(&gpu.context);
+        "EventRef::record_context": Function::cuCtxRecordEvent
+            => theirs.record_context(&gpu.context);
         "EventRef::record_context": Function::cuCtxRecordEvent => event.record_context(&other);
         "Context::wait_event": Function::cuCtxWaitEvent => gpu.context.wait_event(&theirs);
         "Context::wait_event": Function::cuCtxWaitEvent => other.wait_event(&event);
         "StreamRef::wait_event": Function::cuStreamWaitEvent => stream.wait_event(&theirs);
         "StreamRef::wait_event": Function::cuStreamWaitEvent => elsewhere.wait_event(&event);
-        "StreamRef::wait_event": Function::cuStreamWaitEvent => StreamRef::default_stream(&other).wait_event(&event);
-        "StreamRef::wait_event_with": Function::cuStreamWaitEvent => wait_event_with(&stream, &theirs, WaitFlags::empty());
+        "StreamRef::wait_event": Function::cuStreamWaitEvent
+            => StreamRef::default_stream(&other).wait_event(&event);
+        "StreamRef::wait_event_with": Function::cuStreamWaitEvent
+            => wait_event_with(&stream, &theirs, WaitFlags::empty());
         "StreamRef::wait_stream": Function::cuStreamWaitEvent => stream.wait_stream(&elsewhere);
         "StreamRef::wait_stream": Function::cuStreamWaitEvent => elsewhere.wait_stream(&stream);
-        "StreamRef::wait_stream": Function::cuStreamWaitEvent => stream.wait_stream(&StreamRef::legacy_default(&other));
-        "StreamRef::copy_attributes_from": Function::cuStreamCopyAttributes => stream.copy_attributes_from(&elsewhere);
+        "StreamRef::wait_stream": Function::cuStreamWaitEvent
+            => stream.wait_stream(&StreamRef::legacy_default(&other));
+        "StreamRef::copy_attributes_from": Function::cuStreamCopyAttributes
+            => stream.copy_attributes_from(&elsewhere);
         "StreamRef::record_external": Function::cuEventRecord => stream.record_external(&theirs);
-        "StreamRef::record_external": Function::cuEventRecordWithFlags => captured.record_external(&theirs);
+        "StreamRef::record_external": Function::cuEventRecordWithFlags
+            => captured.record_external(&theirs);
         "StreamRef::wait_external": Function::cuStreamWaitEvent => stream.wait_external(&theirs);
         "StreamRef::wait_external": Function::cuStreamWaitEvent => captured.wait_external(&theirs);
         "LazyEvent::record": Function::cuEventRecord => lazy.record(&elsewhere);
         "LazyEvent::record_external": Function::cuEventRecord => lazy.record_external(&elsewhere);
         "LazyEvent::record_once": Function::cuEventRecord => lazy.record_once(&elsewhere);
         "LazyEvent::wait": Function::cuStreamWaitEvent => lazy.wait(&elsewhere);
-        "LazyEvent::wait_recorded": Function::cuStreamWaitEvent => recorded.wait_recorded(&elsewhere);
+        "LazyEvent::wait_recorded": Function::cuStreamWaitEvent
+            => recorded.wait_recorded(&elsewhere);
         "LazyEvent::wait_external": Function::cuStreamWaitEvent => lazy.wait_external(&elsewhere);
         "LazyEvent::elapsed_ms": elapsed => lazy.elapsed_ms(&their_lazy);
         "LazyEvent::elapsed": their_elapsed => their_lazy.elapsed(&lazy);
         "EventPool::record_event": Function::cuEventRecord => pool.record_event(&elsewhere);
-        "Graph::add_event_record_node": adds_record => graph.borrow_mut().add_event_record_node(&[], &theirs);
-        "Graph::add_event_record_node": adds_record => their_graph.borrow_mut().add_event_record_node(&[node], &theirs);
-        "Graph::add_event_wait_node": adds_wait => graph.borrow_mut().add_event_wait_node(&[], &theirs);
-        "Graph::record_node_event": Function::cuGraphEventRecordNodeGetEvent => graph.borrow().record_node_event(their_node);
-        "Graph::wait_node_event": Function::cuGraphEventWaitNodeGetEvent => graph.borrow().wait_node_event(their_waiting);
-        "Graph::set_record_node_event": sets_record => graph.borrow_mut().set_record_node_event(node, &theirs);
-        "Graph::set_record_node_event": sets_record => graph.borrow_mut().set_record_node_event(their_node, &event);
-        "Graph::set_wait_node_event": sets_wait => graph.borrow_mut().set_wait_node_event(waiting, &theirs);
+        "Graph::add_event_record_node": adds_record
+            => graph.borrow_mut().add_event_record_node(&[], &theirs);
+        "Graph::add_event_record_node": adds_record
+            => their_graph.borrow_mut().add_event_record_node(&[node], &theirs);
+        "Graph::add_event_wait_node": adds_wait
+            => graph.borrow_mut().add_event_wait_node(&[], &theirs);
+        "Graph::record_node_event": Function::cuGraphEventRecordNodeGetEvent
+            => graph.borrow().record_node_event(their_node);
+        "Graph::wait_node_event": Function::cuGraphEventWaitNodeGetEvent
+            => graph.borrow().wait_node_event(their_waiting);
+        "Graph::set_record_node_event": sets_record
+            => graph.borrow_mut().set_record_node_event(node, &theirs);
+        "Graph::set_record_node_event": sets_record
+            => graph.borrow_mut().set_record_node_event(their_node, &event);
+        "Graph::set_wait_node_event": sets_wait
+            => graph.borrow_mut().set_wait_node_event(waiting, &theirs);
         "GraphExec::launch": Function::cuGraphLaunch => exec.borrow().launch(&elsewhere);
         "GraphExec::launch": Function::cuGraphLaunch => their_exec.borrow().launch(&stream);
-        "GraphExec::launch": Function::cuGraphLaunch => exec.borrow().launch(&StreamRef::legacy_default(&other));
+        "GraphExec::launch": Function::cuGraphLaunch
+            => exec.borrow().launch(&StreamRef::legacy_default(&other));
         // Any one of the three may be the other library's.
-        "GraphExec::set_record_node_event": exec_sets_record => exec.borrow_mut().set_record_node_event(&graph.borrow(), node, &theirs);
-        "GraphExec::set_record_node_event": exec_sets_record => exec.borrow_mut().set_record_node_event(&their_graph.borrow(), their_node, &event);
-        "GraphExec::set_record_node_event": exec_sets_record => exec.borrow_mut().set_record_node_event(&their_graph.borrow(), their_node, &theirs);
-        "GraphExec::set_record_node_event": exec_sets_record => their_exec.borrow_mut().set_record_node_event(&graph.borrow(), node, &theirs);
-        "GraphExec::set_record_node_event": exec_sets_record => exec.borrow_mut().set_record_node_event(&graph.borrow(), their_node, &event);
-        "GraphExec::set_wait_node_event": exec_sets_wait => exec.borrow_mut().set_wait_node_event(&graph.borrow(), waiting, &theirs);
-        "GraphExec::set_wait_node_event": exec_sets_wait => exec.borrow_mut().set_wait_node_event(&their_graph.borrow(), their_waiting, &event);
-        "GraphExec::set_wait_node_event": exec_sets_wait => their_exec.borrow_mut().set_wait_node_event(&graph.borrow(), waiting, &theirs);
-        "Capture::begin_to_graph": Function::cuStreamBeginCaptureToGraph => common::begin_capture_to_graph(&elsewhere, new_graph(), &[], CaptureMode::Relaxed);
-        "Capture::begin_to_graph": Function::cuStreamBeginCaptureToGraph => common::begin_capture_to_graph(&stream, new_graph(), &[their_node], CaptureMode::Relaxed);
+        "GraphExec::set_record_node_event": exec_sets_record
+            => exec.borrow_mut().set_record_node_event(&graph.borrow(), node, &theirs);
+        "GraphExec::set_record_node_event": exec_sets_record
+            => exec.borrow_mut().set_record_node_event(&their_graph.borrow(), their_node, &event);
+        "GraphExec::set_record_node_event": exec_sets_record
+            => exec.borrow_mut().set_record_node_event(&their_graph.borrow(), their_node, &theirs);
+        "GraphExec::set_record_node_event": exec_sets_record
+            => their_exec.borrow_mut().set_record_node_event(&graph.borrow(), node, &theirs);
+        "GraphExec::set_record_node_event": exec_sets_record
+            => exec.borrow_mut().set_record_node_event(&graph.borrow(), their_node, &event);
+        "GraphExec::set_wait_node_event": exec_sets_wait
+            => exec.borrow_mut().set_wait_node_event(&graph.borrow(), waiting, &theirs);
+        "GraphExec::set_wait_node_event": exec_sets_wait
+            => exec.borrow_mut().set_wait_node_event(&their_graph.borrow(), their_waiting, &event);
+        "GraphExec::set_wait_node_event": exec_sets_wait
+            => their_exec.borrow_mut().set_wait_node_event(&graph.borrow(), waiting, &theirs);
+        "Capture::begin_to_graph": Function::cuStreamBeginCaptureToGraph
+            => common::begin_capture_to_graph(&elsewhere, new_graph(), &[], CaptureMode::Relaxed);
+        "Capture::begin_to_graph": Function::cuStreamBeginCaptureToGraph
+            => common::begin_capture_to_graph(&stream, new_graph(), &[their_node],
+                CaptureMode::Relaxed);
         "Capture::dependencies": asks => dependencies(&elsewhere);
-        "Capture::update_dependencies": newest => capture.update_dependencies(&elsewhere, &[], DependencyUpdate::Set);
-        "Capture::update_dependencies": newest => capture.update_dependencies(&captured, &[their_node.into()], DependencyUpdate::Add);
+        "Capture::update_dependencies": newest
+            => capture.update_dependencies(&elsewhere, &[], DependencyUpdate::Set);
+        "Capture::update_dependencies": newest
+            => capture.update_dependencies(&captured, &[their_node.into()], DependencyUpdate::Add);
     }
     .into();
     for (index, (method, function, mut call)) in cases.into_iter().enumerate() {
@@ -166,12 +201,19 @@ fn objects_of_two_libraries_are_kept_apart() {
             Error::GraphMismatch { function: function() },
             Error::CaptureMismatch { function: function() },
         ];
-        assert!(refused.as_ref().is_err_and(|error| expected.contains(error)), "{index}, {method}: {refused:?}");
+        assert!(
+            refused.as_ref().is_err_and(|error| expected.contains(error)),
+            "{index}, {method}: {refused:?}"
+        );
     }
     capture.end().expect("none of it has reached the capture");
 
-    // "LazyEvent::create" and "LazyEvent::ipc_descriptor": a created lazy event has its context, and looks at no other.
-    assert!(Arc::ptr_eq(lazy.create(&other).expect("it is created"), lazy.event().expect("it is created")));
+    // "LazyEvent::create" and "LazyEvent::ipc_descriptor": a created lazy event has its context,
+    // and looks at no other.
+    assert!(Arc::ptr_eq(
+        lazy.create(&other).expect("it is created"),
+        lazy.event().expect("it is created")
+    ));
     let shared = LazyEvent::new(EventFlags::INTERPROCESS).expect("flags");
     let event_here = shared.create(&gpu.context).expect("an event").clone();
     assert_eq!(shared.ipc_descriptor(&other), event_here.ipc_descriptor());
@@ -200,15 +242,19 @@ fn equal_handles_of_two_libraries_are_not_equal() {
     let other = table::replaced(soft.driver(), |function| {
         (function == Function::cuCtxGetDevice_v2).then_some(device as *mut std::ffi::c_void)
     });
-    let (event, stream) = (Event::new(&gpu.context, EventFlags::empty()).expect("an event"), gpu.stream());
-    // SAFETY: the context lives. Here and below, nothing is destroyed, and the other driver is asked for nothing.
+    let (event, stream) =
+        (Event::new(&gpu.context, EventFlags::empty()).expect("an event"), gpu.stream());
+    // SAFETY: the context lives. Here and below, nothing is destroyed, and the other driver is
+    // asked for nothing.
     let same = unsafe { Context::from_raw(gpu.driver, gpu.context.as_raw()) }.expect("the context");
     // SAFETY: as above.
     let theirs = unsafe { Context::from_raw(other, gpu.context.as_raw()) }.expect("a device");
     assert_eq!(same, gpu.context);
     assert_ne!(theirs, gpu.context);
     // SAFETY: as above.
-    let named = |context: &Context| unsafe { EventRef::from_raw(context, event.as_raw(), EventFlags::empty()) };
+    let named = |context: &Context| unsafe {
+        EventRef::from_raw(context, event.as_raw(), EventFlags::empty())
+    };
     assert_eq!(named(&same), event);
     assert_ne!(named(&theirs), event);
     assert_ne!(event, named(&theirs));
@@ -221,18 +267,26 @@ fn equal_handles_of_two_libraries_are_not_equal() {
     assert_ne!(StreamRef::legacy_default(&theirs), StreamRef::legacy_default(&gpu.context));
 }
 
-/// Each library numbers its captures itself. What a node of one refers to is no matter of the other's capture.
+/// Each library numbers its captures itself. What a node of one refers to is no matter of the
+/// other's capture.
 #[test]
 fn equal_captures_keep_their_own_events() {
     // Both are asked for the first of their captures.
     let libraries = [(); 2].map(|()| SoftDriver::new());
-    let contexts =
-        libraries.each_ref().map(|soft| Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context"));
-    let streams = contexts.each_ref().map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
-    let [first, second] =
-        streams.each_ref().map(|stream| common::begin_capture(stream, CaptureMode::Relaxed).expect("a capture"));
+    let contexts = libraries
+        .each_ref()
+        .map(|soft| Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context"));
+    let streams = contexts
+        .each_ref()
+        .map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
+    let [first, second] = streams
+        .each_ref()
+        .map(|stream| common::begin_capture(stream, CaptureMode::Relaxed).expect("a capture"));
     let [one, other] = streams.each_ref().map(|stream| stream.capture_info().expect("it tells").id);
-    assert!(one.is_some() && one == other, "this test needs captures of one number: {one:?}, {other:?}");
+    assert!(
+        one.is_some() && one == other,
+        "this test needs captures of one number: {one:?}, {other:?}"
+    );
     let event = Arc::new(Event::new(&contexts[1], EventFlags::empty()).expect("an event"));
     streams[1].record_external(&event).expect("a record");
     drop(first);
@@ -246,8 +300,10 @@ fn per_thread(gpu: &Gpu) -> Context {
     let driver = match gpu.soft() {
         Some(soft) => {
             let options = LoadOptions::new().per_thread_default_stream(true);
-            // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
-            unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) }.expect("it resolves")
+            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+            // program.
+            unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) }
+                .expect("it resolves")
         }
         None => {
             let library = gpu.driver.library().expect("it was opened from a file");
@@ -273,12 +329,20 @@ fn hash(stream: &StreamRef) -> u64 {
 fn null_streams_compare_as_what_they_mean() {
     let gpu = Gpu::new();
     let (legacy, own) = (&gpu.context, &per_thread(&gpu));
-    let legacy_ones =
-        [StreamRef::default_stream(legacy), StreamRef::legacy_default(legacy), StreamRef::legacy_default(own)];
-    let own_ones =
-        [StreamRef::default_stream(own), StreamRef::per_thread_default(legacy), StreamRef::per_thread_default(own)];
+    let legacy_ones = [
+        StreamRef::default_stream(legacy),
+        StreamRef::legacy_default(legacy),
+        StreamRef::legacy_default(own),
+    ];
+    let own_ones = [
+        StreamRef::default_stream(own),
+        StreamRef::per_thread_default(legacy),
+        StreamRef::per_thread_default(own),
+    ];
     for ones in [&legacy_ones, &own_ones] {
-        for (one, another) in ones.iter().flat_map(|one| ones.iter().map(move |another| (one, another))) {
+        for (one, another) in
+            ones.iter().flat_map(|one| ones.iter().map(move |another| (one, another)))
+        {
             assert_eq!(one, another);
             assert_eq!(hash(one), hash(another));
         }
@@ -288,7 +352,10 @@ fn null_streams_compare_as_what_they_mean() {
     assert_ne!(StreamRef::default_stream(&other), legacy_ones[0]);
     assert_ne!(StreamRef::legacy_default(&other), legacy_ones[0]);
     // Python takes 0 for the legacy default stream.
-    assert_eq!([&legacy_ones[0], &own_ones[0]].map(|stream| stream.cuda_stream()), [(0, 0), (0, 2)]);
+    assert_eq!(
+        [&legacy_ones[0], &own_ones[0]].map(|stream| stream.cuda_stream()),
+        [(0, 0), (0, 2)]
+    );
 }
 
 /// NULL is the stream that the stream's own table says, whatever table the other object is of.
@@ -299,14 +366,18 @@ fn null_is_the_stream_of_its_own_table() {
     // A NULL stream is held by the raw call, which wants its context current.
     let _current = gpu.context.make_current().expect("the context can be made current");
     let [legacy_null, own_null] = [&gpu.context, &own].map(StreamRef::default_stream);
-    let event = |context: &Context| Arc::new(Event::new(context, EventFlags::empty()).expect("an event"));
-    let pending = |event: &Event| assert_eq!(event.query(), Ok(Progress::Pending), "it is of the held stream");
+    let event =
+        |context: &Context| Arc::new(Event::new(context, EventFlags::empty()).expect("an event"));
+    let pending = |event: &Event| {
+        assert_eq!(event.query(), Ok(Progress::Pending), "it is of the held stream")
+    };
 
     let (of_legacy, of_own) = (event(&gpu.context), event(&own));
     let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
     let waiting = event(&own);
     // The legacy default stream waits for the work of this one, and the thread's own one does not.
-    let blocking = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
+    let blocking =
+        Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
     let held = |work: &dyn Fn()| {
         let latch = Latch::hold(&blocking);
         work();
@@ -317,7 +388,11 @@ fn null_is_the_stream_of_its_own_table() {
     held(&|| {
         of_legacy.record(&own_null).expect("a record");
         let limit = Duration::from_secs(10);
-        assert_eq!(of_legacy.synchronize_timeout(limit), Ok(Progress::Done), "it is of the stream that is free");
+        assert_eq!(
+            of_legacy.synchronize_timeout(limit),
+            Ok(Progress::Done),
+            "it is of the stream that is free"
+        );
         assert_eq!(own_null.query(), Ok(Progress::Done));
     });
     held(&|| {

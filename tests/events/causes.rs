@@ -19,7 +19,11 @@ fn stream(context: &Context) -> Stream {
 
 /// The call that `elapsed_ms` makes on this driver.
 fn elapsed(gpu: &Gpu) -> Function {
-    if gpu.driver.symbols().cuEventElapsedTime_v2.is_some() { ELAPSED } else { Function::cuEventElapsedTime }
+    if gpu.driver.symbols().cuEventElapsedTime_v2.is_some() {
+        ELAPSED
+    } else {
+        Function::cuEventElapsedTime
+    }
 }
 
 #[test]
@@ -28,7 +32,8 @@ fn a_record_on_a_stream_of_another_context() {
     let other = Other::new(&gpu);
     let (own, foreign) = (stream(&gpu.context), stream(&other));
     let event = timing(&gpu.context);
-    let error = Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 0 };
+    let error =
+        Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 0 };
     assert_eq!(event.record(&foreign), Err(error.clone()));
     assert_eq!(timing(&other).record(&own), Err(error));
     // It was only refused.
@@ -44,7 +49,12 @@ fn the_time_between_events_of_two_contexts() {
     let (start, end) = (timing(&gpu.context), timing(&other));
     start.record(&own).and_then(|()| start.synchronize()).expect("idle work");
     end.record(&foreign).and_then(|()| end.synchronize()).expect("idle work");
-    let error = Error::ContextMismatch { function: elapsed(&gpu), code: Some(HANDLE), device: 0, other_device: 0 };
+    let error = Error::ContextMismatch {
+        function: elapsed(&gpu),
+        code: Some(HANDLE),
+        device: 0,
+        other_device: 0,
+    };
     assert_eq!(start.elapsed_ms(&end), Err(error.clone()));
     assert_eq!(end.elapsed_ms(&start), Err(error));
 }
@@ -96,19 +106,21 @@ fn the_time_to_an_event_that_is_not_done() {
     assert!(start.elapsed_ms(&end).expect("both are done") > 0.0);
 }
 
-/// What is wrong with the events themselves comes before where they are, and that before what was done with them: no
-/// record would mend the first, nor the second.
+/// What is wrong with the events themselves comes before where they are, and that before what was
+/// done with them: no record would mend the first, nor the second.
 #[test]
 fn of_several_causes_the_time_names_the_first() {
     let gpu = Gpu::new();
     let driver = counting(gpu.driver);
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     let other = Other::new(&gpu);
     let function = elapsed(&gpu);
     let device = 0;
     let plain = |context| Event::new(context, EventFlags::empty()).expect("an event");
     let disabled = Error::TimingDisabled { function, code: Some(HANDLE) };
-    let mismatch = Error::ContextMismatch { function, code: Some(HANDLE), device, other_device: device };
+    let mismatch =
+        Error::ContextMismatch { function, code: Some(HANDLE), device, other_device: device };
     let never = Error::NotRecorded { function, code: Some(HANDLE) };
     for (start, end, error) in [
         // Without time stamps, of two contexts, never recorded.
@@ -142,7 +154,8 @@ fn a_device_that_is_not_there() {
 fn an_event_that_would_be_timed_and_interprocess() {
     let gpu = Gpu::new();
     let driver = counting(gpu.driver);
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     for flags in [EventFlags::TIMING | EventFlags::INTERPROCESS, EventFlags::all()] {
         let (refused, made) = calls(|| Event::new(&context, flags).map(drop));
         assert_eq!((refused, made), (Err(Error::TimingWithInterprocess), vec![]));
@@ -153,7 +166,8 @@ fn an_event_that_would_be_timed_and_interprocess() {
 fn what_has_no_known_cause_stays_the_drivers_answer() {
     let gpu = Gpu::new();
     let driver = counting(gpu.driver);
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     let stream = stream(&context);
     let (start, end) = (timing(&context), timing(&context));
     let unknown = CUresult(4242);
@@ -191,7 +205,10 @@ fn a_failure_to_create_names_the_call_that_failed() {
         Function::cuCtxPopCurrent_v2,
     ] {
         fail_next(function, memory);
-        assert_eq!(Event::new(&context, EventFlags::empty()).map(drop), Err(refused(function, memory)));
+        assert_eq!(
+            Event::new(&context, EventFlags::empty()).map(drop),
+            Err(refused(function, memory))
+        );
         assert!(common::current(gpu.driver).is_null(), "{function}");
     }
     let options = StreamOptions::new();

@@ -1,5 +1,6 @@
-//! How exact an elapsed time is: what the documentation of `elapsed_ms` says of its steps, and the way that it names to
-//! keep the resolution over long times. In virtual time, so on the software driver only.
+//! How exact an elapsed time is: what the documentation of `elapsed_ms` says of its steps, and the
+//! way that it names to keep the resolution over long times. In virtual time, so on the software
+//! driver only.
 
 use std::time::Duration;
 
@@ -17,11 +18,14 @@ fn step_us(milliseconds: f32) -> f64 {
 #[test]
 fn the_table_is_that_of_the_numbers() {
     let source = include_str!("../../src/event.rs");
-    let (_, table) = source.split_once("/// | at | a step is |\n").expect("the table of elapsed_ms");
+    let (_, table) =
+        source.split_once("/// | at | a step is |\n").expect("the table of elapsed_ms");
     let rows: Vec<(&str, f64)> = table
         .lines()
         .skip(1)
-        .map_while(|line| line.trim().strip_prefix("/// | ")?.strip_suffix(" µs |")?.split_once(" | "))
+        .map_while(|line| {
+            line.trim().strip_prefix("/// | ")?.strip_suffix(" µs |")?.split_once(" | ")
+        })
         .map(|(at, step)| (at, step.parse().expect("a number")))
         .collect();
     let second = 1000.0;
@@ -46,7 +50,8 @@ fn a_chain_keeps_what_one_time_loses() {
     // An hour and a bit, in parts that are no round numbers.
     const PARTS: u64 = 7300;
     let soft = SoftDriver::builder().time(Time::Virtual).build();
-    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("the primary context");
+    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0"))
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let record = || {
         let event = stream.record_event(EventFlags::TIMING).expect("an event");
@@ -61,7 +66,9 @@ fn a_chain_keeps_what_one_time_loses() {
         let ticks = (493_000_000 + part * 1_234_567 % 6_999_000) / TICK_NS;
         soft.advance(Duration::from_nanos(ticks * TICK_NS));
         let next = record();
-        let milliseconds = f64::from(previous.as_ref().unwrap_or(&first).elapsed_ms(&next).expect("both are done"));
+        let milliseconds = f64::from(
+            previous.as_ref().unwrap_or(&first).elapsed_ms(&next).expect("both are done"),
+        );
         sum_ms += milliseconds;
         told_ticks += (milliseconds * 1e6 / TICK_NS as f64).round() as u64;
         true_ticks += ticks;
@@ -70,8 +77,8 @@ fn a_chain_keeps_what_one_time_loses() {
     let last = previous.expect("some parts");
     let true_us = (true_ticks * TICK_NS) as f64 / 1e3;
     let off_us = |milliseconds: f64| (milliseconds * 1e3 - true_us).abs();
-    // One time over all of it is off by up to half a step of 250 us, the sum by about a microsecond, and the sum of parts
-    // that are rounded to the grid by nothing.
+    // One time over all of it is off by up to half a step of 250 us, the sum by about a
+    // microsecond, and the sum of parts that are rounded to the grid by nothing.
     let whole = first.elapsed_ms(&last).expect("both are done");
     let off = off_us(f64::from(whole));
     assert!(true_us > 3.6e9 && off > 10.0 && off <= step_us(whole) / 2.0, "{off} us");

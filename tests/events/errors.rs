@@ -41,11 +41,17 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(library()) },
-            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is visible; look at \
-             nvidia-smi and at CUDA_VISIBLE_DEVICES",
+            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is \
+             visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES",
         ),
-        (Error::Init { code: CUresult(4242), library: None }, "cuInit failed with an unknown CUDA error (4242)"),
-        (refused(Function::cuEventQuery, CUresult(4242)), "cuEventQuery failed with an unknown CUDA error (4242)"),
+        (
+            Error::Init { code: CUresult(4242), library: None },
+            "cuInit failed with an unknown CUDA error (4242)",
+        ),
+        (
+            refused(Function::cuEventQuery, CUresult(4242)),
+            "cuEventQuery failed with an unknown CUDA error (4242)",
+        ),
         (
             Error::Unsupported {
                 function: Function::cuStreamGetId,
@@ -60,44 +66,73 @@ fn texts() -> Vec<(Error, &'static str)> {
                 since: Version::new(12, 0),
                 driver: Version::new(12, 0),
             },
-            "cuStreamGetId is missing from the driver, which says that it supports CUDA 12.0 and so should have this \
-             call of CUDA 12.0",
+            "cuStreamGetId is missing from the driver, which says that it supports CUDA 12.0 and \
+             so should have this call of CUDA 12.0",
         ),
         (
             Error::ForkedChild { function: RECORD },
-            "cuEventRecord was not called: this process was forked after CUDA was initialised, and CUDA does not \
-             survive a fork; fork before the first use of a device, or start the child with exec",
+            "cuEventRecord was not called: this process was forked after CUDA was initialised, and \
+             CUDA does not survive a fork; fork before the first use of a device, or start the \
+             child with exec",
         ),
         (
             Error::DriverMismatch { function: RECORD },
-            "cuEventRecord was not called: its objects belong to two different driver libraries of this process; use \
-             objects of one",
+            "cuEventRecord was not called: its objects belong to two different driver libraries of \
+             this process; use objects of one",
         ),
         (
             Error::NoSuchDevice { ordinal: 0, count: 0 },
-            "there is no device 0: this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES",
-        ),
-        (Error::NoSuchDevice { ordinal: 1, count: 1 }, "there is no device 1: the only device is device 0"),
-        (Error::NoSuchDevice { ordinal: 9, count: 8 }, "there is no device 9: the devices are 0 to 7"),
-        (
-            Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 0 },
-            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context of device \
-             0 than the stream; both must belong to one context",
+            "there is no device 0: this process sees none; look at nvidia-smi and at \
+                CUDA_VISIBLE_DEVICES",
         ),
         (
-            Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 1 },
-            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of device 0, \
-             the stream to one of device 1; both must belong to one context",
+            Error::NoSuchDevice { ordinal: 1, count: 1 },
+            "there is no device 1: the only device is device 0",
         ),
         (
-            Error::ContextMismatch { function: ELAPSED, code: Some(HANDLE), device: 2, other_device: 2 },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to another context \
-             of device 2 than the other event; both must belong to one context",
+            Error::NoSuchDevice { ordinal: 9, count: 8 },
+            "there is no device 9: the devices are 0 to 7",
         ),
         (
-            Error::ContextMismatch { function: ELAPSED, code: Some(HANDLE), device: 2, other_device: 1 },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of \
-             device 2, the other event to one of device 1; both must belong to one context",
+            Error::ContextMismatch {
+                function: RECORD,
+                code: Some(HANDLE),
+                device: 0,
+                other_device: 0,
+            },
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to \
+             another context of device 0 than the stream; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch {
+                function: RECORD,
+                code: Some(HANDLE),
+                device: 0,
+                other_device: 1,
+            },
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a \
+             context of device 0, the stream to one of device 1; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch {
+                function: ELAPSED,
+                code: Some(HANDLE),
+                device: 2,
+                other_device: 2,
+            },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs \
+             to another context of device 2 than the other event; both must belong to one context",
+        ),
+        (
+            Error::ContextMismatch {
+                function: ELAPSED,
+                code: Some(HANDLE),
+                device: 2,
+                other_device: 1,
+            },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs \
+             to a context of device 2, the other event to one of device 1; both must belong to one \
+             context",
         ),
         (
             Error::ContextMismatch {
@@ -106,63 +141,86 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 0,
                 other_device: 1,
             },
-            "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a context of device 0, \
-             the work to one of device 1; both must belong to one context",
+            "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a \
+             context of device 0, the work to one of device 1; both must belong to one context",
         ),
         (
-            Error::ContextMismatch { function: Function::cuStreamWaitEvent, code: None, device: 0, other_device: 0 },
-            "cuStreamWaitEvent was not called: the interprocess event belongs to another context of device 0, and the \
-             driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
-             that one with wait_stream",
+            Error::ContextMismatch {
+                function: Function::cuStreamWaitEvent,
+                code: None,
+                device: 0,
+                other_device: 0,
+            },
+            "cuStreamWaitEvent was not called: the interprocess event belongs to another context \
+             of device 0, and the driver crashes over such a wait; wait in a stream of the event's \
+             context, and let the other stream wait for that one with wait_stream",
         ),
         (
-            Error::ContextMismatch { function: Function::cuCtxWaitEvent, code: None, device: 0, other_device: 1 },
-            "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device 0, not 1, and the \
-             driver crashes over such a wait; wait in a stream of the event's context, and let the other stream wait for \
-             that one with wait_stream",
+            Error::ContextMismatch {
+                function: Function::cuCtxWaitEvent,
+                code: None,
+                device: 0,
+                other_device: 1,
+            },
+            "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device \
+             0, not 1, and the driver crashes over such a wait; wait in a stream of the event's \
+             context, and let the other stream wait for that one with wait_stream",
         ),
         (
             Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events takes no time \
-             stamps; create both with EventFlags::TIMING, which interprocess events cannot have",
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two \
+             events takes no time stamps; create both with EventFlags::TIMING, which interprocess \
+             events cannot have",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events was never \
-             recorded; record both first",
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two \
+             events was never recorded; record both first",
         ),
         (
             Error::NotReady { function: ELAPSED, code: CUresult::CUDA_ERROR_NOT_READY },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_NOT_READY (600): the work before one of the two events is \
-             not done; synchronize with the later event first",
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_NOT_READY (600): the work before one of \
+             the two events is not done; synchronize with the later event first",
         ),
         (
             Error::EndBeforeStart,
-            "the end was recorded before the start; exchange the two events, or take elapsed_ms, which has a sign",
+            "the end was recorded before the start; exchange the two events, or take elapsed_ms, \
+                which has a sign",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: None },
-            "cuEventElapsedTime_v2 was not called: one of the two events was never recorded; record both first",
+            "cuEventElapsedTime_v2 was not called: one of the two events was never recorded; \
+                record both first",
         ),
         (
             Error::NotRecorded { function: Function::cuStreamWaitEvent, code: None },
-            "cuStreamWaitEvent was not called: the event was never recorded, and a wait does not wait for a record that \
-             comes later; record it first",
+            "cuStreamWaitEvent was not called: the event was never recorded, and a wait does not \
+             wait for a record that comes later; record it first",
         ),
         (
             Error::TimingDisabled { function: ELAPSED, code: None },
-            "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps; create both with \
-             EventFlags::TIMING, which interprocess events cannot have",
+            "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps; \
+             create both with EventFlags::TIMING, which interprocess events cannot have",
         ),
         (
-            Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 1, other_device: 1 },
-            "the stream belongs to another context of device 1 than the one that it was named with; name that one with \
-             Context::from_raw_with_owner",
+            Error::ContextMismatch {
+                function: Function::cuStreamGetCtx,
+                code: None,
+                device: 1,
+                other_device: 1,
+            },
+            "the stream belongs to another context of device 1 than the one that it was named \
+             with; name that one with Context::from_raw_with_owner",
         ),
         (
-            Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 1, other_device: 2 },
-            "the stream belongs to a context of device 2, and was named with one of device 1; name it with one of its \
-             own device",
+            Error::ContextMismatch {
+                function: Function::cuStreamGetCtx,
+                code: None,
+                device: 1,
+                other_device: 2,
+            },
+            "the stream belongs to a context of device 2, and was named with one of device 1; name \
+             it with one of its own device",
         ),
         (
             Error::GraphMismatch { function: Function::cuGraphAddEventRecordNode },
@@ -170,13 +228,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::CaptureMismatch { function: Function::cuStreamUpdateCaptureDependencies },
-            "cuStreamUpdateCaptureDependencies was not called: the stream is not of this capture; let it wait for an \
-             event that was recorded in the capture",
+            "cuStreamUpdateCaptureDependencies was not called: the stream is not of this capture; \
+             let it wait for an event that was recorded in the capture",
         ),
         (
             Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc },
-            "cuDevResourceGenerateDesc was not called: a green context takes one resource of its device, or several \
-             different parts of one split",
+            "cuDevResourceGenerateDesc was not called: a green context takes one resource of its \
+             device, or several different parts of one split",
         ),
         (
             Error::ContextMismatch {
@@ -185,8 +243,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 0,
                 other_device: 1,
             },
-            "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and of device 1; both must \
-             belong to one context",
+            "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and \
+             of device 1; both must belong to one context",
         ),
         (
             Error::ContextMismatch {
@@ -195,36 +253,43 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 2,
                 other_device: 2,
             },
-            "cuStreamCopyAttributes was not called: the streams belong to two contexts of device 2; both must belong to \
-             one context",
+            "cuStreamCopyAttributes was not called: the streams belong to two contexts of device \
+             2; both must belong to one context",
         ),
         (
             Error::ClosureInCapture { function: Function::cuLaunchHostFunc },
-            "cuLaunchHostFunc was not called: the stream captures, and a closure runs once, where a graph can be launched \
-             many times; call it outside of the capture, or capture a function with launch_host_function_raw",
+            "cuLaunchHostFunc was not called: the stream captures, and a closure runs once, where \
+             a graph can be launched many times; call it outside of the capture, or capture a \
+             function with launch_host_function_raw",
         ),
         (
             Error::TooManyObservers,
-            "this process has no place left for an observer of this driver; take one away with stop_observing, or let one \
-             do the work of two",
+            "this process has no place left for an observer of this driver; take one away with \
+             stop_observing, or let one do the work of two",
         ),
         (
             Error::InterprocessPool,
-            "a pool cannot hold interprocess events: one that was given back may still be open in another process",
+            "a pool cannot hold interprocess events: one that was given back may still be open in \
+                another process",
         ),
         (
             Error::TimingWithInterprocess,
-            "an event cannot be both TIMING and INTERPROCESS: the driver does not time interprocess events; create one \
-             event for each",
+            "an event cannot be both TIMING and INTERPROCESS: the driver does not time \
+             interprocess events; create one event for each",
         ),
-        (Error::NotInterprocess, "only an event created with EventFlags::INTERPROCESS has an IPC descriptor"),
+        (
+            Error::NotInterprocess,
+            "only an event created with EventFlags::INTERPROCESS has an IPC descriptor",
+        ),
         (
             Error::ExportOfImport,
-            "an imported event has no IPC descriptor of its own: pass on the one that it was imported from",
+            "an imported event has no IPC descriptor of its own: pass on the one that it was \
+                imported from",
         ),
         (
             Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
-            "stream priority -6 is out of range: this context has 0 (least important) to -5 (most important)",
+            "stream priority -6 is out of range: this context has 0 (least important) to -5 (most \
+                important)",
         ),
         (
             DescriptorError::Length { found: 64, expected: 128 }.into(),
@@ -232,43 +297,45 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Magic.into(),
-            "IPC event descriptor refused: it does not begin as one, neither as its text nor as the bytes of \
-             IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by IpcEventDescriptor::from_raw",
+            "IPC event descriptor refused: it does not begin as one, neither as its text nor as \
+             the bytes of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
+             IpcEventDescriptor::from_raw",
         ),
         (
             DescriptorError::Version { found: 2, expected: 1 }.into(),
-            "IPC event descriptor refused: it is of version 2, and this cuda-events reads version 1; use the same \
-             release in both processes",
+            "IPC event descriptor refused: it is of version 2, and this cuda-events reads version \
+             1; use the same release in both processes",
         ),
         (
             DescriptorError::Text.into(),
-            "IPC event descriptor refused: its text has characters that are no hexadecimal digits, or an odd number of \
-             them",
+            "IPC event descriptor refused: its text has characters that are no hexadecimal digits, \
+             or an odd number of them",
         ),
         (
             DescriptorError::Checksum.into(),
-            "IPC event descriptor refused: it was damaged on the way (its check value does not fit)",
+            "IPC event descriptor refused: it was damaged on the way (its check value does not \
+                fit)",
         ),
         (
             DescriptorError::Flags { unknown: 0x8004 }.into(),
-            "IPC event descriptor refused: it has flags that this cuda-events does not know (0x8004); use the same \
-             release in both processes",
+            "IPC event descriptor refused: it has flags that this cuda-events does not know \
+             (0x8004); use the same release in both processes",
         ),
         (
             DescriptorError::SameProcess { pid: 17 }.into(),
-            "IPC event descriptor refused: it was exported by this process (id 17), and an interprocess event can be \
-             opened only in another one; if it comes from a process in another pid namespace, the two must not have \
-             the same id",
+            "IPC event descriptor refused: it was exported by this process (id 17), and an \
+             interprocess event can be opened only in another one; if it comes from a process in \
+             another pid namespace, the two must not have the same id",
         ),
         (
             DescriptorError::DeviceMismatch { exported: Some(1), context: 0 }.into(),
-            "IPC event descriptor refused: its event belongs to device 1, and the context to device 0; open it in a \
-             context of device 1",
+            "IPC event descriptor refused: its event belongs to device 1, and the context to \
+             device 0; open it in a context of device 1",
         ),
         (
             DescriptorError::DeviceMismatch { exported: None, context: 0 }.into(),
-            "IPC event descriptor refused: its event belongs to a device that this process does not see, and the \
-             context to device 0; look at CUDA_VISIBLE_DEVICES in both processes",
+            "IPC event descriptor refused: its event belongs to a device that this process does \
+             not see, and the context to device 0; look at CUDA_VISIBLE_DEVICES in both processes",
         ),
     ]
 }
@@ -276,20 +343,22 @@ fn texts() -> Vec<(Error, &'static str)> {
 /// What is said beside a code, where it tells what to do.
 fn advice() -> Vec<(Function, u32, &'static str)> {
     let open = Function::cuIpcOpenEventHandle;
-    let failed_work = "work on the device failed and took the context with it; only a new process recovers";
-    let ipc_memory = "the device's memory, or the context's interprocess events (a few thousand), are used up";
+    let failed_work =
+        "work on the device failed and took the context with it; only a new process recovers";
+    let ipc_memory =
+        "the device's memory, or the context's interprocess events (a few thousand), are used up";
     let no_ipc = "this device or platform has no interprocess events (WSL, for one, has none)";
-    let captured = "an event that was last recorded in a capture stands for nothing once that capture has ended; record \
-                    it again, or capture the record with record_external";
+    let captured = "an event that was last recorded in a capture stands for nothing once that \
+                    capture has ended; record it again, or capture the record with record_external";
     let not_capturing = "the stream does not capture";
     let legacy = "the legacy default stream cannot be captured";
     let captures_already = "the stream captures already, or another stream into this graph";
     let in_context = "a stream of the context captures; its capture is invalidated now";
     let retain = Function::cuDevicePrimaryCtxRetain;
-    let system = "the operating system refused the driver something; look at this process's limits (ulimit -v, ulimit -n), \
-                  and at what its container or sandbox allows";
-    let no_cuda = "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a licence and settings \
-                   with CUDA";
+    let system = "the operating system refused the driver something; look at this process's limits \
+                  (ulimit -v, ulimit -n), and at what its container or sandbox allows";
+    let no_cuda = "this device or platform has no CUDA as it is set up; a virtual GPU needs a \
+                   type, a licence and settings with CUDA";
     vec![
         (Function::cuInit, 2, system),
         (Function::cuInit, 304, system),
@@ -298,54 +367,64 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             retain,
             2,
-            "there is no room for the context, which takes some hundred megabytes of the device's memory; look at \
-             nvidia-smi for who uses it, and at this process's limits (ulimit -v)",
+            "there is no room for the context, which takes some hundred megabytes of the device's \
+             memory; look at nvidia-smi for who uses it, and at this process's limits (ulimit -v)",
         ),
         (Function::cuInit, 4, "the driver is shutting down with the process"),
         (
             Function::cuInit,
             34,
-            "this is the CUDA toolkit's stub library, which is for linking only; install the NVIDIA display driver",
+            "this is the CUDA toolkit's stub library, which is for linking only; install the \
+                NVIDIA display driver",
         ),
-        (Function::cuInit, 100, "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"),
+        (
+            Function::cuInit,
+            100,
+            "no CUDA device is visible; look at nvidia-smi and at \
+            CUDA_VISIBLE_DEVICES",
+        ),
         (
             Function::cuInit,
             3,
-            "if other code of this program used CUDA before this process was forked, that is the cause: CUDA does not \
-             survive a fork",
+            "if other code of this program used CUDA before this process was forked, that is the \
+             cause: CUDA does not survive a fork",
         ),
         (Function::cuInit, 36, "update the NVIDIA display driver"),
         (
             Function::cuInit,
             46,
-            "another process has the device to itself, or its compute mode prohibits CUDA; look at nvidia-smi -q -d COMPUTE",
+            "another process has the device to itself, or its compute mode prohibits CUDA; look at \
+                nvidia-smi -q -d COMPUTE",
         ),
         (
             Function::cuInit,
             101,
-            "a device that this process was given cannot be used; look at nvidia-smi -L and at CUDA_VISIBLE_DEVICES",
+            "a device that this process was given cannot be used; look at nvidia-smi -L and at \
+                CUDA_VISIBLE_DEVICES",
         ),
         (
             Function::cuInit,
             802,
-            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of the driver's own version",
+            "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of \
+                the driver's own version",
         ),
         (
             Function::cuInit,
             803,
-            "the driver library does not fit the kernel module; after a driver update, reboot, and start containers again",
+            "the driver library does not fit the kernel module; after a driver update, reboot, and \
+                start containers again",
         ),
         (
             Function::cuInit,
             804,
-            "the library is of a forward-compatibility package (cuda-compat), which this device does not support; take \
-             its folder out of the library search path",
+            "the library is of a forward-compatibility package (cuda-compat), which this device \
+             does not support; take its folder out of the library search path",
         ),
         (
             Function::cuInit,
             999,
-            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the container its devices \
-             (/dev/nvidia-uvm among them), or reboot",
+            "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
+             container its devices (/dev/nvidia-uvm among them), or reboot",
         ),
         (Function::cuEventCreate, 801, no_ipc),
         (Function::cuIpcGetEventHandle, 801, no_ipc),
@@ -358,7 +437,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             open,
             205,
-            "the exporting process is gone or another user's, or the two do not share /dev/shm and process ids",
+            "the exporting process is gone or another user's, or the two do not share /dev/shm and \
+                process ids",
         ),
         (open, 201, "an event cannot be opened in the process that exported it"),
         (open, 2, ipc_memory),
@@ -369,7 +449,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuEventQuery,
             907,
-            "the event was last recorded in a capture, and serves only waits in that capture until it is recorded outside",
+            "the event was last recorded in a capture, and serves only waits in that capture until \
+                it is recorded outside",
         ),
         (Function::cuStreamBeginCapture_v2, 900, legacy),
         (Function::cuStreamBeginCaptureToGraph, 900, legacy),
@@ -387,8 +468,18 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         ),
         (Function::cuCtxRecordEvent, 900, in_context),
         (Function::cuCtxWaitEvent, 900, in_context),
-        (RECORD, 900, "a stream capture in progress does not allow this call; see CaptureMode and ThreadCaptureMode"),
-        (RECORD, 901, "an earlier call invalidated the stream's capture; once it is ended, capture again"),
+        (
+            RECORD,
+            900,
+            "a stream capture in progress does not allow this call; see CaptureMode and \
+            ThreadCaptureMode",
+        ),
+        (
+            RECORD,
+            901,
+            "an earlier call invalidated the stream's capture; once it is ended, capture \
+            again",
+        ),
         (
             Function::cuStreamWaitEvent,
             902,
@@ -398,21 +489,34 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuStreamEndCapture,
             904,
-            "the stream in which the capture began does not wait for all work of the other streams in it",
+            "the stream in which the capture began does not wait for all work of the other streams \
+                in it",
         ),
         (
             Function::cuStreamWaitEvent,
             905,
-            "a capturing stream can wait only for events of its own capture, unless the wait is external",
+            "a capturing stream can wait only for events of its own capture, unless the wait is \
+                external",
         ),
-        (Function::cuStreamEndCapture, 908, "a capture that is not relaxed must be ended by the thread that began it"),
+        (
+            Function::cuStreamEndCapture,
+            908,
+            "a capture that is not relaxed must be ended by the \
+            thread that began it",
+        ),
         (
             Function::cuStreamGetCaptureInfo_v2,
             402,
-            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves out",
+            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves \
+                out",
         ),
         (RECORD, 906, "the legacy default stream cannot be used while a blocking stream captures"),
-        (RECORD, 810, "the MPS server has ended this process's connection; only a new process recovers"),
+        (
+            RECORD,
+            810,
+            "the MPS server has ended this process's connection; only a new process \
+            recovers",
+        ),
     ]
     .into_iter()
     .chain(STICKY.iter().filter(|code| **code != 810).map(|code| (RECORD, *code, failed_work)))
@@ -437,7 +541,10 @@ fn every_error_has_its_text() {
         // What `unwrap` and `main` print.
         assert_eq!(format!("{error:?}"), text);
         if let Error::Descriptor(error) = error {
-            assert_eq!((error.to_string(), format!("{error:?}")), (text.to_owned(), text.to_owned()));
+            assert_eq!(
+                (error.to_string(), format!("{error:?}")),
+                (text.to_owned(), text.to_owned())
+            );
         }
     }
     for (function, code, advice) in advice() {
@@ -480,7 +587,10 @@ fn a_code_shows_its_name() {
     let error = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
     let Error::Load(load) = &error else { panic!("{error}") };
     let text = error.to_string();
-    assert_eq!([format!("{error:?}"), format!("{load:?}"), load.to_string()], [&*text, &*text, &*text]);
+    assert_eq!(
+        [format!("{error:?}"), format!("{load:?}"), load.to_string()],
+        [&*text, &*text, &*text]
+    );
 }
 
 #[test]
@@ -511,30 +621,43 @@ fn no_kind_of_error_is_forgotten_here() {
     let kinds = |source: &'static str, declaration: &str| {
         let (_, after) = source.split_once(declaration).expect("the file declares it");
         let (variants, _) = after.split_once("\n}").expect("the declaration ends");
-        // The names of variants stand four spaces in, and nothing else that begins with a capital does.
+        // The names of variants stand four spaces in, and nothing else that begins with a capital
+        // does.
         let names = variants.lines().filter_map(|line| line.strip_prefix("    "));
         let names = names.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
-        names.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().expect("a name")).collect::<Vec<_>>()
+        names
+            .map(|line| line.split(|c: char| !c.is_alphanumeric()).next().expect("a name"))
+            .collect::<Vec<_>>()
     };
     // A load error cannot be made up here; its parts have a test of their own.
     let errors = kinds(include_str!("../../src/error/mod.rs"), "pub enum Error {");
-    let refusals = kinds(include_str!("../../src/error/descriptor.rs"), "pub enum DescriptorError {");
+    let refusals =
+        kinds(include_str!("../../src/error/descriptor.rs"), "pub enum DescriptorError {");
     assert!(errors.len() > 20 && refusals.len() > 5, "{errors:?}, {refusals:?}");
     let here: HashSet<_> = texts().iter().map(|(error, _)| discriminant(error)).collect();
     assert_eq!(here.len(), errors.len() - 1, "one of {errors:?} has no text in this test");
     let here: HashSet<_> = texts()
         .iter()
-        .filter_map(|(error, _)| if let Error::Descriptor(error) = error { Some(discriminant(error)) } else { None })
+        .filter_map(|(error, _)| {
+            if let Error::Descriptor(error) = error { Some(discriminant(error)) } else { None }
+        })
         .collect();
     assert_eq!(here.len(), refusals.len(), "one of {refusals:?} has no text in this test");
 }
 
 #[test]
 fn every_load_failure_has_its_text() {
-    let functions = vec![Function::cuInit, Function::cuEventQuery, RECORD, Function::cuStreamQuery, ELAPSED];
+    let functions =
+        vec![Function::cuInit, Function::cuEventQuery, RECORD, Function::cuStreamQuery, ELAPSED];
     for (failure, text) in [
-        (LoadFailure::Open("libcuda.so.1: what the system says".to_owned()), "libcuda.so.1: what the system says"),
-        (LoadFailure::RelativePath, "the path is relative, and only an absolute path is taken here"),
+        (
+            LoadFailure::Open("libcuda.so.1: what the system says".to_owned()),
+            "libcuda.so.1: what the system says",
+        ),
+        (
+            LoadFailure::RelativePath,
+            "the path is relative, and only an absolute path is taken here",
+        ),
         (
             LoadFailure::NotAFunction("cuGetProcAddress".to_owned()),
             "not a CUDA driver: its cuGetProcAddress is data and not a function",
@@ -543,34 +666,50 @@ fn every_load_failure_has_its_text() {
         (LoadFailure::NotADriver, "not a CUDA driver: it exports no cuDriverGetVersion"),
         (
             LoadFailure::Stub,
-            "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for linking only; take its folder \
-             out of the library search path and install the NVIDIA display driver",
-        ),
-        (LoadFailure::Version(CUresult::CUDA_ERROR_UNKNOWN), "cuDriverGetVersion failed with CUDA_ERROR_UNKNOWN (999)"),
-        (
-            LoadFailure::MissingSymbols { driver: Version::new(10, 2), functions: functions[..2].to_vec() },
-            "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver (it lacks cuInit, \
-             cuEventQuery)",
+            "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for linking \
+             only; take its folder out of the library search path and install the NVIDIA display \
+             driver",
         ),
         (
-            LoadFailure::MissingSymbols { driver: Version::new(12, 4), functions: functions[..3].to_vec() },
-            "the driver says that it supports CUDA 12.4, but it is not complete (it lacks cuInit, cuEventQuery, \
-             cuEventRecord)",
+            LoadFailure::Version(CUresult::CUDA_ERROR_UNKNOWN),
+            "cuDriverGetVersion failed with CUDA_ERROR_UNKNOWN (999)",
         ),
         (
-            LoadFailure::MissingSymbols { driver: Version::new(11, 0), functions: functions[..1].to_vec() },
+            LoadFailure::MissingSymbols {
+                driver: Version::new(10, 2),
+                functions: functions[..2].to_vec(),
+            },
+            "the driver supports CUDA 10.2, and this crate needs 11.0 or newer: update the driver \
+             (it lacks cuInit, cuEventQuery)",
+        ),
+        (
+            LoadFailure::MissingSymbols {
+                driver: Version::new(12, 4),
+                functions: functions[..3].to_vec(),
+            },
+            "the driver says that it supports CUDA 12.4, but it is not complete (it lacks cuInit, \
+             cuEventQuery, cuEventRecord)",
+        ),
+        (
+            LoadFailure::MissingSymbols {
+                driver: Version::new(11, 0),
+                functions: functions[..1].to_vec(),
+            },
             "the driver says that it supports CUDA 11.0, but it is not complete (it lacks cuInit)",
         ),
         (
             LoadFailure::MissingSymbols { driver: Version::new(9, 0), functions },
-            "the driver supports CUDA 9.0, and this crate needs 11.0 or newer: update the driver (it lacks cuInit, \
-             cuEventQuery, cuEventRecord and 2 more)",
+            "the driver supports CUDA 9.0, and this crate needs 11.0 or newer: update the driver \
+             (it lacks cuInit, cuEventQuery, cuEventRecord and 2 more)",
         ),
     ] {
         assert_eq!(failure.to_string(), text);
     }
     let error = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
-    assert!(error.to_string().starts_with("no usable CUDA driver library: /nowhere/libcuda.so.1: "), "{error}");
+    assert!(
+        error.to_string().starts_with("no usable CUDA driver library: /nowhere/libcuda.so.1: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -594,7 +733,9 @@ fn every_error_names_the_call_and_the_code() {
         if let Some(named) = text.split(' ').next().filter(|word| word.starts_with("cu")) {
             assert_eq!(error.function().expect("the call that the text names").name(), named);
         }
-        let named = text.split_once("failed with ").map(|_| error.code().expect("the code that the text names"));
+        let named = text
+            .split_once("failed with ")
+            .map(|_| error.code().expect("the code that the text names"));
         if let Some(code) = named {
             assert!(text.contains(&code.to_string()), "{text}");
         }

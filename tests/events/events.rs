@@ -54,8 +54,14 @@ fn a_new_record_leaves_waits_for_the_old_one() {
 fn synchronize_blocks_until_the_work_is_done() {
     let gpu = Gpu::new();
     type Wait = fn(&Event) -> Result<(), Error>;
-    let waits: [Wait; 2] = [|event| event.synchronize(), |event| event.synchronize_timeout(Duration::MAX).map(drop)];
-    for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC, EventFlags::TIMING, EventFlags::INTERPROCESS] {
+    let waits: [Wait; 2] =
+        [|event| event.synchronize(), |event| event.synchronize_timeout(Duration::MAX).map(drop)];
+    for flags in [
+        EventFlags::empty(),
+        EventFlags::BLOCKING_SYNC,
+        EventFlags::TIMING,
+        EventFlags::INTERPROCESS,
+    ] {
         for wait in waits {
             let stream = gpu.stream();
             let event = Event::new(&gpu.context, flags).expect("an event");
@@ -139,14 +145,16 @@ fn flags_are_what_was_asked_for() {
     }
 }
 
-/// On a real driver: the software driver sleeps whatever the flags. That they reach the driver is seen by
-/// `tests/costs/hot_path.rs`.
+/// On a real driver: the software driver sleeps whatever the flags. That they reach the driver is
+/// seen by `tests/costs/hot_path.rs`.
 #[test]
 fn a_blocking_event_does_not_burn_the_core_that_waits() {
     const HELD: Duration = Duration::from_millis(200);
     fn processor_time() -> Duration {
-        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread's time");
-        let nanoseconds = stat.split_whitespace().next().expect("the first field is the time on a processor");
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat")
+            .expect("Linux tells a thread's time");
+        let nanoseconds =
+            stat.split_whitespace().next().expect("the first field is the time on a processor");
         Duration::from_nanos(nanoseconds.parse().expect("a number"))
     }
     let gpu = Gpu::new();
@@ -164,7 +172,8 @@ fn a_blocking_event_does_not_burn_the_core_that_waits() {
             (processor_time() - before, started.elapsed())
         });
         begun.recv().expect("the thread starts");
-        // What is measured is the time on the processor in a wait of this length: the length itself is not waited for.
+        // What is measured is the time on the processor in a wait of this length: the length itself
+        // is not waited for.
         let held = Instant::now();
         while held.elapsed() < HELD {
             std::thread::park_timeout(HELD.saturating_sub(held.elapsed()));

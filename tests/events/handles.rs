@@ -1,4 +1,5 @@
-//! Events and streams by handle: every form of one handle compares, hashes, prints and looks up as the others.
+//! Events and streams by handle: every form of one handle compares, hashes, prints and looks up as
+//! the others.
 
 use crate::common;
 
@@ -13,8 +14,12 @@ use cuda_events::capture::{RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::ipc::ExporterProcess;
 use cuda_events::mem_ops::{WaitValueFlags, WriteValueFlags};
-use cuda_events::sys::{CUdevice_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy};
-use cuda_events::{Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor, Stream, StreamRef};
+use cuda_events::sys::{
+    CUdevice_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy,
+};
+use cuda_events::{
+    Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor, Stream, StreamRef,
+};
 
 /// Two forms of one handle, and a form of another handle.
 fn are_forms<H, F>(handle: &H, form: F, other: F)
@@ -102,18 +107,23 @@ fn debug_texts_have_names() {
     assert_eq!(
         format!("{raw:?}"),
         format!(
-            "IpcEventDescriptor {{ exporter_pid: None, device_uuid: None, blocking_sync: true, raw: {}, .. }}",
+            "IpcEventDescriptor {{ exporter_pid: None, device_uuid: None, blocking_sync: true, \
+                raw: {}, .. }}",
             "7a".repeat(64)
         )
     );
-    assert_eq!(format!("{:?}", ExporterProcess::of(&raw)), "ExporterProcess { pid: None, state: Unknown, .. }");
+    assert_eq!(
+        format!("{:?}", ExporterProcess::of(&raw)),
+        "ExporterProcess { pid: None, state: Unknown, .. }"
+    );
     let gpu = Gpu::new();
     let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
     let (descriptor, pid) = (event.ipc_descriptor().expect("a descriptor"), std::process::id());
     let uuid = gpu.context.device().uuid().expect("a UUID");
     let text = format!("{descriptor:?}");
     let begin = format!(
-        "IpcEventDescriptor {{ exporter_pid: Some({pid}), device_uuid: Some({uuid}), blocking_sync: false, raw: "
+        "IpcEventDescriptor {{ exporter_pid: Some({pid}), device_uuid: Some({uuid}), \
+            blocking_sync: false, raw: "
     );
     assert!(text.starts_with(&begin), "{text}");
     if cfg!(target_os = "linux") {

@@ -15,8 +15,8 @@ use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::ext::{EventPool, IpcLease, LazyEvent, StreamScope, current_stream};
 use cuda_events::sys::{CUdevice_attribute, CUresult, Function};
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, Progress, Stream, StreamOptions,
-    StreamRef, Version,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, Progress, Stream,
+    StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -28,7 +28,9 @@ fn with_two_devices(work: impl FnOnce(Driver, [Context; 2])) {
     if Device::count(driver).expect("a count") < 2 {
         return not_run("this machine has one device");
     }
-    let primary = |ordinal| Device::new(driver, ordinal).and_then(Context::primary).expect("the primary context");
+    let primary = |ordinal| {
+        Device::new(driver, ordinal).and_then(Context::primary).expect("the primary context")
+    };
     work(driver, [primary(0), primary(1)]);
 }
 
@@ -42,7 +44,10 @@ fn what_is_there_prints_its_handle() {
     let stream = gpu.stream();
     let event = stream.record_event(EventFlags::BLOCKING_SYNC).expect("an event");
     let text = format!("{event:?}");
-    assert!(text.contains(&format!("{:?}", event.as_raw())) && text.contains("BLOCKING_SYNC"), "{text}");
+    assert!(
+        text.contains(&format!("{:?}", event.as_raw())) && text.contains("BLOCKING_SYNC"),
+        "{text}"
+    );
     let text = format!("{stream:?}");
     assert!(text.contains(&format!("{:?}", stream.as_raw())), "{text}");
     let lazy = LazyEvent::new(EventFlags::TIMING).expect("an event to be");
@@ -50,11 +55,17 @@ fn what_is_there_prints_its_handle() {
     assert!(text.contains("NotCreated") && text.contains("TIMING"), "{text}");
     lazy.record(&stream).expect("a record");
     let text = format!("{lazy:?}");
-    assert!(text.contains("Recorded") && text.contains(&format!("{:?}", stream.context().as_raw())), "{text}");
+    assert!(
+        text.contains("Recorded") && text.contains(&format!("{:?}", stream.context().as_raw())),
+        "{text}"
+    );
     let context = format!("{:?}", gpu.context);
     assert!(context.contains(&format!("{:?}", gpu.context.as_raw())), "{context}");
     let pool = EventPool::new(&gpu.context, EventFlags::TIMING).expect("a pool");
-    assert_eq!(format!("{pool:?}"), format!("EventPool {{ context: {context}, flags: EventFlags(TIMING), .. }}"));
+    assert_eq!(
+        format!("{pool:?}"),
+        format!("EventPool {{ context: {context}, flags: EventFlags(TIMING), .. }}")
+    );
     let current = gpu.context.make_current().expect("the context can be made current");
     assert_eq!(format!("{current:?}"), format!("CurrentContext {{ context: {context}, .. }}"));
     let version = format!("version: {}, ", gpu.driver.version());
@@ -98,10 +109,14 @@ fn a_device_says_what_it_supports() {
     let interprocess = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED;
     let supported = gpu.device.attribute(interprocess);
     if gpu.driver.version() < Version::new(12, 0) {
-        assert_eq!(supported.err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!(
+            supported.err().and_then(|error| error.code()),
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE)
+        );
         return;
     }
-    let exported = Event::new(&gpu.context, EventFlags::INTERPROCESS).and_then(|event| event.ipc_descriptor());
+    let exported =
+        Event::new(&gpu.context, EventFlags::INTERPROCESS).and_then(|event| event.ipc_descriptor());
     assert_eq!(supported.map(|supported| supported != 0), Ok(exported.is_ok()));
 }
 
@@ -110,7 +125,8 @@ fn any_device_may_be_current() {
     with_two_devices(|driver, [first, second]| {
         let working = stream(&first);
         for other in [None, Some(&first), Some(&second)] {
-            let guard = other.map(|other| other.make_current().expect("the context can be made current"));
+            let guard =
+                other.map(|other| other.make_current().expect("the context can be made current"));
             let before = current(driver);
             let event = Event::new(&first, EventFlags::INTERPROCESS).expect("an event");
             let latch = Latch::hold(&working);
@@ -121,7 +137,10 @@ fn any_device_may_be_current() {
             latch.release();
             assert_eq!(event.synchronize(), Ok(()));
             assert_eq!(working.synchronize(), Ok(()));
-            assert_eq!(working.record_event(EventFlags::empty()).expect("an event").context(), &first);
+            assert_eq!(
+                working.record_event(EventFlags::empty()).expect("an event").context(),
+                &first
+            );
             drop(event);
             assert_eq!(current(driver), before);
             drop(guard);
@@ -132,7 +151,8 @@ fn any_device_may_be_current() {
 #[test]
 fn hot_calls_are_one_on_other_devices_too() {
     with_two_devices(|driver, [_, second]| {
-        let counted = Device::new(counting(driver), 0).and_then(Context::primary).expect("a context");
+        let counted =
+            Device::new(counting(driver), 0).and_then(Context::primary).expect("a context");
         let working = stream(&counted);
         let timed = || Event::new(&counted, EventFlags::TIMING).expect("an event");
         let (start, end) = (timed(), timed());
@@ -169,7 +189,8 @@ fn a_stream_waits_for_one_of_another_library() {
     let gpu = Gpu::new();
     let (owner, waiting) = (Arc::new(gpu.stream()), gpu.stream());
     // SAFETY: the owner keeps the stream.
-    let theirs = unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) }.expect("a stream");
+    let theirs = unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) }
+        .expect("a stream");
     let latch = Latch::hold(&owner);
     waiting.wait_stream(&theirs).expect("a join");
     assert_eq!(waiting.query(), Ok(Progress::Pending));
@@ -276,7 +297,9 @@ fn the_time_may_be_between_two_streams() {
 fn awaiting_a_failing_context_errs() {
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
-        return not_run("only a software driver in the process has contexts that fail when they are told to");
+        return not_run(
+            "only a software driver in the process has contexts that fail when they are told to",
+        );
     };
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
@@ -288,7 +311,9 @@ fn awaiting_a_failing_context_errs() {
     soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
     // The task polls no more until it is woken, as an executor does.
     told.recv_timeout(Duration::from_secs(60)).expect("the failure wakes the task");
-    let Poll::Ready(result) = completion.as_mut().poll(&mut task) else { panic!("it was woken for nothing") };
+    let Poll::Ready(result) = completion.as_mut().poll(&mut task) else {
+        panic!("it was woken for nothing")
+    };
     let (function, code) = (Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
     assert_eq!(result, Err(Error::Driver { function, code }));
     latch.release();
@@ -321,7 +346,10 @@ fn awaiting_breaks_no_others_capture() {
     latch.release();
     let started = Instant::now();
     while completion.as_mut().poll(&mut task) != Poll::Ready(Ok(())) {
-        assert!(started.elapsed() < Duration::from_secs(60), "the completion resolves while the capture goes on");
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "the completion resolves while the capture goes on"
+        );
         std::thread::yield_now();
     }
     capture.end().expect("the capture was left alone");
@@ -336,11 +364,19 @@ fn a_new_stream_does_not_capture() {
         assert_eq!(captured.capture_status(), Ok(CaptureStatus::Active));
         // More than PyTorch's 32, after which it gives the capturing one again.
         let new: Vec<_> = (0..40).map(|_| gpu.stream()).collect();
-        assert!(new.iter().all(|stream| stream.capture_status() == Ok(CaptureStatus::None)), "{mode:?}");
-        let events: Vec<_> =
-            new.iter().map(|stream| stream.record_event(EventFlags::empty()).expect("an event")).collect();
+        assert!(
+            new.iter().all(|stream| stream.capture_status() == Ok(CaptureStatus::None)),
+            "{mode:?}"
+        );
+        let events: Vec<_> = new
+            .iter()
+            .map(|stream| stream.record_event(EventFlags::empty()).expect("an event"))
+            .collect();
         capture.end().expect("a graph");
-        assert!(events.iter().all(|event| event.synchronize() == Ok(())), "recorded, and not captured");
+        assert!(
+            events.iter().all(|event| event.synchronize() == Ok(())),
+            "recorded, and not captured"
+        );
         // The driver may give a new stream the handle of one that was destroyed while it captured.
         drop(begin_capture(&captured, mode).map(std::mem::forget));
         drop(captured);
@@ -351,13 +387,17 @@ fn a_new_stream_does_not_capture() {
 #[test]
 fn a_weak_reference_keeps_no_stream() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Arc::new(stream(&context));
     let weak = Arc::downgrade(&owner);
     assert!(weak.upgrade().is_some_and(|stream| stream.query() == Ok(Progress::Done)));
     let scope = StreamScope::enter(weak.upgrade().expect("the owner keeps it"));
     drop(owner);
-    assert!(weak.upgrade().is_some_and(|stream| *current_stream(&context) == **stream), "the scope keeps it");
+    assert!(
+        weak.upgrade().is_some_and(|stream| *current_stream(&context) == **stream),
+        "the scope keeps it"
+    );
     let ((), made) = calls(|| drop(scope));
     assert_eq!(made, [Function::cuStreamDestroy_v2], "the weak reference does not");
     assert!(weak.upgrade().is_none());
@@ -443,7 +483,10 @@ fn a_record_on_another_device_names_both() {
     with_two_devices(|_, [first, second]| {
         let event = Event::new(&first, EventFlags::empty()).expect("an event");
         let error = event.record(&stream(&second)).expect_err("it is of another device");
-        assert!(matches!(error, Error::ContextMismatch { device: 0, other_device: 1, .. }), "{error:?}");
+        assert!(
+            matches!(error, Error::ContextMismatch { device: 0, other_device: 1, .. }),
+            "{error:?}"
+        );
         let text = error.to_string();
         assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
         // It was only refused.

@@ -39,7 +39,8 @@ fn it_resolves_when_the_work_is_done() {
 #[test]
 fn what_is_done_resolves_at_once() {
     let gpu = Gpu::new();
-    let mut never = pin!(Completion::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event")));
+    let mut never =
+        pin!(Completion::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event")));
     let mut task = TaskContext::from_waker(Waker::noop());
     assert_eq!(never.as_mut().poll(&mut task), Poll::Ready(Ok(())));
     let stream = gpu.stream();
@@ -99,7 +100,8 @@ fn ten_thousand_are_pending_and_half_dropped() {
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
     let waker = Waker::from(Unpark::new());
-    let mut completions: Vec<_> = (0..10_000).map(|_| Box::pin(stream.completion().expect("a completion"))).collect();
+    let mut completions: Vec<_> =
+        (0..10_000).map(|_| Box::pin(stream.completion().expect("a completion"))).collect();
     for completion in &mut completions {
         assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending);
     }
@@ -125,7 +127,9 @@ fn pollers() -> Vec<PathBuf> {
     let folders = threads.filter_map(|thread| thread.ok().map(|thread| thread.path()));
     // One that has ended meanwhile has no name.
     folders
-        .filter(|folder| std::fs::read_to_string(folder.join("comm")).is_ok_and(|name| name == "cuda-events\n"))
+        .filter(|folder| {
+            std::fs::read_to_string(folder.join("comm")).is_ok_and(|name| name == "cuda-events\n")
+        })
         .collect()
 }
 
@@ -138,7 +142,8 @@ fn switches() -> Vec<String> {
     let pollers = pollers();
     assert_eq!(pollers.len(), 1, "the poller has started, and never ends");
     let status = std::fs::read_to_string(pollers[0].join("status")).expect("the poller never ends");
-    let counts: Vec<_> = status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect();
+    let counts: Vec<_> =
+        status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect();
     assert_eq!(counts.len(), 2, "Linux tells both kinds: {status}");
     counts
 }
@@ -155,8 +160,10 @@ fn the_poller_is_still_when_nothing_is_pending() {
             seen.fetch_add(1, Ordering::SeqCst);
         }
     });
-    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("a context");
-    let (held, idle) = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream")).into();
+    let context =
+        Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("a context");
+    let (held, idle) =
+        [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream")).into();
     let asked = || queries.load(Ordering::SeqCst);
     // Once what is under way has ended, it stays quiet.
     let quiet = |what: &str| {
@@ -197,7 +204,8 @@ fn the_poller_is_still_when_nothing_is_pending() {
 #[test]
 fn it_works_on_tokio() {
     let gpu = Gpu::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
     let streams: Vec<_> = (0..8).map(|_| gpu.stream()).collect();
     runtime.block_on(async {
         let mut tasks = tokio::task::JoinSet::new();
@@ -233,8 +241,11 @@ fn pending_ones_disturb_no_others_capture() {
     let (held, captured) = (gpu.stream(), gpu.stream());
     let latch = Latch::hold(&held);
     let waker = Waker::from(Unpark::new());
-    let poll = |completion: &mut Pin<Box<Completion>>| completion.as_mut().poll(&mut TaskContext::from_waker(&waker));
-    // One that the poller asks for already, and one that is asked for the first time during the capture.
+    let poll = |completion: &mut Pin<Box<Completion>>| {
+        completion.as_mut().poll(&mut TaskContext::from_waker(&waker))
+    };
+    // One that the poller asks for already, and one that is asked for the first time during the
+    // capture.
     let mut early = Box::pin(held.completion().expect("a completion"));
     let late = held.record_event(EventFlags::empty()).expect("an event");
     assert_eq!(poll(&mut early), Poll::Pending);
@@ -261,7 +272,10 @@ fn a_failed_context_resolves_with_its_error() {
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
     let mut completion = pin!(stream.completion().expect("a completion"));
-    assert_eq!(completion.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())), Poll::Pending);
+    assert_eq!(
+        completion.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())),
+        Poll::Pending
+    );
     soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
     let error = block_on(completion).expect_err("the context has failed");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
@@ -361,7 +375,8 @@ fn captures_beside_dropped_futures_are_not_spoiled() {
             std::thread::yield_now();
         }
         drop(completion);
-        let capture = common::begin_capture(&captured, CaptureMode::ThreadLocal).expect("a capture");
+        let capture =
+            common::begin_capture(&captured, CaptureMode::ThreadLocal).expect("a capture");
         event.record(&captured).expect("a record in the capture");
         let ended = capture.end();
         assert!(ended.is_ok(), "round {round}: the capture was spoiled: {ended:?}");

@@ -1,4 +1,5 @@
-//! The current stream of a thread: scopes nest, are a thread's own, end with panics, and drive nothing by themselves.
+//! The current stream of a thread: scopes nest, are a thread's own, end with panics, and drive
+//! nothing by themselves.
 
 use crate::common;
 
@@ -11,7 +12,8 @@ use common::{Gpu, Other, current};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::sys::Function;
 use cuda_events::{
-    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions, StreamRef,
+    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions,
+    StreamRef,
 };
 
 fn shared(gpu: &Gpu) -> Arc<Stream> {
@@ -148,7 +150,8 @@ fn each_context_and_so_each_device_has_its_own() {
             is(&ours);
             for context in [&gpu.context, &*other] {
                 // An event can be recorded in a stream of its own context only.
-                let event = current_stream(context).record_event(EventFlags::empty()).expect("an event");
+                let event =
+                    current_stream(context).record_event(EventFlags::empty()).expect("an event");
                 assert_eq!(event.synchronize(), Ok(()));
             }
         }
@@ -163,7 +166,8 @@ fn every_kind_of_stream_can_be_current() {
     let owner = gpu.stream();
     let raw = owner.as_raw();
     // SAFETY: the owner is the stream itself.
-    let foreign = Arc::new(unsafe { ForeignStream::new(&gpu.context, raw, owner) }.expect("a stream"));
+    let foreign =
+        Arc::new(unsafe { ForeignStream::new(&gpu.context, raw, owner) }.expect("a stream"));
     let default = Arc::new(StreamRef::per_thread_default(&gpu.context));
     let _foreign = StreamScope::enter(foreign.clone());
     is(&foreign);
@@ -176,7 +180,8 @@ fn every_kind_of_stream_can_be_current() {
 #[test]
 fn a_scope_keeps_its_stream() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
 
     let scope = StreamScope::enter(stream());
@@ -197,7 +202,8 @@ fn a_scope_keeps_its_stream() {
 #[test]
 fn it_makes_no_call_and_no_context_current() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let ((), made) = calls(|| {
         is_default(&context);
@@ -263,7 +269,8 @@ fn scopes_around_a_forgotten_one_end_as_ever() {
     drop(again);
     is(&forgotten);
     assert_eq!([&outer, &forgotten, &inner].map(Arc::strong_count), [1, 2, 1]);
-    // SAFETY: this is the reference of the forgotten scope, which this thread does not look at any more.
+    // SAFETY: this is the reference of the forgotten scope, which this thread does not look at any
+    // more.
     unsafe { Arc::decrement_strong_count(Arc::as_ptr(&forgotten)) };
 }
 
@@ -279,7 +286,8 @@ fn an_owner_may_enter_scopes_in_its_drop() {
     let gpu = Gpu::new();
     let stream = shared(&gpu);
     // SAFETY: the owner keeps the stream.
-    let foreign = unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Owner(stream.clone())) };
+    let foreign =
+        unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Owner(stream.clone())) };
     drop(StreamScope::enter(Arc::new(foreign.expect("a stream"))));
     is_default(&gpu.context);
     assert_eq!(Arc::strong_count(&stream), 1);

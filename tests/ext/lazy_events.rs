@@ -9,7 +9,9 @@ use common::{Door, Gpu, Latch, Other, not_run};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{Completion, LazyEvent, LazyState};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions,
+};
 use cuda_soft_driver::SoftDriver;
 
 fn lazy(flags: EventFlags) -> LazyEvent {
@@ -22,7 +24,9 @@ fn nothing_is_there_before_the_first_record() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let seen = calls.clone();
     let driver = gpu.driver.observe(move |call| seen.lock().expect("no panic").push(call.function));
-    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    let context = Device::new(driver.expect("a free slot"), 0)
+        .and_then(Context::primary)
+        .expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let calls = || std::mem::take(&mut *calls.lock().expect("no panic"));
     calls();
@@ -74,7 +78,10 @@ fn the_first_record_creates_it_for_good() {
     assert_eq!(event.synchronize(), Ok(()));
     assert_eq!(waiting.synchronize(), Ok(()));
     event.record(&waiting).expect("a record");
-    assert!(Arc::ptr_eq(&created, event.event().expect("it is created")), "recording again keeps the driver object");
+    assert!(
+        Arc::ptr_eq(&created, event.event().expect("it is created")),
+        "recording again keeps the driver object"
+    );
 }
 
 #[test]
@@ -114,7 +121,8 @@ fn the_three_states_are_kept_apart() {
 fn elapsed_time_says_what_is_missing_first() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    let (start, end, untimed) = (lazy(EventFlags::TIMING), lazy(EventFlags::TIMING), lazy(EventFlags::empty()));
+    let (start, end, untimed) =
+        (lazy(EventFlags::TIMING), lazy(EventFlags::TIMING), lazy(EventFlags::empty()));
     // No driver is known yet, and no call is made: the newest one is named.
     let function = Function::cuEventElapsedTime_v2;
     assert_eq!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { function, code: None }));
@@ -122,7 +130,10 @@ fn elapsed_time_says_what_is_missing_first() {
     let not_recorded = start.elapsed_ms(&end).expect_err("neither is recorded");
     assert_eq!(not_recorded, Error::NotRecorded { function, code: None });
     assert_eq!((not_recorded.function(), not_recorded.code()), (Some(function), None));
-    assert!(not_recorded.to_string().starts_with("cuEventElapsedTime_v2 was not called: "), "{not_recorded}");
+    assert!(
+        not_recorded.to_string().starts_with("cuEventElapsedTime_v2 was not called: "),
+        "{not_recorded}"
+    );
     start.record(&stream).expect("a record");
     untimed.record(&stream).expect("a record");
     // The call that the one driver has; no call is made either.
@@ -134,7 +145,11 @@ fn elapsed_time_says_what_is_missing_first() {
     let code = Some(CUresult::CUDA_ERROR_INVALID_HANDLE);
     assert_eq!(start.elapsed_ms(&untimed), Err(Error::TimingDisabled { function, code }));
     end.create(&gpu.context).expect("an event");
-    assert_eq!(start.elapsed_ms(&end), Err(Error::NotRecorded { function, code }), "created is not recorded");
+    assert_eq!(
+        start.elapsed_ms(&end),
+        Err(Error::NotRecorded { function, code }),
+        "created is not recorded"
+    );
     let latch = Latch::hold(&stream);
     end.record(&stream).expect("a record");
     assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
@@ -148,7 +163,8 @@ fn elapsed_time_says_what_is_missing_first() {
 
 #[test]
 fn flags_that_cannot_be_are_refused_at_once() {
-    let error = LazyEvent::new(EventFlags::TIMING | EventFlags::INTERPROCESS).expect_err("there is no such event");
+    let error = LazyEvent::new(EventFlags::TIMING | EventFlags::INTERPROCESS)
+        .expect_err("there is no such event");
     assert_eq!(error, Error::TimingWithInterprocess);
 }
 
@@ -265,7 +281,8 @@ fn first_records_of_many_threads_create_one_event() {
         };
         let record = &record;
         let handles: Vec<usize> = std::thread::scope(|scope| {
-            let threads: Vec<_> = streams.iter().map(|stream| scope.spawn(move || record(stream))).collect();
+            let threads: Vec<_> =
+                streams.iter().map(|stream| scope.spawn(move || record(stream))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
         assert!(handles.iter().all(|handle| *handle == handles[0]), "{handles:?}");
@@ -282,10 +299,11 @@ fn the_device_is_that_of_the_first_stream() {
     let Ok(second) = Device::new(driver, 1) else {
         return not_run("this machine has one device");
     };
-    let contexts =
-        [Device::new(driver, 0).expect("device 0"), second].map(|device| Context::primary(device).expect("it"));
-    let [first, second] =
-        contexts.each_ref().map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
+    let contexts = [Device::new(driver, 0).expect("device 0"), second]
+        .map(|device| Context::primary(device).expect("it"));
+    let [first, second] = contexts
+        .each_ref()
+        .map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
     let event = lazy(EventFlags::empty());
     event.record(&second).expect("a record");
     assert_eq!(event.device(), Some(contexts[1].device()));

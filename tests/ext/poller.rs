@@ -73,13 +73,18 @@ fn no_query_comes_after_the_drop() {
         calls.hold(handle(&event), Duration::from_millis(20));
         drop(completion);
         let asked = calls.asked(handle(&event));
-        let capture = common::begin_capture(&captured, CaptureMode::ThreadLocal).expect("a capture");
+        let capture =
+            common::begin_capture(&captured, CaptureMode::ThreadLocal).expect("a capture");
         event.record(&captured).expect("a record in the capture");
         calls.release();
         calls.wait_outside();
         let ended = capture.end();
         assert!(ended.is_ok(), "round {round}: the capture was spoiled: {ended:?}");
-        assert_eq!(calls.asked(handle(&event)), asked, "round {round}: it was asked for after the drop");
+        assert_eq!(
+            calls.asked(handle(&event)),
+            asked,
+            "round {round}: it was asked for after the drop"
+        );
     }
     latch.release();
 }
@@ -128,7 +133,13 @@ fn only_the_first_poll_asks_the_driver() {
     for waker in [&first, &second].iter().cycle().take(100) {
         pend(&mut completion, waker);
     }
-    let own = calls.lock().made.iter().filter(|made| !made.by_the_poller).map(|made| made.function).collect::<Vec<_>>();
+    let own = calls
+        .lock()
+        .made
+        .iter()
+        .filter(|made| !made.by_the_poller)
+        .map(|made| made.function)
+        .collect::<Vec<_>>();
     let exchange = Function::cuThreadExchangeStreamCaptureMode;
     assert_eq!(own, [exchange, Function::cuEventQuery, exchange]);
     latch.release();
@@ -179,7 +190,9 @@ fn whoever_drops_a_future_drops_what_it_holds() {
         });
         let dropping = dropping.join().expect("no panic");
         let gone = calls.gone().split_off(before);
-        let by_it = |made: &Made| (made.function, made.thread) == (made.function, dropping) && !made.by_the_poller;
+        let by_it = |made: &Made| {
+            (made.function, made.thread) == (made.function, dropping) && !made.by_the_poller
+        };
         assert!(gone.iter().all(by_it), "{when:?}: {gone:?}");
         let functions: Vec<_> = gone.iter().map(|made| made.function).collect();
         let both = [Function::cuEventDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
@@ -277,7 +290,8 @@ fn the_poller_sleeps_a_millisecond_at_the_most() {
     assert_eq!(block_on(&mut completion), Ok(()));
 }
 
-/// Otherwise Linux adds 50 us to each sleep, which is more than a completion waits for in the median.
+/// Otherwise Linux adds 50 us to each sleep, which is more than a completion waits for in the
+/// median.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
@@ -305,7 +319,8 @@ fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
     assert_eq!(block_on(&mut completion), Ok(()));
 }
 
-/// The pauses are at least as long as they are promised, however slow the machine is: it can only make them longer.
+/// The pauses are at least as long as they are promised, however slow the machine is: it can only
+/// make them longer.
 #[test]
 fn the_poller_rests_between_two_questions() {
     own_process!();
@@ -323,8 +338,8 @@ fn the_poller_rests_between_two_questions() {
         thread::sleep(Duration::from_millis(20));
     }
     let asked = calls.asked(its);
-    // After this time without news it asks every 25 us for the first 50 ms, and from then on every two thousandth of the
-    // time that has gone by.
+    // After this time without news it asks every 25 us for the first 50 ms, and from then on every
+    // two thousandth of the time that has gone by.
     let quiet = started.elapsed().as_secs_f64();
     let most = 2000.0 * (1.0 + (quiet / 0.05).ln());
     assert!(asked > 1, "nobody asks");
@@ -399,7 +414,11 @@ fn a_forked_child_is_told_and_does_not_hang() {
     });
     calls.release();
     latch.release();
-    assert_eq!((said.as_str(), status), ("", 0), "what was wrong in the child, and its wait status");
+    assert_eq!(
+        (said.as_str(), status),
+        ("", 0),
+        "what was wrong in the child, and its wait status"
+    );
     let (mut completion, mut fresh) = completions.expect("the parent has its own");
     assert_eq!(block_on(&mut completion), Ok(()));
     assert_eq!(block_on(&mut fresh), Ok(()));
@@ -490,7 +509,8 @@ fn wakers_hold_up_no_other_completion() {
     next(Tricky::Clone);
     pend(&mut completion, &third);
     assert!(is_over(), "the new waker was cloned");
-    write!(Sink(|| the_poller_works(&gpu.context, &calls)), "{completion:?}").expect("the sink takes all");
+    write!(Sink(|| the_poller_works(&gpu.context, &calls)), "{completion:?}")
+        .expect("the sink takes all");
     next(Tricky::Drop);
     drop(completion);
     assert!(is_over(), "the last waker was dropped");

@@ -15,7 +15,9 @@ use common::own_process;
 use common::{Gpu, Latch};
 use cuda_events::ext::{Completion, EventPool, PooledEvent};
 use cuda_events::sys::{CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, EventFlags, EventRef, Progress, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, EventRef, Progress, Stream, StreamOptions,
+};
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
@@ -25,7 +27,9 @@ fn pool(gpu: &Gpu) -> EventPool {
 fn what_is_given_back_is_taken_without_a_call() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let pool = EventPool::new(&context, EventFlags::TIMING).expect("a pool");
     let event = pool.take().expect("an event");
     assert_eq!(event.flags(), EventFlags::TIMING);
@@ -89,8 +93,11 @@ fn a_pending_event_can_be_given_back() {
 fn an_event_can_be_taken_and_recorded_in_one() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
-    let (held, idle) = (gpu.stream(), Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
+    let (held, idle) =
+        (gpu.stream(), Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let latch = Latch::hold(&held);
     drop(pool.record_event(&held).expect("an event"));
@@ -112,7 +119,9 @@ fn an_event_can_be_taken_and_recorded_in_one() {
 fn an_event_whose_await_is_an_error_is_destroyed() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let ask = || {
@@ -123,7 +132,10 @@ fn an_event_whose_await_is_an_error_is_destroyed() {
     assert_eq!(ask(), Poll::Ready(Ok(())));
     assert_eq!(pool.available(), 1);
     fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-    let refused = Error::Driver { function: Function::cuEventQuery, code: CUresult::CUDA_ERROR_LAUNCH_FAILED };
+    let refused = Error::Driver {
+        function: Function::cuEventQuery,
+        code: CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    };
     assert_eq!(ask(), Poll::Ready(Err(refused)));
     assert_eq!(pool.available(), 0);
 }
@@ -134,7 +146,10 @@ fn interprocess_events_are_refused() {
     let gpu = Gpu::new();
     let refused = |flags| EventPool::new(&gpu.context, flags).err();
     assert_eq!(refused(EventFlags::INTERPROCESS), Some(Error::InterprocessPool));
-    assert_eq!(refused(EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC), Some(Error::InterprocessPool));
+    assert_eq!(
+        refused(EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC),
+        Some(Error::InterprocessPool)
+    );
     assert_eq!(refused(EventFlags::all()), Some(Error::TimingWithInterprocess));
 }
 
@@ -142,7 +157,9 @@ fn interprocess_events_are_refused() {
 fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let clone = pool.clone();
@@ -160,7 +177,9 @@ fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
 fn an_event_that_answered_an_error_is_destroyed() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let failing = [Function::cuEventRecord, Function::cuEventQuery, Function::cuEventSynchronize];
@@ -179,16 +198,24 @@ fn an_event_that_answered_an_error_is_destroyed() {
         let function = Function::cuEventQuery;
         fail_next(function, code);
         assert_eq!(event.synchronize_timeout(timeout), Err(Error::Driver { function, code }));
-        assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2], "a wait with a limit of {timeout:?}");
+        assert_eq!(
+            calls(|| drop(event)).1,
+            [Function::cuEventDestroy_v2],
+            "a wait with a limit of {timeout:?}"
+        );
         assert_eq!(pool.available(), 0);
     }
     let event = pool.take().expect("an event");
     assert_eq!(calls(|| event.discard()).1, [Function::cuEventDestroy_v2]);
     fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-    assert_eq!(pool.take().err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    assert_eq!(
+        pool.take().err().and_then(|error| error.code()),
+        Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    );
 }
 
-/// Whoever has no more than an `&EventRef` need not know of pools; nor does a future that holds a type of the caller's.
+/// Whoever has no more than an `&EventRef` need not know of pools; nor does a future that holds a
+/// type of the caller's.
 #[test]
 fn an_error_through_a_reference_to_the_event_counts() {
     struct Job(PooledEvent);
@@ -198,7 +225,9 @@ fn an_error_through_a_reference_to_the_event_counts() {
         }
     }
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
@@ -255,14 +284,20 @@ fn many_threads_share_a_pool_and_no_event() {
             scope.spawn(move || {
                 let stream = gpu.stream();
                 for round in 0..300 {
-                    let events: Vec<_> = (0..round % 20).map(|_| pool.take().expect("an event")).collect();
+                    let events: Vec<_> =
+                        (0..round % 20).map(|_| pool.take().expect("an event")).collect();
                     for event in &events {
-                        assert!(out.lock().expect("no panic").insert(event.as_raw() as usize), "two have it at once");
+                        assert!(
+                            out.lock().expect("no panic").insert(event.as_raw() as usize),
+                            "two have it at once"
+                        );
                         event.record(&stream).expect("a record");
                     }
                     let give_back = move || {
                         for event in events {
-                            assert!(out.lock().expect("no panic").remove(&(event.as_raw() as usize)));
+                            assert!(
+                                out.lock().expect("no panic").remove(&(event.as_raw() as usize))
+                            );
                         }
                     };
                     // By another thread than took them, now and then.
@@ -303,7 +338,8 @@ fn a_pool_that_closes_while_events_come_back_loses_none() {
             (function == Function::cuEventDestroy_v2)
                 .then_some(destroy as unsafe extern "C" fn(CUevent) -> CUresult as *mut c_void)
         });
-        let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+        let context =
+            Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
         let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
         let events: Vec<_> = (0..40).map(|_| pool.take().expect("an event")).collect();
         let mut made: Vec<_> = events.iter().map(|event| event.as_raw() as usize).collect();

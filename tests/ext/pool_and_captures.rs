@@ -1,4 +1,5 @@
-//! A pool beside captures. In a process of its own, because a pool looks at all captures of the process.
+//! A pool beside captures. In a process of its own, because a pool looks at all captures of the
+//! process.
 
 use crate::common;
 
@@ -8,7 +9,8 @@ use cuda_events::EventFlags;
 use cuda_events::capture::{Capture, CaptureMode};
 use cuda_events::ext::EventPool;
 
-/// Else another thread, which knows nothing of the capture, could be given an event that is part of it.
+/// Else another thread, which knows nothing of the capture, could be given an event that is part of
+/// it.
 #[test]
 fn nothing_of_a_capture_is_handed_out() {
     own_process!();

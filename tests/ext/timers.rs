@@ -36,7 +36,10 @@ fn a_timer_has_the_time_once_the_work_is_done() {
     assert_eq!(timing.elapsed(), Ok(elapsed), "it can be asked again");
     assert_eq!(timing.synchronize(), Ok(elapsed));
     let milliseconds = timing.elapsed_ms().expect("a time");
-    assert!((f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3, "{milliseconds} ms, {elapsed:?}");
+    assert!(
+        (f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3,
+        "{milliseconds} ms, {elapsed:?}"
+    );
     assert_eq!(timing.start().elapsed_ms(timing.end()), Ok(milliseconds));
 }
 
@@ -111,7 +114,10 @@ fn a_duration_has_no_sign() {
     let elapsed = start.elapsed(&end).expect("a time");
     assert!(elapsed > Duration::ZERO);
     let milliseconds = start.elapsed_ms(&end).expect("a time");
-    assert!((f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3, "{milliseconds} ms, {elapsed:?}");
+    assert!(
+        (f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3,
+        "{milliseconds} ms, {elapsed:?}"
+    );
     assert_eq!(end.elapsed(&start), Err(Error::EndBeforeStart));
     assert!(Error::EndBeforeStart.to_string().contains("elapsed_ms"));
     assert_eq!(start.elapsed(&start), Ok(Duration::ZERO));

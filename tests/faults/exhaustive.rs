@@ -1,12 +1,14 @@
-//! Every driver call of every scenario fails once, with every code, and once together with all calls behind it.
+//! Every driver call of every scenario fails once, with every code, and once together with all
+//! calls behind it.
 //!
-//! That is tens of thousands of runs. `cargo test` does a part of them, chosen anew each time: the gate does all, so that the
-//! same part each time would show nothing more, and another one shows what depends on the machine. `CUDA_EVENTS_TEST_FAULTS`
-//! is `all`, or the seed of a part that is to be repeated.
+//! That is tens of thousands of runs. `cargo test` does a part of them, chosen anew each time: the
+//! gate does all, so that the same part each time would show nothing more, and another one shows
+//! what depends on the machine. `CUDA_EVENTS_TEST_FAULTS` is `all`, or the seed of a part that is
+//! to be repeated.
 //!
-//! After each run: no panic and no abort, the error names the call and has its code, nothing is leaked and nothing
-//! destroyed twice, and the thread is as it was. This runs on the software driver in this process whatever the other tests
-//! run on: no other one fails on command.
+//! After each run: no panic and no abort, the error names the call and has its code, nothing is
+//! leaked and nothing destroyed twice, and the thread is as it was. This runs on the software
+//! driver in this process whatever the other tests run on: no other one fails on command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -68,7 +70,12 @@ const PLANS: &[Plan] = &[
 const MANY: usize = 4096;
 
 pub fn soft_driver(version: (u32, u32)) -> SoftDriver {
-    SoftDriver::builder().version(version.0, version.1).devices(2).on_misuse(OnMisuse::Error).log(MANY).build()
+    SoftDriver::builder()
+        .version(version.0, version.1)
+        .devices(2)
+        .on_misuse(OnMisuse::Error)
+        .log(MANY)
+        .build()
 }
 
 /// What all runs together have done.
@@ -93,15 +100,19 @@ enum Share {
 impl Share {
     fn asked_for() -> Self {
         const SAMPLE: u64 = 20;
-        let fresh = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
+        let fresh =
+            || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
         match std::env::var(FAULTS_VARIABLE).as_deref() {
             Ok("all") => Self::All,
-            Ok(seed) => Self::OneOf(SAMPLE, seed.parse().expect("CUDA_EVENTS_TEST_FAULTS is all or a seed")),
+            Ok(seed) => {
+                Self::OneOf(SAMPLE, seed.parse().expect("CUDA_EVENTS_TEST_FAULTS is all or a seed"))
+            }
             Err(_) => Self::OneOf(SAMPLE, fresh()),
         }
     }
 
-    /// Whether the next run is done, of those of the item of work at this place, whatever order the items are done in.
+    /// Whether the next run is done, of those of the item of work at this place, whatever order the
+    /// items are done in.
     fn choice(self, place: usize) -> impl FnMut() -> bool {
         // SplitMix64.
         let mut state = (place as u64).wrapping_mul(0xd134_2543_de82_ef95);
@@ -122,7 +133,10 @@ impl std::fmt::Display for Share {
         match self {
             Self::All => write!(formatter, "all runs: {FAULTS_VARIABLE}=all {command}"),
             Self::OneOf(many, seed) => {
-                write!(formatter, "one run of {many}, and the same again: {FAULTS_VARIABLE}={seed} {command}")
+                write!(
+                    formatter,
+                    "one run of {many}, and the same again: {FAULTS_VARIABLE}={seed} {command}"
+                )
             }
         }
     }
@@ -140,7 +154,8 @@ fn exhaust(
         let options = LoadOptions::new().per_thread_default_stream(plan.per_thread);
         let driver = soft.try_driver(&options).expect("the software driver resolves");
         attempt(&soft, driver, scenario, plan.stacked, import, failure).map_err(|what| {
-            let log: Vec<String> = soft.log().iter().map(|record| format!("\n  {record}")).collect();
+            let log: Vec<String> =
+                soft.log().iter().map(|record| format!("\n  {record}")).collect();
             format!(
                 "{} on {:?} (stacked {}, per thread {}) with {failure:?}: {what}\nthe calls:{}",
                 scenario.name,
@@ -209,7 +224,10 @@ fn every_call_of_every_scenario_fails() {
                     }
                 }
             };
-            std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, worker).expect("a thread");
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn_scoped(scope, worker)
+                .expect("a thread");
         }
     });
     let failures = failures.into_inner().expect("all workers have ended");
@@ -219,7 +237,11 @@ fn every_call_of_every_scenario_fails() {
         println!("{runs:6} injected runs of {name}");
     }
     let sum: u64 = total.runs.values().sum();
-    println!("{sum:6} injected runs of {} scenarios in {:.1?}", total.runs.len(), started.elapsed());
+    println!(
+        "{sum:6} injected runs of {} scenarios in {:.1?}",
+        total.runs.len(),
+        started.elapsed()
+    );
     if only.is_none() {
         crate::methods::assert_all_reached(&total.called);
         let least = match share {

@@ -1,5 +1,5 @@
-//! The process whose event the scenarios import: a test starts the ignored test `exporter` of its own binary, which is
-//! [`run`].
+//! The process whose event the scenarios import: a test starts the ignored test `exporter` of its
+//! own binary, which is [`run`].
 
 use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
@@ -12,7 +12,8 @@ use crate::common::child::{self, Child};
 fn exporter() {
     assert!(child::role().is_some(), "this is no test of its own");
     let soft = SoftDriver::builder().devices(2).build();
-    let context = Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context");
+    let context =
+        Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     event.record(&stream).expect("a record");

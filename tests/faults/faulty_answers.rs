@@ -1,6 +1,6 @@
-//! Safe calls at random, on a driver that does the work and then answers an error now and then, as a real one does with
-//! the errors of earlier work. Whatever is answered, safe calls must never hand the driver something that is gone: the
-//! software driver ends the process over that.
+//! Safe calls at random, on a driver that does the work and then answers an error now and then, as
+//! a real one does with the errors of earlier work. Whatever is answered, safe calls must never
+//! hand the driver something that is gone: the software driver ends the process over that.
 
 use crate::common;
 
@@ -84,7 +84,9 @@ fn step<'a>(
         4 => stream.wait_event(&event)?,
         5 => stream.record_external(&event)?,
         6 => stream.wait_external(&event)?,
-        7 if capture.is_none() => *capture = Some(common::begin_capture(stream, CaptureMode::Relaxed)?),
+        7 if capture.is_none() => {
+            *capture = Some(common::begin_capture(stream, CaptureMode::Relaxed)?)
+        }
         7 | 8 => {
             let ended = capture.take().map(Capture::end).transpose()?;
             graphs.extend(ended.map(|graph| (graph, Vec::new())));
@@ -135,7 +137,8 @@ fn step<'a>(
         19 if capture.is_none() => {
             let Some((graph, nodes)) = random.taken(graphs) else { return Ok(()) };
             let after: Vec<GraphNode> = random.of(&nodes).copied().into_iter().collect();
-            *capture = Some(common::begin_capture_to_graph(stream, graph, &after, CaptureMode::Relaxed)?);
+            *capture =
+                Some(common::begin_capture_to_graph(stream, graph, &after, CaptureMode::Relaxed)?);
         }
         19 => {
             let Some(capture) = capture else { return Ok(()) };
@@ -157,14 +160,17 @@ fn run(soft: &SoftDriver, seed: u64) -> (usize, usize) {
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let streams = [(); 3].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream"));
     for (index, pattern) in FAILING.iter().enumerate() {
-        let code = [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_LAUNCH_FAILED][index % 2];
+        let code =
+            [CUresult::CUDA_ERROR_INVALID_VALUE, CUresult::CUDA_ERROR_LAUNCH_FAILED][index % 2];
         let seed = seed.wrapping_mul(31).wrapping_add(index as u64);
         soft.inject(Fault::on(pattern).probability(0.15, seed).after_the_work().answer(code));
     }
     let mut random = Random(seed);
     let (mut events, mut has, mut capture) = (Vec::new(), Graphs::default(), None);
     let failed = (0..STEPS)
-        .filter(|_| step(&mut random, &context, &streams, &mut events, &mut has, &mut capture).is_err())
+        .filter(|_| {
+            step(&mut random, &context, &streams, &mut events, &mut has, &mut capture).is_err()
+        })
         .count();
     (failed, STEPS)
 }
@@ -177,8 +183,8 @@ fn errors_after_the_work_leave_nothing_gone() {
     }
     let first = std::env::var("CUDA_EVENTS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = first.map_or(0..SEEDS, |seed| seed..seed + 1);
-    // One for all: a capture that was begun by a call that failed has nobody to end it, and so its events stay for ever, as
-    // they should, and the context with them.
+    // One for all: a capture that was begun by a call that failed has nobody to end it, and so its
+    // events stay for ever, as they should, and the context with them.
     let soft = SoftDriver::builder().report_leaks(false).build();
     let (mut failed, mut calls) = (0, 0);
     for seed in seeds {
@@ -191,5 +197,8 @@ fn errors_after_the_work_leave_nothing_gone() {
         failed += some;
         calls += of;
     }
-    assert!(failed * 20 > calls && failed * 2 < calls, "{failed} of {calls} calls failed: that tries little");
+    assert!(
+        failed * 20 > calls && failed * 2 < calls,
+        "{failed} of {calls} calls failed: that tries little"
+    );
 }

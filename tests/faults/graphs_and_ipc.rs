@@ -12,7 +12,8 @@ use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::ipc::{DescriptorError, ExporterProcess, ExporterState};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions, StreamRef, Version,
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions,
+    StreamRef, Version,
 };
 
 use crate::scenarios::Run;
@@ -40,7 +41,9 @@ pub fn captures(run: &Run) -> Result<()> {
     if run.driver.version() >= Version::new(11, 3) {
         run.refused(foreign, |error| matches!(error, Error::CaptureMismatch { .. }))?;
     } else {
-        run.refused(foreign, |error| matches!(error, Error::CaptureMismatch { .. } | Error::Unsupported { .. }))?;
+        run.refused(foreign, |error| {
+            matches!(error, Error::CaptureMismatch { .. } | Error::Unsupported { .. })
+        })?;
     }
     run.maybe(run.capture(&stream, CaptureMode::Relaxed), CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
     // Refused, and the end of this capture.
@@ -125,7 +128,8 @@ pub fn graphs(run: &Run) -> Result<()> {
     let mixed = strange.add_event_record_node(&[record], &third);
     run.refused(mixed, |error| matches!(error, Error::GraphMismatch { .. }))?;
     // SAFETY: no other thread knows the stream.
-    let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[record, wait], CaptureMode::Relaxed) };
+    let capture =
+        unsafe { Capture::begin_to_graph(&stream, graph, &[record, wait], CaptureMode::Relaxed) };
     if let Some(capture) = run.optional(capture)? {
         let dependency = CaptureDependency::from(record);
         capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set)?;
@@ -157,7 +161,8 @@ pub fn graph_close(run: &Run) -> Result<()> {
 
 pub fn exports(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
-    let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC)?);
+    let event =
+        Arc::new(Event::new(&context, EventFlags::INTERPROCESS | EventFlags::BLOCKING_SYNC)?);
     let descriptor = event.ipc_descriptor()?;
     assert_eq!(IpcEventDescriptor::from_bytes(&descriptor.to_bytes())?, descriptor);
     assert_eq!(descriptor.device_uuid(), Some(context.device().uuid()?));
@@ -177,7 +182,9 @@ pub fn other_device(run: &Run) -> Result<()> {
     let context = Context::primary(Device::new(run.driver, 1)?)?;
     // SAFETY: it is not opened, being of another device.
     let other = unsafe { Event::from_ipc_descriptor(&context, &run.import) };
-    run.refused(other, |error| matches!(error, Error::Descriptor(DescriptorError::DeviceMismatch { .. })))
+    run.refused(other, |error| {
+        matches!(error, Error::Descriptor(DescriptorError::DeviceMismatch { .. }))
+    })
 }
 
 pub fn imports(run: &Run) -> Result<()> {

@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::{
-    CU_STREAM_PER_THREAD, CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS, Function,
+    CU_STREAM_PER_THREAD, CUcontext, CUdeviceptr, CUresult, CUstreamCaptureMode, ENTRY_POINTS,
+    Function,
 };
 use cuda_events::{Driver, Error, IpcEventDescriptor, Result};
 use cuda_soft_driver::{CallRecord, Fault, Live, SoftDriver};
@@ -22,7 +23,8 @@ pub enum Mode {
     Once,
     /// That call and all from then on, instead of their work.
     FromThenOn,
-    /// That call, after its work: what a driver does that answers with the error of work from before.
+    /// That call, after its work: what a driver does that answers with the error of work from
+    /// before.
     AfterTheWork,
 }
 
@@ -54,7 +56,8 @@ const DESTROYS: &[Function] = &[
     Function::cuGreenCtxDestroy,
 ];
 
-/// The calls that do not both work and fail on any driver: a handle that nobody was given, a mode that was changed.
+/// The calls that do not both work and fail on any driver: a handle that nobody was given, a mode
+/// that was changed.
 fn all_or_nothing(function: Function) -> bool {
     let name = function.name();
     name.contains("Create")
@@ -62,13 +65,16 @@ fn all_or_nothing(function: Function) -> bool {
         || name.contains("Instantiate")
         || matches!(
             function,
-            Function::cuDevicePrimaryCtxRetain | Function::cuCtxPushCurrent_v2 | Function::cuIpcOpenEventHandle
+            Function::cuDevicePrimaryCtxRetain
+                | Function::cuCtxPushCurrent_v2
+                | Function::cuIpcOpenEventHandle
         )
 }
 
 pub fn function(record: &CallRecord) -> Option<Function> {
-    static BY_NAME: LazyLock<HashMap<&'static str, Function>> =
-        LazyLock::new(|| ENTRY_POINTS.iter().map(|entry| (entry.function.name(), entry.function)).collect());
+    static BY_NAME: LazyLock<HashMap<&'static str, Function>> = LazyLock::new(|| {
+        ENTRY_POINTS.iter().map(|entry| (entry.function.name(), entry.function)).collect()
+    });
     let name = record.function.strip_suffix("_ptsz").unwrap_or(record.function);
     BY_NAME.get(name).copied()
 }
@@ -118,7 +124,9 @@ impl Surroundings {
         let mut stack = Vec::new();
         let mut top = null_mut();
         // SAFETY: a place for the handle.
-        while unsafe { (self.driver.symbols().cuCtxPopCurrent_v2)(&mut top) } == CUresult::CUDA_SUCCESS {
+        while unsafe { (self.driver.symbols().cuCtxPopCurrent_v2)(&mut top) }
+            == CUresult::CUDA_SUCCESS
+        {
             stack.push(top);
         }
         stack
@@ -157,7 +165,10 @@ impl Surroundings {
         // SAFETY: the stream's handle is a constant; a place for the graph, which is destroyed.
         unsafe {
             raw((symbols.cuCtxPushCurrent_v2)(self.primary));
-            raw((symbols.cuStreamEndCapture)(std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD), &mut graph));
+            raw((symbols.cuStreamEndCapture)(
+                std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD),
+                &mut graph,
+            ));
             raw((symbols.cuGraphDestroy)(graph));
             raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
         }
@@ -182,7 +193,8 @@ pub fn attempt(
     soft.clear_log();
     if let Some(Failure { nth, code, mode }) = failure {
         let thread = std::thread::current();
-        let fault = Fault::on("*").in_thread(thread.name().expect("a named thread")).nth(nth).answer(code);
+        let fault =
+            Fault::on("*").in_thread(thread.name().expect("a named thread")).nth(nth).answer(code);
         soft.inject(match mode {
             Mode::Once => fault.once(),
             Mode::FromThenOn => fault.from_then_on(),
@@ -220,9 +232,11 @@ pub fn attempt(
         return Err(format!("without a fault it failed: {error}"));
     }
 
-    let failed = |what: &str| log.iter().any(|record| record.injected && record.function.contains(what));
+    let failed =
+        |what: &str| log.iter().any(|record| record.injected && record.function.contains(what));
     if failed("BeginCaptureToGraph") && failed("GetCaptureInfo") {
-        // Nobody can tell whether the graph is captured into, so that it is left alone for ever, with all that it keeps.
+        // Nobody can tell whether the graph is captured into, so that it is left alone for ever,
+        // with all that it keeps.
         surroundings.stack();
         // SAFETY: as above.
         let _ = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
@@ -247,19 +261,22 @@ pub fn attempt(
         return Err(format!("the thread's context stack is {stack:?}, and was {expected:?}"));
     }
     let mode = surroundings.capture_mode();
-    let exchange = |record: &&CallRecord| function(record) == Some(Function::cuThreadExchangeStreamCaptureMode);
+    let exchange = |record: &&CallRecord| {
+        function(record) == Some(Function::cuThreadExchangeStreamCaptureMode)
+    };
     if mode != CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL && !undone.iter().any(exchange) {
         return Err(format!("the thread's capture mode is {mode:?}"));
     }
-    // A destroying call that was kept from its work leaves exactly what it was for: making it now must succeed, and leave
-    // nothing.
+    // A destroying call that was kept from its work leaves exactly what it was for: making it now
+    // must succeed, and leave nothing.
     for record in &undone {
         redo(driver, record)?;
     }
     // An end that was kept from its work, or that the guard could not even ask for.
     let unended = |record: &CallRecord| {
-        function(record)
-            .is_some_and(|function| function == Function::cuStreamEndCapture || scenario.silent.contains(&function))
+        function(record).is_some_and(|function| {
+            function == Function::cuStreamEndCapture || scenario.silent.contains(&function)
+        })
     };
     let hopeless = failure.is_some_and(|failure| failure.mode == Mode::FromThenOn);
     if soft.live().captures > before.0.captures
@@ -274,7 +291,12 @@ pub fn attempt(
     }
     surroundings.tear_down();
     let unsupported = run.unsupported.take();
-    Ok(Seen { struck, judged: true, called: log.iter().filter_map(function).collect(), unsupported })
+    Ok(Seen {
+        struck,
+        judged: true,
+        called: log.iter().filter_map(function).collect(),
+        unsupported,
+    })
 }
 
 /// Whether the first failure was told as it should be.
@@ -286,9 +308,12 @@ fn told(
     log: &[CallRecord],
     result: &Result<()>,
 ) -> Result<(), String> {
-    let Some(failed) = function(first) else { return Err(format!("an unknown function was called: {first}")) };
-    let names =
-        |error: &Error, function: Function| error.function() == Some(function) && error.code() == Some(failure.code);
+    let Some(failed) = function(first) else {
+        return Err(format!("an unknown function was called: {first}"));
+    };
+    let names = |error: &Error, function: Function| {
+        error.function() == Some(function) && error.code() == Some(failure.code)
+    };
     if let Err(error) = result {
         let text = error.to_string();
         // The typed causes are about what is wrong and not about the call, which is in the value.
@@ -313,7 +338,9 @@ fn told(
             Ok(()) => Ok(()),
             // A later one that failed.
             Err(error)
-                if log.iter().any(|record| record.injected && function(record).is_some_and(|f| names(error, f))) =>
+                if log.iter().any(|record| {
+                    record.injected && function(record).is_some_and(|f| names(error, f))
+                }) =>
             {
                 Ok(())
             }
@@ -338,7 +365,9 @@ fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
             Some(Function::cuStreamDestroy_v2) => (symbols.cuStreamDestroy_v2)(address.cast()),
             Some(Function::cuGraphDestroy) => (symbols.cuGraphDestroy)(address.cast()),
             Some(Function::cuGraphExecDestroy) => (symbols.cuGraphExecDestroy)(address.cast()),
-            Some(Function::cuDevicePrimaryCtxRelease_v2) => (symbols.cuDevicePrimaryCtxRelease_v2)(handle as i32),
+            Some(Function::cuDevicePrimaryCtxRelease_v2) => {
+                (symbols.cuDevicePrimaryCtxRelease_v2)(handle as i32)
+            }
             Some(Function::cuGreenCtxDestroy) => {
                 let destroy = symbols.cuGreenCtxDestroy.expect("it was called before");
                 destroy(address.cast())
@@ -346,13 +375,19 @@ fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
             _ => return Ok(()),
         }
     };
-    // The green context ended meanwhile, and its streams with it. After the end of any other it would be a misuse.
-    let ended =
-        function(record) == Some(Function::cuStreamDestroy_v2) && code == CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if code == CUresult::CUDA_SUCCESS || ended { Ok(()) } else { Err(format!("{record}, made again, answers {code}")) }
+    // The green context ended meanwhile, and its streams with it. After the end of any other it
+    // would be a misuse.
+    let ended = function(record) == Some(Function::cuStreamDestroy_v2)
+        && code == CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if code == CUresult::CUDA_SUCCESS || ended {
+        Ok(())
+    } else {
+        Err(format!("{record}, made again, answers {code}"))
+    }
 }
 
-/// Waits until what others had of the run is given back: the poller's event, the driver's host functions.
+/// Waits until what others had of the run is given back: the poller's event, the driver's host
+/// functions.
 fn settle(soft: &SoftDriver, run: &Run, before: Live) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(5);
     loop {
@@ -361,7 +396,10 @@ fn settle(soft: &SoftDriver, run: &Run, before: Live) -> Result<(), String> {
             return Ok(());
         }
         if Instant::now() > until {
-            return Err(format!("{closures} closures are kept; before it were {before}, now {}", soft.leak_report()));
+            return Err(format!(
+                "{closures} closures are kept; before it were {before}, now {}",
+                soft.leak_report()
+            ));
         }
         std::thread::yield_now();
     }

@@ -13,10 +13,14 @@ use crate::exhaustive::{CODES, soft_driver};
 fn load(soft: &SoftDriver) -> Result<Driver, LoadFailure> {
     let mut resolve = |name: &CStr| -> *mut c_void { soft.resolve(name) };
     // SAFETY: the software driver has the driver's ABI, and its functions are part of this program.
-    match unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new().per_thread_default_stream(false)) } {
+    match unsafe {
+        Driver::from_resolver(&mut resolve, &LoadOptions::new().per_thread_default_stream(false))
+    } {
         Ok(driver) => Ok(driver),
         Err(Error::Load(error)) => {
-            let [attempt] = error.attempts() else { panic!("one resolver is one attempt: {error}") };
+            let [attempt] = error.attempts() else {
+                panic!("one resolver is one attempt: {error}")
+            };
             assert_eq!(attempt.candidate(), None);
             Err(attempt.failure().clone())
         }
@@ -54,18 +58,26 @@ fn every_call_of_loading_fails() {
     assert!(runs > 1000);
 }
 
-fn check(whole: &Driver, loaded: Result<Driver, LoadFailure>, nth: u64, code: CUresult, from_then_on: bool) {
+fn check(
+    whole: &Driver,
+    loaded: Result<Driver, LoadFailure>,
+    nth: u64,
+    code: CUresult,
+    from_then_on: bool,
+) {
     if nth == 1 {
         // The driver is asked for its version first of all.
         assert_eq!(loaded.err(), Some(LoadFailure::Version(code)));
         return;
     }
     // Then one lookup for each entry point that the version has, in the order of the list.
-    let there: Vec<_> = ENTRY_POINTS.iter().filter(|entry| entry.version <= whole.version()).collect();
+    let there: Vec<_> =
+        ENTRY_POINTS.iter().filter(|entry| entry.version <= whole.version()).collect();
     let at = usize::try_from(nth - 2).expect("a small number");
     let (found, lost) = there.split_at(at);
     let lost = if from_then_on { lost } else { &lost[..1] };
-    let required: Vec<Function> = lost.iter().filter(|entry| entry.required).map(|entry| entry.function).collect();
+    let required: Vec<Function> =
+        lost.iter().filter(|entry| entry.required).map(|entry| entry.function).collect();
     match loaded {
         Err(LoadFailure::MissingSymbols { driver, functions }) => {
             assert_eq!(driver, whole.version());
@@ -79,7 +91,12 @@ fn check(whole: &Driver, loaded: Result<Driver, LoadFailure>, nth: u64, code: CU
             }
             for entry in found {
                 let there = driver.symbols().address(entry.function).is_null();
-                assert_eq!(there, whole.symbols().address(entry.function).is_null(), "{}", entry.function);
+                assert_eq!(
+                    there,
+                    whole.symbols().address(entry.function).is_null(),
+                    "{}",
+                    entry.function
+                );
             }
         }
         Err(failure) => panic!("{failure}"),

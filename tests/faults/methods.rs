@@ -1,5 +1,6 @@
-//! Which scenario calls which public method. That is the only list of them here: docs/public-api.txt says what there is. A
-//! method that is missing here, one that is no more, and one that its scenario does not call are told.
+//! Which scenario calls which public method. That is the only list of them here:
+//! docs/public-api.txt says what there is. A method that is missing here, one that is no more, and
+//! one that its scenario does not call are told.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +18,20 @@ macro_rules! sources {
 /// The sources of the safe layer, for the entry points that they call.
 pub const SOURCES: &[(&str, &str)] = sources! {
     "capture/dependencies" "capture/external" "capture/guard" "capture/mod" "capture/mode"
-    "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init" "driver/libraries"
+    "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init"
+        "driver/libraries"
     "driver/mod" "driver/observer" "driver/panics" "driver/process" "error/advice"
     "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry" "ext/completion/mod"
     "ext/completion/poller" "ext/current_stream" "ext/event_pool" "ext/ipc_lease" "ext/lazy_event"
-    "ext/mod" "ext/needs" "ext/timer" "flags" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
+    "ext/mod" "ext/needs" "ext/timer" "flags" "forms" "graph/exec" "graph/kept" "graph/mod"
+        "graph/node" "green"
     "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order" "progress" "stream/attributes"
     "stream/capture_info" "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod"
     "stream/options" "sys/version" "timeout"
 };
 
-/// The modules that call no entry point for the safe layer: the raw layer, and what is private to the loader.
+/// The modules that call no entry point for the safe layer: the raw layer, and what is private to
+/// the loader.
 const OTHERS: &[&str] = &["sys", "loader/platform", "loader/resolve", "driver/trampolines"];
 
 const SCENARIOS: &str = concat!(include_str!("scenarios.rs"), include_str!("graphs_and_ipc.rs"));
@@ -43,30 +47,41 @@ macro_rules! methods {
     };
 }
 
-// The place is a scenario, by its function in scenarios.rs, or `loading` (loading.rs), `observer` (poller.rs), or
-// `no_driver_call`: what cannot fail, as it asks the driver for nothing.
+// The place is a scenario, by its function in scenarios.rs, or `loading` (loading.rs), `observer`
+// (poller.rs), or `no_driver_call`: what cannot fail, as it asks the driver for nothing.
 methods! {
-    loading: Driver::load, Driver::load_with, Driver::from_resolver, Driver::symbols, LoadOptions::new,
-        LoadOptions::per_thread_default_stream, LoadError::attempts, LoadAttempt::candidate, LoadAttempt::failure;
-    devices: Driver::version, Driver::library, Driver::is_per_thread_default_stream, Device::count, Device::all,
-        Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid, Device::attribute,
+    loading: Driver::load, Driver::load_with, Driver::from_resolver, Driver::symbols,
+    LoadOptions::new,
+        LoadOptions::per_thread_default_stream, LoadError::attempts, LoadAttempt::candidate,
+        LoadAttempt::failure;
+    devices: Driver::version, Driver::library, Driver::is_per_thread_default_stream, Device::count,
+    Device::all,
+        Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid,
+        Device::attribute,
         Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
     no_device: Device::new, Error::code;
-    contexts: Context::from_raw, Context::current, Context::leak, Context::abandon, Context::synchronize,
-        Context::driver, Context::device, Context::as_raw, Context::stream_priority_range, PriorityRange::contains;
-    green_contexts: Context::green, Context::is_green, Context::sm_resource, Device::sm_resource, SmResource::count,
-        SmResource::min_partition_size, SmResource::coscheduled_alignment, SmResource::device, SmResource::as_raw,
+    contexts: Context::from_raw, Context::current, Context::leak, Context::abandon,
+    Context::synchronize,
+        Context::driver, Context::device, Context::as_raw, Context::stream_priority_range,
+        PriorityRange::contains;
+    green_contexts: Context::green, Context::is_green, Context::sm_resource, Device::sm_resource,
+    SmResource::count,
+        SmResource::min_partition_size, SmResource::coscheduled_alignment, SmResource::device,
+        SmResource::as_raw,
         SmResource::split_by_count;
     guards: Context::make_current;
-    streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority, StreamOptions::priority_clamped,
+    streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority,
+    StreamOptions::priority_clamped,
         StreamRef::query, StreamRef::synchronize, StreamRef::synchronize_timeout,
         StreamRef::priority, StreamRef::is_blocking, StreamRef::id, StreamRef::context,
         StreamRef::device, StreamRef::as_raw, StreamRef::cuda_stream;
     own_refusals: Stream::new;
     stream_close: Stream::into_raw, Stream::from_raw, Stream::close, StreamRef::from_raw;
-    default_streams: StreamRef::default_stream, StreamRef::legacy_default, StreamRef::per_thread_default;
+    default_streams: StreamRef::default_stream, StreamRef::legacy_default,
+    StreamRef::per_thread_default;
     attributes: StreamRef::attribute, StreamRef::set_attribute, StreamRef::synchronization_policy,
-        StreamRef::set_synchronization_policy, StreamRef::set_priority, StreamRef::memory_sync_domain,
+        StreamRef::set_synchronization_policy, StreamRef::set_priority,
+        StreamRef::memory_sync_domain,
         StreamRef::set_memory_sync_domain, StreamRef::memory_sync_domain_map,
         StreamRef::set_memory_sync_domain_map, StreamRef::copy_attributes_from,
         SynchronizationPolicy::from_raw, SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw,
@@ -86,14 +101,21 @@ methods! {
     host_functions: StreamRef::launch_host_function_raw, StreamRef::add_callback;
     values: StreamRef::wait_value32, StreamRef::wait_value64, StreamRef::write_value32,
         StreamRef::write_value64, StreamRef::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
-        MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier, MemOp::as_raw;
-    lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event, LazyEvent::context, LazyEvent::device,
-        LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
-        LazyEvent::wait_recorded, LazyEvent::wait_external, LazyEvent::query, LazyEvent::synchronize,
-        LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed, LazyEvent::ipc_descriptor;
-    timers: Timer::start, Timer::stop, Timing::query, Timing::synchronize, Timing::elapsed, Timing::elapsed_ms,
+        MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier,
+        MemOp::as_raw;
+    lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event,
+    LazyEvent::context, LazyEvent::device,
+        LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once,
+        LazyEvent::wait,
+        LazyEvent::wait_recorded, LazyEvent::wait_external, LazyEvent::query,
+        LazyEvent::synchronize,
+        LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed,
+        LazyEvent::ipc_descriptor;
+    timers: Timer::start, Timer::stop, Timing::query, Timing::synchronize, Timing::elapsed,
+    Timing::elapsed_ms,
         Timing::start, Timing::end;
-    pools: EventPool::new, EventPool::take, EventPool::record_event, EventPool::reserve, EventPool::clear,
+    pools: EventPool::new, EventPool::take, EventPool::record_event, EventPool::reserve,
+    EventPool::clear,
         EventPool::available, EventPool::context,
         EventPool::flags, PooledEvent::discard;
     completions: Completion::new, StreamRef::completion;
@@ -102,22 +124,29 @@ methods! {
     dropped_capture: ThreadCaptureMode::exchange;
     capture: Capture::begin;
     external: StreamRef::record_external, StreamRef::wait_external;
-    graphs: Graph::new, Graph::add_event_record_node, Graph::add_event_wait_node, Graph::record_node_event,
-        Graph::wait_node_event, Graph::set_record_node_event, Graph::set_wait_node_event, Graph::instantiate,
-        Graph::context, GraphNode::from_raw, GraphNode::as_raw, GraphExec::launch, GraphExec::context,
+    graphs: Graph::new, Graph::add_event_record_node, Graph::add_event_wait_node,
+    Graph::record_node_event,
+        Graph::wait_node_event, Graph::set_record_node_event, Graph::set_wait_node_event,
+        Graph::instantiate,
+        Graph::context, GraphNode::from_raw, GraphNode::as_raw, GraphExec::launch,
+        GraphExec::context,
         GraphExec::set_record_node_event, GraphExec::set_wait_node_event, Capture::begin_to_graph;
     graph_close: Graph::from_raw, Graph::as_raw, Graph::close, GraphExec::as_raw, GraphExec::close;
     exports: EventRef::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
-        IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync, IpcEventDescriptor::exporter_pid,
-        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::state, IpcLease::new, IpcLease::descriptor,
+        IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync,
+        IpcEventDescriptor::exporter_pid,
+        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::state, IpcLease::new,
+        IpcLease::descriptor,
         IpcLease::event;
     imports: ExporterProcess::wait_for, Event::from_ipc_descriptor, IpcEventDescriptor::from_raw,
         IpcEventDescriptor::to_raw;
     context: Context::primary;
     hold: StreamRef::launch_host_function;
     observer: Driver::observe;
-    no_driver_call: Driver::load_from, Driver::stop_observing, LoadOptions::path, Error::function, Error::is_sticky,
-        Progress::is_done, Progress::is_pending, Version::from_raw, Version::as_raw, Version::major, Version::minor,
+    no_driver_call: Driver::load_from, Driver::stop_observing, LoadOptions::path, Error::function,
+    Error::is_sticky,
+        Progress::is_done, Progress::is_pending, Version::from_raw, Version::as_raw,
+        Version::major, Version::minor,
         pending_host_functions;
 }
 
@@ -126,7 +155,8 @@ fn body<'a>(text: &'a str, function: &str) -> Option<&'a str> {
     let from = [format!("fn {function}("), format!("fn {function}<")];
     let start = from.iter().find_map(|from| text.find(from))?;
     let rest = &text[start..];
-    let indent = text[..start].lines().last().map_or(0, |line| line.len() - line.trim_start().len());
+    let indent =
+        text[..start].lines().last().map_or(0, |line| line.len() - line.trim_start().len());
     let end = format!("\n{}}}\n", " ".repeat(indent));
     Some(&rest[..rest.find(&end).unwrap_or(rest.len())])
 }
@@ -143,22 +173,28 @@ fn listed(method: &str) -> String {
 fn every_public_method_is_in_a_scenario() {
     let items = Items::of_the_crate();
     let functions = || items.own.iter().filter(|item| item.arguments().is_some());
-    assert!(functions().count() > 200, "docs/public-api.txt lists {} functions", functions().count());
+    assert!(
+        functions().count() > 200,
+        "docs/public-api.txt lists {} functions",
+        functions().count()
+    );
     let mut wrong = Vec::new();
     for item in functions() {
         let name = &item.name;
         match METHODS.iter().filter(|(_, listed)| listed == name).count() {
             1 => {}
             0 => wrong.push(format!(
-                "{}: the list has no {name} (docs/public-api.txt:{}): add it to the line of the scenario that calls it, \
-                 or to `no_driver_call`",
+                "{}: the list has no {name} (docs/public-api.txt:{}): add it to the line of the \
+                 scenario that calls it, or to `no_driver_call`",
                 listed(name),
                 item.at
             )),
             _ => wrong.push(format!("{}: {name} is in the list again", listed(name))),
         }
     }
-    for (_, method) in METHODS.iter().filter(|(_, method)| !functions().any(|item| item.name == *method)) {
+    for (_, method) in
+        METHODS.iter().filter(|(_, method)| !functions().any(|item| item.name == *method))
+    {
         wrong.push(format!(
             "{}: docs/public-api.txt has no {method}; tools/public-api --write renews it",
             listed(method)
@@ -172,13 +208,20 @@ fn every_public_method_is_in_a_scenario() {
             place => ("scenarios", body(SCENARIOS, place)),
         };
         let Some(text) = text else {
-            wrong.push(format!("{}: tests/faults/scenarios.rs has no function {place}", listed(method)));
+            wrong.push(format!(
+                "{}: tests/faults/scenarios.rs has no function {place}",
+                listed(method)
+            ));
             continue;
         };
         let name = method.rsplit("::").next().unwrap_or(method);
-        let called = [format!(".{name}("), format!("::{name}("), format!("{name}(&"), format!("::{name})")];
+        let called =
+            [format!(".{name}("), format!("::{name}("), format!("{name}(&"), format!("::{name})")];
         if !called.iter().any(|call| text.contains(call)) {
-            wrong.push(format!("{}: {place} in tests/faults/{file}.rs does not call {method}", listed(method)));
+            wrong.push(format!(
+                "{}: {place} in tests/faults/{file}.rs does not call {method}",
+                listed(method)
+            ));
         }
     }
     wrong.dedup();
@@ -188,7 +231,9 @@ fn every_public_method_is_in_a_scenario() {
 #[test]
 fn every_source_is_looked_at() {
     let modules = |text: &'static str| {
-        let names = text.lines().map(|line| line.trim_start_matches("pub ").trim_start_matches("pub(crate) "));
+        let names = text
+            .lines()
+            .map(|line| line.trim_start_matches("pub ").trim_start_matches("pub(crate) "));
         names.filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
     };
     let at = HERE.lines().position(|line| line.starts_with("const SOURCES")).map_or(0, |at| at + 1);
@@ -199,7 +244,10 @@ fn every_source_is_looked_at() {
     });
     for module in modules(include_str!("../../src/lib.rs")).map(str::to_owned).chain(nested) {
         let known = known.contains(&module.as_str()) || OTHERS.contains(&module.as_str());
-        assert!(known, "tests/faults/methods.rs:{at}: add the file of the module {module} to SOURCES");
+        assert!(
+            known,
+            "tests/faults/methods.rs:{at}: add the file of the module {module} to SOURCES"
+        );
     }
 }
 
@@ -244,12 +292,15 @@ const OBJECTS: &[&str] = &[
 fn methods_of_two() -> Vec<String> {
     let mut found = Vec::new();
     for item in &Items::of_the_crate().own {
-        let (Some(arguments), of) = (item.arguments(), item.name.split("::").next().unwrap_or_default()) else {
+        let (Some(arguments), of) =
+            (item.arguments(), item.name.split("::").next().unwrap_or_default())
+        else {
             continue;
         };
         let words = arguments.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let is_object =
-            |word: &&str| OBJECTS.contains(word) || (OBJECTS.contains(&of) && ["self", "Self"].contains(word));
+        let is_object = |word: &&str| {
+            OBJECTS.contains(word) || (OBJECTS.contains(&of) && ["self", "Self"].contains(word))
+        };
         if words.filter(is_object).count() > 1 {
             found.push(item.name.clone());
         }
@@ -262,11 +313,15 @@ fn methods_of_two_objects_try_two_libraries() {
     let tried = include_str!("../driver/two_drivers.rs");
     let methods = methods_of_two();
     assert!(methods.len() > 30, "{methods:?}");
-    let missed: Vec<_> = methods.iter().filter(|method| !tried.contains(&format!("\"{method}\""))).collect();
-    let at = tried.lines().position(|line| line.contains("\"EventRef::elapsed\"")).map_or(1, |at| at + 1);
+    let missed: Vec<_> =
+        methods.iter().filter(|method| !tried.contains(&format!("\"{method}\""))).collect();
+    let at = tried
+        .lines()
+        .position(|line| line.contains("\"EventRef::elapsed\""))
+        .map_or(1, |at| at + 1);
     assert!(
         missed.is_empty(),
-        "{missed:?}: it takes two objects, which may be of two libraries; add a line about it to tests/driver/two_drivers.rs, as at \
-         line {at}"
+        "{missed:?}: it takes two objects, which may be of two libraries; add a line about it to \
+         tests/driver/two_drivers.rs, as at line {at}"
     );
 }

@@ -1,4 +1,5 @@
-//! Calls that others make for the program: the poller's for completions, and those that an observer is told of.
+//! Calls that others make for the program: the poller's for completions, and those that an observer
+//! is told of.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +7,9 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use cuda_events::ext::Completion;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions,
+};
 use cuda_soft_driver::Fault;
 
 use crate::common::futures::block_on;
@@ -17,15 +20,17 @@ use crate::scenarios::{Run, Scenario};
 /// The name of the thread that asks for completions.
 const POLLER: &str = "cuda-events";
 
-/// A query of the poller's that fails ends the wait with its error; "not ready" does not. A capture mode that could not be
-/// changed ends it too: queries in another one would break captures.
+/// A query of the poller's that fails ends the wait with its error; "not ready" does not. A capture
+/// mode that could not be changed ends it too: queries in another one would break captures.
 #[test]
 fn every_call_of_the_poller_fails() {
     let mut runs = 0;
     for &code in CODES {
-        for (function, from_then_on) in
-            [("cuEventQuery", false), ("cuEventQuery", true), ("cuThreadExchangeStreamCaptureMode", true)]
-        {
+        for (function, from_then_on) in [
+            ("cuEventQuery", false),
+            ("cuEventQuery", true),
+            ("cuThreadExchangeStreamCaptureMode", true),
+        ] {
             if from_then_on && code == CUresult::CUDA_ERROR_NOT_READY {
                 // Then it is not ready, as long as it lasts.
                 continue;
@@ -41,7 +46,8 @@ fn every_call_of_the_poller_fails() {
                 let soft = soft_driver((13, 0));
                 let driver = soft.driver();
                 {
-                    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
+                    let context = Context::primary(Device::new(driver, 0).expect("device 0"))
+                        .expect("a context");
                     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
                     soft.hold_host_functions(true);
                     stream.launch_host_function(|| ()).expect("a host function");
@@ -49,12 +55,17 @@ fn every_call_of_the_poller_fails() {
                     let fault = Fault::on(function).in_thread(POLLER).nth(nth).answer(code);
                     soft.inject(if from_then_on { fault.from_then_on() } else { fault.once() });
                     let mut completion = Completion::new(event);
-                    let polled = std::pin::Pin::new(&mut completion).poll(&mut TaskContext::from_waker(Waker::noop()));
+                    let polled = std::pin::Pin::new(&mut completion)
+                        .poll(&mut TaskContext::from_waker(Waker::noop()));
                     assert_eq!(polled, Poll::Pending);
-                    // The stream is held, so the poller asks until it is told something else than "not ready".
+                    // The stream is held, so the poller asks until it is told something else than
+                    // "not ready".
                     let started = std::time::Instant::now();
                     while soft.injected() == 0 {
-                        assert!(started.elapsed() < std::time::Duration::from_secs(60), "{function}: nobody asks");
+                        assert!(
+                            started.elapsed() < std::time::Duration::from_secs(60),
+                            "{function}: nobody asks"
+                        );
                         std::thread::yield_now();
                     }
                     soft.hold_host_functions(false);
@@ -88,8 +99,8 @@ fn observed(run: &Run) -> Result<()> {
     event.close()
 }
 
-/// The same rules hold behind an observer, which sees the calls that fail as it sees the others. A process has few
-/// places for observers, so that one driver is used for all runs.
+/// The same rules hold behind an observer, which sees the calls that fail as it sees the others. A
+/// process has few places for observers, so that one driver is used for all runs.
 #[test]
 fn every_observed_call_fails() {
     let soft = soft_driver((13, 0));
@@ -108,17 +119,28 @@ fn every_observed_call_fails() {
     for mode in [Mode::Once, Mode::FromThenOn] {
         for &code in CODES {
             for nth in 1.. {
-                let before =
-                    (soft.injected(), soft.calls(), told.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
+                let before = (
+                    soft.injected(),
+                    soft.calls(),
+                    told.load(Ordering::Relaxed),
+                    refused.load(Ordering::Relaxed),
+                );
                 let failure = Failure { nth, code, mode };
                 let seen = attempt(&soft, driver, &scenario, true, import, Some(failure));
                 let seen = seen.unwrap_or_else(|what| panic!("{failure:?}: {what}"));
                 if !seen.struck {
                     break;
                 }
-                assert_eq!(told.load(Ordering::Relaxed) - before.2, soft.calls() - before.1, "calls and tellings");
+                assert_eq!(
+                    told.load(Ordering::Relaxed) - before.2,
+                    soft.calls() - before.1,
+                    "calls and tellings"
+                );
                 if code == CUresult(4242) {
-                    assert_eq!(refused.load(Ordering::Relaxed) - before.3, soft.injected() - before.0);
+                    assert_eq!(
+                        refused.load(Ordering::Relaxed) - before.3,
+                        soft.injected() - before.0
+                    );
                 }
                 runs += 1;
             }

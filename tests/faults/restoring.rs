@@ -1,4 +1,5 @@
-//! When the work is done and the caller's context cannot be restored: what the work has left behind is not forgotten.
+//! When the work is done and the caller's context cannot be restored: what the work has left behind
+//! is not forgotten.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ fn clear_stack(soft: &SoftDriver, count: usize) {
     soft.clear_faults();
     let pop = soft.driver().symbols().cuCtxPopCurrent_v2;
     // SAFETY: the handle is not wanted.
-    let popped =
-        std::iter::repeat_with(|| unsafe { pop(null_mut()) }).take_while(|code| *code == CUresult::CUDA_SUCCESS);
+    let popped = std::iter::repeat_with(|| unsafe { pop(null_mut()) })
+        .take_while(|code| *code == CUresult::CUDA_SUCCESS);
     assert_eq!(popped.count(), count, "contexts on the stack");
 }
 
@@ -34,18 +35,21 @@ fn told<T>(result: Result<T>) {
     assert_eq!(error, Some(Error::Driver { function: Function::cuCtxPopCurrent_v2, code: CODE }));
 }
 
-/// The driver crashes over a node whose event is gone, so the graph keeps the event of a node that was made.
+/// The driver crashes over a node whose event is gone, so the graph keeps the event of a node that
+/// was made.
 #[test]
 fn a_node_that_was_made_keeps_its_event() {
     for (own, from_then_on) in [(true, false), (true, true), (false, false), (false, true)] {
         let soft = soft_driver((13, 0));
         let driver = soft.driver();
-        let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
+        let context =
+            Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
         let stream = StreamRef::per_thread_default(&context);
         let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
         // SAFETY: no other thread knows the stream.
         let capture = unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
-        // A capture that others began is one that this crate was told nothing of: of another table of the same driver.
+        // A capture that others began is one that this crate was told nothing of: of another table
+        // of the same driver.
         let theirs = StreamRef::per_thread_default(&context_of(&soft));
         let stream = if own { &stream } else { &theirs };
         // After the call that asks for the capture, which restores the context too.
@@ -67,7 +71,8 @@ fn context_of(soft: &SoftDriver) -> Context {
     Context::primary(Device::new(soft.driver(), 0).expect("device 0")).expect("a context")
 }
 
-/// A capture whose begin was not told as such is ended, and the graph of one that was ended is destroyed.
+/// A capture whose begin was not told as such is ended, and the graph of one that was ended is
+/// destroyed.
 #[test]
 fn a_capture_of_a_default_stream_leaves_nothing() {
     for from_then_on in [false, true] {
@@ -103,8 +108,9 @@ fn a_capture_of_a_default_stream_leaves_nothing() {
 fn nothing_is_popped_twice() {
     let soft = soft_driver((13, 0));
     let driver = soft.driver();
-    let [first, second] =
-        [0, 1].map(|ordinal| Context::primary(Device::new(driver, ordinal).expect("a device")).expect("a context"));
+    let [first, second] = [0, 1].map(|ordinal| {
+        Context::primary(Device::new(driver, ordinal).expect("a device")).expect("a context")
+    });
     let _current = first.make_current().expect("a guard");
     for after in [false, true] {
         let fault = Fault::on("cuCtxPopCurrent_v2").once().answer(CODE);

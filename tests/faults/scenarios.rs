@@ -1,7 +1,8 @@
 //! The scenarios: short programs that together use the whole safe layer.
 //!
-//! Each returns the first error that it meets, as a program with `?` does. What a healthy driver refuses is part of them
-//! too: such errors go through [`Run::refused`], and those of drivers that are too old through [`Run::optional`].
+//! Each returns the first error that it meets, as a program with `?` does. What a healthy driver
+//! refuses is part of them too: such errors go through [`Run::refused`], and those of drivers that
+//! are too old through [`Run::optional`].
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -13,20 +14,24 @@ use std::time::Duration;
 
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
-use cuda_events::ext::{Completion, EventPool, LazyEvent, LazyState, StreamScope, Timer, current_stream};
+use cuda_events::ext::{
+    Completion, EventPool, LazyEvent, LazyState, StreamScope, Timer, current_stream,
+};
 use cuda_events::ipc::DescriptorError;
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
-    CUcontext, CUdevResourceType, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID, Function,
+    CUcontext, CUdevResourceType, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID,
+    Function,
 };
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor, Result, Stream,
-    StreamOptions, StreamRef, Uuid, Version,
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor,
+    Result, Stream, StreamOptions, StreamRef, Uuid, Version,
 };
 
 use crate::common::futures::block_on;
 use crate::graphs_and_ipc::{
-    capture_of_default_stream, captures, dropped_capture, exports, external, graph_close, graphs, imports, other_device,
+    capture_of_default_stream, captures, dropped_capture, exports, external, graph_close, graphs,
+    imports, other_device,
 };
 
 /// What a scenario has to work with.
@@ -107,7 +112,8 @@ pub struct Scenario {
     pub run: fn(&Run) -> Result<()>,
     /// The destroying calls that are made by `close` only, so that their failure must be told.
     pub closes: &'static [Function],
-    /// Other calls whose failure is not told here, because nobody is there to be told or because it changes nothing.
+    /// Other calls whose failure is not told here, because nobody is there to be told or because it
+    /// changes nothing.
     pub silent: &'static [Function],
 }
 
@@ -118,21 +124,41 @@ const fn plain(name: &'static str, run: fn(&Run) -> Result<()>) -> Scenario {
 pub const SCENARIOS: &[Scenario] = &[
     plain("devices", devices),
     // How many devices there are is asked for the message only.
-    Scenario { name: "no_device", run: no_device, closes: &[], silent: &[Function::cuDeviceGetCount] },
+    Scenario {
+        name: "no_device",
+        run: no_device,
+        closes: &[],
+        silent: &[Function::cuDeviceGetCount],
+    },
     plain("contexts", contexts),
     plain("green_contexts", green_contexts),
     // A guard that is dropped has nobody to tell.
     Scenario { name: "guards", run: guards, closes: &[], silent: &[Function::cuCtxPopCurrent_v2] },
     plain("streams", streams),
     // What the work itself refuses comes before what restoring the stack does.
-    Scenario { name: "own_refusals", run: own_refusals, closes: &[], silent: &[Function::cuCtxPopCurrent_v2] },
-    Scenario { name: "stream_close", run: stream_close, closes: &[Function::cuStreamDestroy_v2], silent: &[] },
+    Scenario {
+        name: "own_refusals",
+        run: own_refusals,
+        closes: &[],
+        silent: &[Function::cuCtxPopCurrent_v2],
+    },
+    Scenario {
+        name: "stream_close",
+        run: stream_close,
+        closes: &[Function::cuStreamDestroy_v2],
+        silent: &[],
+    },
     plain("default_streams", default_streams),
     plain("attributes", attributes),
     plain("foreign_streams", foreign_streams),
     plain("current_streams", current_streams),
     plain("events", events),
-    Scenario { name: "event_close", run: event_close, closes: &[Function::cuEventDestroy_v2], silent: &[] },
+    Scenario {
+        name: "event_close",
+        run: event_close,
+        closes: &[Function::cuEventDestroy_v2],
+        silent: &[],
+    },
     plain("order", order),
     plain("pending", pending),
     plain("elapsed", elapsed),
@@ -142,7 +168,8 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("lazy_events", lazy_events),
     plain("timers", timers),
     plain("pools", pools),
-    // The mode is exchanged round a query so as not to disturb others; without it the query is made all the same.
+    // The mode is exchanged round a query so as not to disturb others; without it the query is made
+    // all the same.
     Scenario {
         name: "completions",
         run: completions,
@@ -150,7 +177,8 @@ pub const SCENARIOS: &[Scenario] = &[
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
     plain("captures", captures),
-    // The guard's end has nobody to tell, of a stream for which the context must be made current either.
+    // The guard's end has nobody to tell, of a stream for which the context must be made current
+    // either.
     Scenario {
         name: "dropped_capture",
         run: dropped_capture,
@@ -178,7 +206,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "other_device",
         run: other_device,
         closes: &[],
-        silent: &[Function::cuDeviceGetCount, Function::cuDeviceGetUuid, Function::cuDeviceGetUuid_v2],
+        silent: &[
+            Function::cuDeviceGetCount,
+            Function::cuDeviceGetUuid,
+            Function::cuDeviceGetUuid_v2,
+        ],
     },
     plain("imports", imports),
 ];
@@ -195,7 +227,11 @@ fn devices(run: &Run) -> Result<()> {
         assert!(device.total_memory()? > 0);
         assert_eq!(device.driver(), driver);
         let device = Device::new(driver, device.ordinal())?;
-        assert!(device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)? >= 0);
+        assert!(
+            device
+                .attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)?
+                >= 0
+        );
         assert_eq!(device.as_raw().unsigned_abs(), device.ordinal());
     }
     assert!(driver.version() >= Version::new(11, 0));
@@ -251,7 +287,9 @@ fn green_contexts(run: &Run) -> Result<()> {
     let stream = Stream::new(&green, StreamOptions::new())?;
     stream.record_event(EventFlags::empty())?.synchronize()?;
     // SAFETY: this thread alone would use the context.
-    run.refused(unsafe { Context::green(device, &[]) }, |error| matches!(error, Error::ResourceMismatch { .. }))
+    run.refused(unsafe { Context::green(device, &[]) }, |error| {
+        matches!(error, Error::ResourceMismatch { .. })
+    })
 }
 
 fn guards(run: &Run) -> Result<()> {
@@ -300,7 +338,9 @@ fn own_refusals(run: &Run) -> Result<()> {
     let descriptor = Event::new(&context, EventFlags::INTERPROCESS)?.ipc_descriptor()?;
     // SAFETY: this process refuses its own.
     let own = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
-    run.refused(own, |error| matches!(error, Error::Descriptor(DescriptorError::SameProcess { .. })))
+    run.refused(own, |error| {
+        matches!(error, Error::Descriptor(DescriptorError::SameProcess { .. }))
+    })
 }
 
 fn stream_close(run: &Run) -> Result<()> {
@@ -344,14 +384,18 @@ fn attributes(run: &Run) -> Result<()> {
     let id = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
     // The policy of a new stream, which is none that could be set.
     let Some(_) = run.optional(stream.attribute(id))? else { return Ok(()) };
-    stream.set_synchronization_policy(SynchronizationPolicy::from_raw(SynchronizationPolicy::YIELD.as_raw()))?;
+    stream.set_synchronization_policy(SynchronizationPolicy::from_raw(
+        SynchronizationPolicy::YIELD.as_raw(),
+    ))?;
     assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::YIELD);
     let value = stream.attribute(id)?;
     // SAFETY: a value that this driver gave for this attribute.
     unsafe { stream.set_attribute(id, &value) }?;
     let least = context.stream_priority_range()?.least;
     run.maybe(stream.set_priority(least), CUresult::CUDA_ERROR_INVALID_VALUE)?;
-    run.refused(stream.set_priority(1000), |error| matches!(error, Error::PriorityOutOfRange { .. }))?;
+    run.refused(stream.set_priority(1000), |error| {
+        matches!(error, Error::PriorityOutOfRange { .. })
+    })?;
     let remote = MemorySyncDomain::from_raw(MemorySyncDomain::REMOTE.as_raw());
     run.maybe(stream.set_memory_sync_domain(remote), CUresult::CUDA_ERROR_INVALID_VALUE)?;
     run.maybe(stream.memory_sync_domain(), CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -526,7 +570,10 @@ fn values(run: &Run) -> Result<()> {
     unsafe {
         // All waits are over at once, so that nothing hangs on a write that was not done.
         run.maybe(stream.write_value32(first, 0, PLAIN), unsupported)?;
-        run.maybe(stream.wait_value32(first, 0, WaitCondition::GreaterOrEqual, EMPTY), unsupported)?;
+        run.maybe(
+            stream.wait_value32(first, 0, WaitCondition::GreaterOrEqual, EMPTY),
+            unsupported,
+        )?;
         run.maybe(stream.write_value64(second, 0, PLAIN), unsupported)?;
         run.maybe(stream.wait_value64(second, 0, WaitCondition::Equal, EMPTY), unsupported)?;
     }
@@ -542,7 +589,10 @@ fn values(run: &Run) -> Result<()> {
         // SAFETY: neither has an address.
         let batch = unsafe { stream.batch_mem_op(&mut [operation]) };
         run.refused(batch, |error| {
-            matches!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED | CUresult::CUDA_ERROR_INVALID_VALUE))
+            matches!(
+                error.code(),
+                Some(CUresult::CUDA_ERROR_NOT_SUPPORTED | CUresult::CUDA_ERROR_INVALID_VALUE)
+            )
         })?;
         // SAFETY: every operation begins with its kind.
         assert_ne!(unsafe { operation.as_raw().operation.0 }, 0);
@@ -554,7 +604,9 @@ fn lazy_events(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     let (start, end) = (LazyEvent::new(EventFlags::TIMING)?, LazyEvent::new(EventFlags::TIMING)?);
     run.refused(start.elapsed(&end), |error| matches!(error, Error::NotRecorded { .. }))?;
-    run.refused(start.wait_recorded(&stream), |error| matches!(error, Error::NotRecorded { code: None, .. }))?;
+    run.refused(start.wait_recorded(&stream), |error| {
+        matches!(error, Error::NotRecorded { code: None, .. })
+    })?;
     assert!(start.query()?.is_done() && start.event().is_none());
     assert!(start.context().is_none() && start.device().is_none());
     start.wait(&stream)?;
@@ -612,7 +664,9 @@ fn pools(run: &Run) -> Result<()> {
     let outlives = pool.take()?;
     drop(pool);
     outlives.record(&stream)?;
-    run.refused(EventPool::new(&context, EventFlags::INTERPROCESS), |error| *error == Error::InterprocessPool)
+    run.refused(EventPool::new(&context, EventFlags::INTERPROCESS), |error| {
+        *error == Error::InterprocessPool
+    })
 }
 
 /// Polls the future until it is ready.
@@ -627,7 +681,8 @@ fn completions(run: &Run) -> Result<()> {
     let held = run.hold(&stream)?;
     let event = Arc::new(stream.record_event(EventFlags::empty())?);
     let mut dropped = Completion::new(event.clone());
-    let polled = std::pin::Pin::new(&mut dropped).poll(&mut std::task::Context::from_waker(Waker::noop()));
+    let polled =
+        std::pin::Pin::new(&mut dropped).poll(&mut std::task::Context::from_waker(Waker::noop()));
     drop(dropped);
     if let Poll::Ready(result) = polled {
         result?;

@@ -66,10 +66,26 @@ const NAMED_ONLY: &[(&str, Function, &str)] = &[
     ("capture/external", Function::cuEventRecordWithFlags, "which call an error is of"),
     ("capture/external", Function::cuStreamWaitEvent, "which call an error is of"),
     ("capture/external", Function::cuCtxPopCurrent_v2, "which call an error is of"),
-    ("ext/completion/mod", Function::cuEventQuery, "the poller would make it, and is not in a forked child"),
-    ("ext/event_pool", Function::cuEventCreate, "a free event saves it, and not the look for a fork"),
-    ("ext/lazy_event", Function::cuStreamWaitEvent, "which call was not made, as there is no record"),
-    ("ext/lazy_event", Function::cuEventElapsedTime_v2, "which call was not made, as there is no event"),
+    (
+        "ext/completion/mod",
+        Function::cuEventQuery,
+        "the poller would make it, and is not in a forked child",
+    ),
+    (
+        "ext/event_pool",
+        Function::cuEventCreate,
+        "a free event saves it, and not the look for a fork",
+    ),
+    (
+        "ext/lazy_event",
+        Function::cuStreamWaitEvent,
+        "which call was not made, as there is no record",
+    ),
+    (
+        "ext/lazy_event",
+        Function::cuEventElapsedTime_v2,
+        "which call was not made, as there is no event",
+    ),
     ("loader/mod", Function::cuDriverGetVersion, "its address tells libraries apart"),
 ];
 
@@ -82,19 +98,27 @@ fn a_call_is_named_once() {
         if file.starts_with("error") {
             continue;
         }
-        let functions: Vec<usize> =
-            code(text).filter(|(_, code)| code.contains("fn ") && code.contains('(')).map(|(line, _)| line).collect();
+        let functions: Vec<usize> = code(text)
+            .filter(|(_, code)| code.contains("fn ") && code.contains('('))
+            .map(|(line, _)| line)
+            .collect();
         let mut times: BTreeMap<(usize, Function), Vec<usize>> = BTreeMap::new();
         for Named { function, line, how } in named(text) {
             let body = functions.partition_point(|start| *start <= line);
             times.entry((body, function)).or_default().push(line);
-            let allowed = NAMED_ONLY.iter().any(|(place, named, _)| place == file && *named == function);
+            let allowed =
+                NAMED_ONLY.iter().any(|(place, named, _)| place == file && *named == function);
             if how == How::Field || how == How::Name && !allowed {
-                wrong.push(format!("src/{file}, line {line}: {function} is not named by call!, ask! or entry!"));
+                wrong.push(format!(
+                    "src/{file}, line {line}: {function} is not named by call!, ask! or entry!"
+                ));
             }
         }
         for ((_, function), lines) in times.into_iter().filter(|(_, lines)| lines.len() > 1) {
-            wrong.push(format!("src/{file}, lines {lines:?}: {function} is named {} times", lines.len()));
+            wrong.push(format!(
+                "src/{file}, lines {lines:?}: {function} is named {} times",
+                lines.len()
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -102,7 +126,8 @@ fn a_call_is_named_once() {
     assert!(count > 70, "{count} calls were found");
     for (file, function, why) in NAMED_ONLY {
         let (_, text) = SOURCES.iter().find(|(known, _)| known == file).expect("it is a source");
-        let there = named(text).iter().any(|named| named.function == *function && named.how == How::Name);
+        let there =
+            named(text).iter().any(|named| named.function == *function && named.how == How::Name);
         assert!(there, "{file} no longer names {function} ({why})");
     }
 }
@@ -121,7 +146,8 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     SOURCES.iter().chain(REST).copied()
 }
 
-/// What is there once for the process or for a thread, and where the page says so: the root's, or for `ext` its own.
+/// What is there once for the process or for a thread, and where the page says so: the root's, or
+/// for `ext` its own.
 const KEPT: &[(&str, &str, &str)] = &[
     ("driver/flag", "UNUSUAL", "| a flag: the process was forked"),
     ("driver/fork", "HANDLER", "| a flag: the process was forked"),
@@ -160,14 +186,23 @@ fn whatever_is_kept_for_the_process_is_on_a_page() {
     let mut found = BTreeSet::new();
     for (file, text) in all() {
         for (line, code) in code(text) {
-            let words = code.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
-            if let Some(name) = words.strip_prefix("static ").and_then(|rest| rest.split(':').next()) {
+            let words =
+                code.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+            if let Some(name) =
+                words.strip_prefix("static ").and_then(|rest| rest.split(':').next())
+            {
                 let known = KEPT.iter().any(|(place, known, _)| (*place, *known) == (file, name));
-                assert!(known, "src/{file}, line {line}: {name} is kept for the process, and on no page");
+                assert!(
+                    known,
+                    "src/{file}, line {line}: {name} is kept for the process, and on no page"
+                );
                 found.insert((file, name));
             }
             let locks = ["Mutex", "RwLock", "Condvar"].iter().any(|lock| code.contains(lock));
-            assert!(!locks || LOCKS.contains(&file), "src/{file}, line {line}: a lock that no page tells of");
+            assert!(
+                !locks || LOCKS.contains(&file),
+                "src/{file}, line {line}: a lock that no page tells of"
+            );
             let starts = code.contains("spawn(") || code.contains("thread::Builder");
             assert!(
                 !starts || file == "ext/completion/poller",
@@ -187,15 +222,22 @@ fn root() -> BTreeSet<&'static str> {
     let end = ROOT.find("#[cfg(doctest)]").expect("the README is tested");
     let mut names = BTreeSet::new();
     for statement in ROOT[..end].split(';') {
-        let statement = statement.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>();
-        let Some(first) = statement.iter().position(|line| line.starts_with("pub ")) else { continue };
+        let statement =
+            statement.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>();
+        let Some(first) = statement.iter().position(|line| line.starts_with("pub ")) else {
+            continue;
+        };
         if let Some(module) = statement[first].strip_prefix("pub mod ") {
             names.insert(module);
         }
         for line in &statement[first..] {
-            let list = line.split_once('{').map_or_else(|| line.rsplit("::").next(), |(_, list)| Some(list));
+            let list = line
+                .split_once('{')
+                .map_or_else(|| line.rsplit("::").next(), |(_, list)| Some(list));
             if statement[first].starts_with("pub use ") {
-                names.extend(list.unwrap_or_default().split([',', '}', ' ']).filter(|name| !name.is_empty()));
+                names.extend(
+                    list.unwrap_or_default().split([',', '}', ' ']).filter(|name| !name.is_empty()),
+                );
             }
         }
     }
@@ -205,7 +247,10 @@ fn root() -> BTreeSet<&'static str> {
 #[test]
 fn the_root_exports_at_most_32_names() {
     let names = root();
-    assert!(["Stream", "Event", "Version", "capture", "sys"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(
+        ["Stream", "Event", "Version", "capture", "sys"].iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
     assert!(names.len() <= 32, "{} names: {names:?}", names.len());
 }
 
@@ -217,11 +262,16 @@ fn ext_uses_the_public_api_and_what_it_says_it_needs() {
     let functions = |start: &str, ext: bool| -> BTreeSet<&'static str> {
         let sources = all().filter(|(file, _)| file.starts_with("ext/") == ext);
         let lines = sources.flat_map(|(_, text)| code(text)).map(|(_, line)| line.trim_start());
-        let rest = lines.filter_map(|line| line.strip_prefix(start).map(|rest| rest.trim_start_matches("const ")));
-        let rest = rest.map(|rest| rest.trim_start_matches("unsafe ")).filter_map(|rest| rest.strip_prefix("fn "));
+        let rest = lines.filter_map(|line| {
+            line.strip_prefix(start).map(|rest| rest.trim_start_matches("const "))
+        });
+        let rest = rest
+            .map(|rest| rest.trim_start_matches("unsafe "))
+            .filter_map(|rest| rest.strip_prefix("fn "));
         rest.filter_map(|rest| rest.split(['(', '<']).next()).collect()
     };
-    let private: BTreeSet<_> = &(&functions("pub(crate) ", false) - &functions("pub ", false)) - &functions("", true);
+    let private: BTreeSet<_> =
+        &(&functions("pub(crate) ", false) - &functions("pub ", false)) - &functions("", true);
     // So is one of a `LocalKey`.
     let private: BTreeSet<_> = private.into_iter().filter(|name| *name != "with").collect();
     assert!(private.contains("check_fork") && !private.contains("query"), "{private:?}");
@@ -231,15 +281,24 @@ fn ext_uses_the_public_api_and_what_it_says_it_needs() {
             for (at, _) in code.match_indices("crate::") {
                 let rest = &code[at + "crate::".len()..];
                 let segments: Vec<&str> = match rest.strip_prefix('{') {
-                    Some(list) => list.split([',', '}', ';']).map(str::trim).filter(|name| !name.is_empty()).collect(),
-                    None => rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').take(1).collect(),
+                    Some(list) => list
+                        .split([',', '}', ';'])
+                        .map(str::trim)
+                        .filter(|name| !name.is_empty())
+                        .collect(),
+                    None => rest
+                        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                        .take(1)
+                        .collect(),
                 };
                 for segment in segments.into_iter().filter(|segment| !public.contains(segment)) {
                     wrong.push(format!("src/{file}, line {line}: crate::{segment} is not public"));
                 }
             }
             let called = private.iter().filter(|name| code.contains(&format!(".{name}(")));
-            wrong.extend(called.map(|name| format!("src/{file}, line {line}: {name} is not public")));
+            wrong.extend(
+                called.map(|name| format!("src/{file}, line {line}: {name} is not public")),
+            );
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

@@ -1,7 +1,9 @@
-//! The whole safe layer on drivers of every version that the software driver can be of: what a driver lacks is told as
-//! that, what has an older form is asked for in the older form, and all else works.
+//! The whole safe layer on drivers of every version that the software driver can be of: what a
+//! driver lacks is told as that, what has an older form is asked for in the older form, and all
+//! else works.
 //!
-//! It runs on the software driver in this process whatever the other tests run on: no other one is of several versions.
+//! It runs on the software driver in this process whatever the other tests run on: no other one is
+//! of several versions.
 
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
@@ -9,22 +11,31 @@ use std::sync::Arc;
 
 use crate::harness::attempt;
 use crate::scenarios::SCENARIOS;
-use cuda_events::capture::{Capture, CaptureDependency, CaptureMode, DependencyUpdate, RecordFlags};
+use cuda_events::capture::{
+    Capture, CaptureDependency, CaptureMode, DependencyUpdate, RecordFlags,
+};
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUgraphEdgeData, CUresult, ENTRY_POINTS, Function};
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Result, Stream, StreamOptions, Version,
+    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Result, Stream, StreamOptions,
+    Version,
 };
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 
-const VERSIONS: &[(u32, u32)] = &[(11, 0), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)];
+const VERSIONS: &[(u32, u32)] =
+    &[(11, 0), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)];
 
-/// Entry points of one purpose, the newest first: of those that a driver has the first is called, and no other.
+/// Entry points of one purpose, the newest first: of those that a driver has the first is called,
+/// and no other.
 const FAMILIES: &[&[Function]] = &[
     &[Function::cuDeviceGetUuid_v2, Function::cuDeviceGetUuid],
     &[Function::cuCtxGetDevice_v2, Function::cuCtxGetDevice],
     &[Function::cuEventElapsedTime_v2, Function::cuEventElapsedTime],
-    &[Function::cuStreamGetCaptureInfo_v3, Function::cuStreamGetCaptureInfo_v2, Function::cuStreamGetCaptureInfo],
+    &[
+        Function::cuStreamGetCaptureInfo_v3,
+        Function::cuStreamGetCaptureInfo_v2,
+        Function::cuStreamGetCaptureInfo,
+    ],
     &[Function::cuStreamUpdateCaptureDependencies_v2, Function::cuStreamUpdateCaptureDependencies],
     &[Function::cuGraphInstantiateWithFlags, Function::cuGraphInstantiate_v2],
     &[Function::cuStreamWaitValue32_v2, Function::cuStreamWaitValue32],
@@ -58,7 +69,8 @@ fn the_table_has_what_the_version_has() {
             let version = Version::new(major, minor);
             assert_eq!(driver.version(), version);
             let lookups: BTreeSet<_> = soft.log().iter().map(|record| record.function).collect();
-            // Its version, and then by the newest lookup that it has; without any, by exported names.
+            // Its version, and then by the newest lookup that it has; without any, by exported
+            // names.
             let mut expected = BTreeSet::from(["cuDriverGetVersion"]);
             expected.extend(match version {
                 _ if version >= Version::new(12, 0) => Some("cuGetProcAddress_v2"),
@@ -67,13 +79,26 @@ fn the_table_has_what_the_version_has() {
             });
             assert_eq!(lookups, expected, "{version}: what loading calls");
             for entry in ENTRY_POINTS {
-                let since = entry.per_thread_version.filter(|_| per_thread).unwrap_or(entry.version);
+                let since =
+                    entry.per_thread_version.filter(|_| per_thread).unwrap_or(entry.version);
                 let address = driver.symbols().address(entry.function);
-                assert_eq!(!address.is_null(), since <= version, "{} of {since} on {version}", entry.function);
-                assert!(!entry.required || since <= Version::new(11, 0), "{} cannot be required", entry.function);
-                // It is the function of that very name, whose types the table has, and not another version of it.
-                let twin = if per_thread && entry.per_thread_version.is_some() { "_ptsz" } else { "" };
-                let name = std::ffi::CString::new(format!("{}{twin}", entry.function)).expect("a name");
+                assert_eq!(
+                    !address.is_null(),
+                    since <= version,
+                    "{} of {since} on {version}",
+                    entry.function
+                );
+                assert!(
+                    !entry.required || since <= Version::new(11, 0),
+                    "{} cannot be required",
+                    entry.function
+                );
+                // It is the function of that very name, whose types the table has, and not another
+                // version of it.
+                let twin =
+                    if per_thread && entry.per_thread_version.is_some() { "_ptsz" } else { "" };
+                let name =
+                    std::ffi::CString::new(format!("{}{twin}", entry.function)).expect("a name");
                 if !address.is_null() {
                     assert_eq!(address, soft.resolve(&name), "{name:?} on {version}");
                 }
@@ -90,10 +115,13 @@ fn the_safe_layer_works_on_every_version() {
             let (mut called, mut refused) = (BTreeSet::new(), BTreeSet::new());
             for scenario in SCENARIOS {
                 let soft = soft_driver(version);
-                let seen = attempt(&soft, load(&soft, per_thread), scenario, per_thread, import, None);
-                let seen = seen.unwrap_or_else(|what| panic!("{} on {version:?}: {what}", scenario.name));
+                let seen =
+                    attempt(&soft, load(&soft, per_thread), scenario, per_thread, import, None);
+                let seen =
+                    seen.unwrap_or_else(|what| panic!("{} on {version:?}: {what}", scenario.name));
                 called.extend(seen.called);
-                refused.extend(seen.unsupported.into_iter().map(|error| unsupported(error, version)));
+                refused
+                    .extend(seen.unsupported.into_iter().map(|error| unsupported(error, version)));
             }
             let version = Version::new(version.0, version.1);
             for function in &called {
@@ -101,11 +129,17 @@ fn the_safe_layer_works_on_every_version() {
                 assert!(since <= version, "{function} of {since} was called on {version}");
             }
             for family in FAMILIES {
-                let newest = family.iter().find(|function| function.entry_point().version <= version);
-                let used: Vec<_> = family.iter().filter(|function| called.contains(function)).collect();
+                let newest =
+                    family.iter().find(|function| function.entry_point().version <= version);
+                let used: Vec<_> =
+                    family.iter().filter(|function| called.contains(function)).collect();
                 assert_eq!(used, Vec::from_iter(newest), "on {version}");
             }
-            println!("CUDA {version}: {} entry points called, {} refused: {refused:?}", called.len(), refused.len());
+            println!(
+                "CUDA {version}: {} entry points called, {} refused: {refused:?}",
+                called.len(),
+                refused.len()
+            );
         }
     }
     drop(child);
@@ -118,7 +152,9 @@ fn unsupported(error: Error, (major, minor): (u32, u32)) -> Function {
     let Error::Unsupported { function, since, driver } = error else { panic!("{error:?}") };
     assert_eq!((since, driver), (function.entry_point().version, version), "{function}");
     assert!(since > version, "{function} of {since} is refused on {version}");
-    for part in [function.name(), &format!("needs CUDA {since}"), &format!("supports CUDA {version}")] {
+    for part in
+        [function.name(), &format!("needs CUDA {since}"), &format!("supports CUDA {version}")]
+    {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
     assert_eq!(error.code(), None, "the driver was not asked");
@@ -133,10 +169,16 @@ fn what_a_version_lacks_is_unsupported() {
         let driver = load(&soft, false);
         let raw_version = Version::new(version.0, version.1);
         let check = |function: Function, result: Result<()>| match result {
-            Err(error @ Error::Unsupported { .. }) => assert_eq!(unsupported(error, version), function),
+            Err(error @ Error::Unsupported { .. }) => {
+                assert_eq!(unsupported(error, version), function)
+            }
             Err(error) if function.entry_point().version <= raw_version => {
                 // `EXTERNAL` is refused outside of a capture.
-                assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE), "{function}: {error}");
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+                    "{function}: {error}"
+                );
             }
             result => assert!(
                 result.is_ok() && function.entry_point().version <= raw_version,
@@ -144,7 +186,8 @@ fn what_a_version_lacks_is_unsupported() {
             ),
         };
         {
-            let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
+            let context =
+                Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
             let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
             let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
             check(Function::cuStreamGetId, stream.id().map(drop));
@@ -156,7 +199,8 @@ fn what_a_version_lacks_is_unsupported() {
             check(Function::cuStreamGetAttribute, stream.synchronization_policy().map(drop));
 
             let mut graph = Graph::new(&context).expect("a graph");
-            // SAFETY: never given to the driver: it is used where the driver lacks all that takes it.
+            // SAFETY: never given to the driver: it is used where the driver lacks all that takes
+            // it.
             let none = unsafe { GraphNode::from_raw(&graph, null_mut()) };
             let record = graph.add_event_record_node(&[], &event);
             let wait = graph.add_event_wait_node(&[], &event);
@@ -165,27 +209,49 @@ fn what_a_version_lacks_is_unsupported() {
             check(Function::cuGraphAddEventWaitNode, wait.map(drop));
             check(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(at).map(drop));
             check(Function::cuGraphEventWaitNodeGetEvent, graph.wait_node_event(behind).map(drop));
-            check(Function::cuGraphEventRecordNodeSetEvent, graph.set_record_node_event(at, &event));
-            check(Function::cuGraphEventWaitNodeSetEvent, graph.set_wait_node_event(behind, &event));
+            check(
+                Function::cuGraphEventRecordNodeSetEvent,
+                graph.set_record_node_event(at, &event),
+            );
+            check(
+                Function::cuGraphEventWaitNodeSetEvent,
+                graph.set_wait_node_event(behind, &event),
+            );
             let mut exec = graph.instantiate().expect("every version can instantiate");
-            check(Function::cuGraphExecEventRecordNodeSetEvent, exec.set_record_node_event(&graph, at, &event));
-            check(Function::cuGraphExecEventWaitNodeSetEvent, exec.set_wait_node_event(&graph, behind, &event));
+            check(
+                Function::cuGraphExecEventRecordNodeSetEvent,
+                exec.set_record_node_event(&graph, at, &event),
+            );
+            check(
+                Function::cuGraphExecEventWaitNodeSetEvent,
+                exec.set_wait_node_event(&graph, behind, &event),
+            );
 
             // SAFETY: no other thread knows what is captured, here and below.
-            let capture = unsafe { Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Relaxed) };
+            let capture =
+                unsafe { Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Relaxed) };
             check(Function::cuStreamBeginCaptureToGraph, capture.and_then(Capture::end).map(drop));
             // SAFETY: as above.
-            let capture = unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
+            let capture =
+                unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
             // SAFETY: as above.
-            check(Function::cuStreamGetCaptureInfo_v2, unsafe { capture.dependencies(&stream) }.map(drop));
+            check(
+                Function::cuStreamGetCaptureInfo_v2,
+                unsafe { capture.dependencies(&stream) }.map(drop),
+            );
             let plain = capture.update_dependencies(&stream, &[], DependencyUpdate::Set);
             check(Function::cuStreamUpdateCaptureDependencies, plain);
             if (Version::new(11, 3)..Version::new(12, 3)).contains(&raw_version) {
                 stream.record_external(&event).expect("a node");
                 // SAFETY: as above.
                 let dependencies = unsafe { capture.dependencies(&stream) }.expect("the node");
-                let [CaptureDependency { node, .. }] = dependencies[..] else { panic!("{dependencies:?}") };
-                let port = CaptureDependency { node, edge: CUgraphEdgeData { from_port: 1, ..Default::default() } };
+                let [CaptureDependency { node, .. }] = dependencies[..] else {
+                    panic!("{dependencies:?}")
+                };
+                let port = CaptureDependency {
+                    node,
+                    edge: CUgraphEdgeData { from_port: 1, ..Default::default() },
+                };
                 let ported = capture.update_dependencies(&stream, &[port], DependencyUpdate::Set);
                 check(Function::cuStreamUpdateCaptureDependencies_v2, ported);
             }

@@ -1,8 +1,8 @@
-"""NVIDIA's cuda.core and cuda-bindings, which were not written with the software driver in mind, on whatever
-libcuda.so.1 the loader finds.
+"""NVIDIA's cuda.core and cuda-bindings, which were not written with the software driver in
+mind, on whatever libcuda.so.1 the loader finds.
 
-Every scenario asserts what it saw; the first one that is not as it should be ends the program with a traceback.
-FOREIGN_DRIVER is `soft` or `native` and says which driver it must be.
+Every scenario asserts what it saw; the first one that is not as it should be ends the program with
+a traceback. FOREIGN_DRIVER is `soft` or `native` and says which driver it must be.
 """
 
 import ctypes
@@ -51,7 +51,8 @@ def raises(kind, function):
 
 
 class Latch:
-    """Holds streams until it is opened: they wait for a word in pinned memory, and nothing of Python's is involved."""
+    """Holds streams until it is opened: they wait for a word in pinned memory, and nothing of
+    Python's is involved."""
 
     def __init__(self):
         self.memory = checked(driver.cuMemHostAlloc(4, driver.CU_MEMHOSTALLOC_DEVICEMAP))
@@ -81,8 +82,9 @@ class Latch:
 def every_entry_point_is_there(device, soft):
     if not soft:
         return
-    # cuda-bindings looks all entry points up when it is imported, each at the version that it was made for. A driver
-    # of its own version must have them all; what makes no sense in software answers that it is not supported.
+    # cuda-bindings looks all entry points up when it is imported, each at the version that it was
+    # made for. A driver of its own version must have them all; what makes no sense in software
+    # answers that it is not supported.
     program = (
         "from cuda.bindings._internal import driver as d\n"
         "found = d._inspect_function_pointers()\n"
@@ -93,7 +95,8 @@ def every_entry_point_is_there(device, soft):
     newest = {**os.environ, "CUDA_SOFT_DRIVER": "version=13.5"}
     subprocess.run([sys.executable, "-c", program], env=newest, check=True, timeout=PATIENCE)
     assert driver.cuModuleLoadData(b"")[0] == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED
-    # This goes another way: cuda.core asks the CUDA runtime, which wants tables that only NVIDIA knows.
+    # This goes another way: cuda.core asks the CUDA runtime, which wants tables that only NVIDIA
+    # knows.
     assert "NotSupported" in raises(Exception, device.sync).replace("NOT_SUPPORTED", "NotSupported")
 
 
@@ -106,7 +109,9 @@ def multiprocessors(device, soft):
 
 @scenario
 def devices(device, soft):
-    assert ("software driver" in device.name) == soft, f"`{device.name}` is not of the driver that was asked for"
+    assert ("software driver" in device.name) == soft, (
+        f"`{device.name}` is not of the driver that was asked for"
+    )
     assert device.device_id == 0 and device in Device.get_all_devices()
     assert len(device.uuid) == 36 and device.uuid.strip("0-")
     assert device.compute_capability.major >= 3
@@ -140,7 +145,9 @@ def contexts(device, soft):
 def streams(device, soft):
     least, greatest = checked(driver.cuCtxGetStreamPriorityRange())
     for priority in range(greatest, least + 1):
-        stream = device.create_stream(options=StreamOptions(nonblocking=priority % 2 == 0, priority=priority))
+        stream = device.create_stream(
+            options=StreamOptions(nonblocking=priority % 2 == 0, priority=priority)
+        )
         assert stream.priority == priority and stream.is_nonblocking == (priority % 2 == 0)
         assert stream.device == device and stream.context == device.context
         stream.sync()
@@ -152,7 +159,9 @@ def streams(device, soft):
         assert stream.is_closed
     raises(ValueError, lambda: device.create_stream(options=StreamOptions(priority=greatest - 1)))
     per_thread = os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") == "1"
-    assert device.default_stream == (PER_THREAD_DEFAULT_STREAM if per_thread else LEGACY_DEFAULT_STREAM)
+    assert device.default_stream == (
+        PER_THREAD_DEFAULT_STREAM if per_thread else LEGACY_DEFAULT_STREAM
+    )
     for stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM):
         assert stream.context == device.context
         event = stream.record()
@@ -237,8 +246,13 @@ def timing(device, soft):
     untimed = stream.record()
     untimed.sync()
     assert "timing enabled" in raises(RuntimeError, lambda: untimed - start)
-    raises(TypeError, lambda: device.create_event(EventOptions(timing_enabled=True, ipc_enabled=True)))
-    raises(TypeError, lambda: stream.record(options=EventOptions(timing_enabled=True, ipc_enabled=True)))
+    raises(
+        TypeError, lambda: device.create_event(EventOptions(timing_enabled=True, ipc_enabled=True))
+    )
+    raises(
+        TypeError,
+        lambda: stream.record(options=EventOptions(timing_enabled=True, ipc_enabled=True)),
+    )
 
 
 @scenario
@@ -272,7 +286,11 @@ def memory(device, soft):
     assert bytes(content) == b"\x11" * size
 
     assert (one.is_device_accessible, one.is_host_accessible, one.device_id) == (True, False, 0)
-    assert (host.is_device_accessible, host.is_host_accessible, host.is_managed) == (True, True, False)
+    assert (host.is_device_accessible, host.is_host_accessible, host.is_managed) == (
+        True,
+        True,
+        False,
+    )
     for buffer in (one, two, host):
         buffer.close(first)
         assert buffer.is_closed
@@ -351,7 +369,8 @@ def captured_callbacks(device, soft):
     graph.launch(stream)
     stream.sync()
     assert len(calls) == 16 and not released.is_set()
-    # The graphs own the callback through a user object; the last of them lets it go, on a thread of the driver's.
+    # The graphs own the callback through a user object; the last of them lets it go, on a thread of
+    # the driver's.
     graph.close()
     deadline = time.monotonic() + PATIENCE
     while not released.wait(0.01):

@@ -10,12 +10,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::counting::Watched;
 use common::{Gpu, current};
-use cuda_events::capture::{Capture, CaptureDependency, CaptureMode, CaptureStatus, ThreadCaptureMode};
+use cuda_events::capture::{
+    Capture, CaptureDependency, CaptureMode, CaptureStatus, ThreadCaptureMode,
+};
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUgraphEdgeData, CUresult, Function};
-use cuda_events::{Context, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
+};
 
-pub const MODES: [CaptureMode; 3] = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+pub const MODES: [CaptureMode; 3] =
+    [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
 pub const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 pub const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -85,7 +90,8 @@ fn a_capture_spreads_to_the_streams_that_wait_for_it() {
     assert_eq!(second.capture_status(), Ok(CaptureStatus::None));
     second.wait_stream(&first).expect("the fork");
     assert_eq!(second.capture_status(), Ok(CaptureStatus::Active));
-    let (here, there) = (first.capture_info().expect("an answer"), second.capture_info().expect("an answer"));
+    let (here, there) =
+        (first.capture_info().expect("an answer"), second.capture_info().expect("an answer"));
     assert_eq!(here, there);
     count(&second, &CALLED);
     first.wait_stream(&second).expect("the join");
@@ -160,7 +166,11 @@ fn the_mode_says_which_queries_invalidate_a_capture() {
             let capture = begin();
             works(capture, elsewhere(&exempted), true);
             let capture = begin();
-            works(capture, exempted(), exempt == CaptureMode::Relaxed || mode == CaptureMode::Relaxed);
+            works(
+                capture,
+                exempted(),
+                exempt == CaptureMode::Relaxed || mode == CaptureMode::Relaxed,
+            );
         }
     }
 }
@@ -178,17 +188,20 @@ fn the_threads_mode_is_restored() {
     };
     assert!(!relaxed());
     {
-        let _outer = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        let _outer = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
+            .expect("the mode changes");
         assert!(relaxed());
         {
-            let _inner = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Global).expect("the mode changes");
+            let _inner = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Global)
+                .expect("the mode changes");
             assert!(!relaxed());
         }
         assert!(relaxed());
     }
     assert!(!relaxed());
     let unwound = catch_unwind(AssertUnwindSafe(|| {
-        let guard = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        let guard = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
+            .expect("the mode changes");
         assert!(format!("{guard:?}").starts_with("ThreadCaptureMode { before: "), "{guard:?}");
         resume_unwind(Box::new(()));
     }));
@@ -236,11 +249,16 @@ fn a_dropped_capture_is_ended() {
     usable();
 
     let graph = Graph::new(&context).expect("a graph");
-    drop(common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::Global).expect("a capture"));
+    drop(
+        common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::Global)
+            .expect("a capture"),
+    );
     assert_eq!(ends(), both);
     usable();
 
-    let graph = common::begin_capture(&stream, CaptureMode::Global).and_then(Capture::end).expect("a graph");
+    let graph = common::begin_capture(&stream, CaptureMode::Global)
+        .and_then(Capture::end)
+        .expect("a graph");
     assert_eq!(ends(), [Function::cuStreamEndCapture], "it is ended once");
     drop(graph);
     assert_eq!(ends(), [Function::cuGraphDestroy]);
@@ -254,13 +272,15 @@ fn what_cannot_be_captured_is_said() {
         return;
     }
     let legacy = StreamRef::legacy_default(&gpu.context);
-    let error = common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
+    let error =
+        common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
     assert_eq!(error.code(), Some(UNSUPPORTED));
     assert!(error.to_string().contains("legacy default stream"), "{error}");
 
     let stream = gpu.stream();
     let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-    let error = common::begin_capture(&stream, CaptureMode::Relaxed).expect_err("it captures already");
+    let error =
+        common::begin_capture(&stream, CaptureMode::Relaxed).expect_err("it captures already");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     assert!(error.to_string().contains("captures already"), "{error}");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "the first goes on");
@@ -362,7 +382,8 @@ fn a_capture_can_add_to_a_graph() {
     let first = graph.add_event_record_node(&[], &events[0]).expect("a node");
     let raw = graph.as_raw();
     let capture =
-        common::begin_capture_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal).expect("a capture");
+        common::begin_capture_to_graph(&stream, graph, &[first], CaptureMode::ThreadLocal)
+            .expect("a capture");
     // SAFETY: this thread is the only one that uses the stream.
     let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
     assert_eq!(dependencies, [CaptureDependency::from(first)]);
@@ -372,19 +393,23 @@ fn a_capture_can_add_to_a_graph() {
     let graph = capture.end().expect("the graph comes back");
     assert_eq!(graph.as_raw(), raw);
     for (node, event) in [first, second].into_iter().zip(&events) {
-        let known = graph.record_node_event(node).expect("a record node").expect("an event of this program's");
+        let known = graph
+            .record_node_event(node)
+            .expect("a record node")
+            .expect("an event of this program's");
         assert!(Arc::ptr_eq(&known, event));
     }
 
     let other = Graph::new(&gpu.context).expect("a graph");
     let function = Function::cuStreamBeginCaptureToGraph;
-    let error =
-        common::begin_capture_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal).expect_err("a foreign node");
+    let error = common::begin_capture_to_graph(&stream, other, &[first], CaptureMode::ThreadLocal)
+        .expect_err("a foreign node");
     assert_eq!(error, Error::GraphMismatch { function });
     assert!(error.to_string().contains("another graph"), "{error}");
 
     // Which destroys the graph, in the driver; the wrapper must not do it again.
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
+        .expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     assert_eq!(code(capture.end()), INVALIDATED);
     assert_eq!(stream.query(), Ok(Progress::Done));
@@ -396,7 +421,8 @@ fn every_code_of_captures_comes_with_advice() {
         let error = Error::Driver { function: Function::cuEventSynchronize, code: CUresult(code) };
         let text = error.to_string();
         assert!(
-            text.contains("CAPTURE") && text.split_once(": ").is_some_and(|(_, advice)| !advice.is_empty()),
+            text.contains("CAPTURE")
+                && text.split_once(": ").is_some_and(|(_, advice)| !advice.is_empty()),
             "{text}"
         );
     }

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use common::Gpu;
 use cuda_events::capture::{CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate};
 use cuda_events::graph::Graph;
-use cuda_events::sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function};
+use cuda_events::sys::{
+    CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function,
+};
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
+    Context, Device, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
+    Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -25,7 +28,10 @@ fn each_capture_has_an_id_of_its_own() {
     }
     let stream = gpu.stream();
     let before = stream.capture_info().expect("an answer");
-    assert_eq!((before.status, before.id, before.graph.is_null()), (CaptureStatus::None, None, true));
+    assert_eq!(
+        (before.status, before.id, before.graph.is_null()),
+        (CaptureStatus::None, None, true)
+    );
     let mut ids = Vec::new();
     for _ in 0..3 {
         let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
@@ -40,14 +46,18 @@ fn each_capture_has_an_id_of_its_own() {
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     stream.query().expect_err("a query of the stream itself");
     let info = stream.capture_info().expect("an answer");
-    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
+    assert_eq!(
+        (info.status, info.id, info.graph.is_null()),
+        (CaptureStatus::Invalidated, None, true)
+    );
     drop(capture);
 }
 
 #[test]
 fn dependencies_are_told_and_can_be_changed() {
     let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2) {
+    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2)
+    {
         return;
     }
     let (stream, other) = (gpu.stream(), gpu.stream());
@@ -56,11 +66,14 @@ fn dependencies_are_told_and_can_be_changed() {
     let nodes = || {
         // SAFETY: this thread is the only one that uses the streams.
         let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
-        assert!(dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default()));
+        assert!(
+            dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default())
+        );
         dependencies.iter().map(|dependency| dependency.node).collect::<Vec<_>>()
     };
     let update = |stream: &StreamRef, nodes: &[_], how| {
-        let dependencies: Vec<CaptureDependency> = nodes.iter().copied().map(CaptureDependency::from).collect();
+        let dependencies: Vec<CaptureDependency> =
+            nodes.iter().copied().map(CaptureDependency::from).collect();
         capture.update_dependencies(stream, &dependencies, how)
     };
     assert_eq!(nodes(), []);
@@ -77,22 +90,34 @@ fn dependencies_are_told_and_can_be_changed() {
     assert_eq!(nodes(), [first]);
 
     let function = Function::cuStreamUpdateCaptureDependencies_v2;
-    assert_eq!(update(&other, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
+    assert_eq!(
+        update(&other, &[], DependencyUpdate::Set),
+        Err(Error::CaptureMismatch { function })
+    );
     // SAFETY: as above.
     assert!(matches!(unsafe { capture.dependencies(&other) }, Err(Error::CaptureMismatch { .. })));
     let third = gpu.stream();
     let elsewhere = common::begin_capture(&third, CaptureMode::ThreadLocal).expect("a capture");
-    assert_eq!(update(&third, &[], DependencyUpdate::Set), Err(Error::CaptureMismatch { function }));
+    assert_eq!(
+        update(&third, &[], DependencyUpdate::Set),
+        Err(Error::CaptureMismatch { function })
+    );
     elsewhere.end().expect("it is unharmed");
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let foreign = graph.add_event_record_node(&[], &events[0]).expect("a node");
-    assert_eq!(update(&stream, &[foreign], DependencyUpdate::Set), Err(Error::GraphMismatch { function }));
+    assert_eq!(
+        update(&stream, &[foreign], DependencyUpdate::Set),
+        Err(Error::GraphMismatch { function })
+    );
     assert_eq!(nodes(), [first], "nothing came of these");
 
     // The nodes are names of the graph's.
     let graph = capture.end().expect("a graph");
     for (node, event) in [first, second].into_iter().zip(&events) {
-        let known = graph.record_node_event(node).expect("a record node").expect("an event of this program's");
+        let known = graph
+            .record_node_event(node)
+            .expect("a record node")
+            .expect("an event of this program's");
         assert!(Arc::ptr_eq(&known, event));
     }
 }
@@ -113,7 +138,8 @@ fn older_drivers_say_what_they_can() {
     for (major, minor) in [(11, 0), (11, 3), (12, 2), (12, 3)] {
         let soft = SoftDriver::builder().version(major, minor).build();
         let version = Version::new(major, minor);
-        let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+        let context =
+            Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
         let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
         let info = stream.capture_info().expect("an answer");
@@ -141,7 +167,10 @@ fn older_drivers_say_what_they_can() {
             dependency.edge.type_ = 1;
             let error = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
             let function = Function::cuStreamUpdateCaptureDependencies_v2;
-            assert_eq!(error, Err(Error::Unsupported { function, since: Version::new(12, 3), driver: version }));
+            assert_eq!(
+                error,
+                Err(Error::Unsupported { function, since: Version::new(12, 3), driver: version })
+            );
         }
         let graph = capture.end().expect("a graph");
         let into = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
@@ -162,7 +191,10 @@ fn untold_dependencies_are_an_error() {
         if !dependencies.is_null() {
             return CUresult::CUDA_ERROR_LOSSY_QUERY;
         }
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v2).expect("CUDA 11.3");
+        let real = REAL
+            .get()
+            .and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v2)
+            .expect("CUDA 11.3");
         // SAFETY: the caller's arguments, passed on.
         unsafe { real(stream, status, id, graph, dependencies, count) }
     }
@@ -224,7 +256,8 @@ fn edge(from_port: u8) -> CUgraphEdgeData {
     CUgraphEdgeData { from_port, to_port: 2, type_: 1, reserved: [0; 5] }
 }
 
-/// The edge data reaches the driver with its node, and comes back with it. The software driver has none of its own.
+/// The edge data reaches the driver with its node, and comes back with it. The software driver has
+/// none of its own.
 #[test]
 fn dependencies_have_their_edge_data() {
     extern "C" fn update(
@@ -236,7 +269,8 @@ fn dependencies_have_their_edge_data() {
     ) -> CUresult {
         // SAFETY: the caller says that there are as many.
         GIVEN.set(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamUpdateCaptureDependencies_v2);
+        let real =
+            REAL.get().and_then(|driver| driver.symbols().cuStreamUpdateCaptureDependencies_v2);
         let plain = vec![CUgraphEdgeData::default(); count];
         // SAFETY: the caller's arguments, passed on with edges that each driver takes.
         unsafe { real.expect("CUDA 12.3")(stream, nodes, plain.as_ptr(), count, flags) }
@@ -250,11 +284,15 @@ fn dependencies_have_their_edge_data() {
         edges: *mut *const CUgraphEdgeData,
         count: *mut usize,
     ) -> CUresult {
-        let real = REAL.get().and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v3).expect("CUDA 12.3");
+        let real = REAL
+            .get()
+            .and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v3)
+            .expect("CUDA 12.3");
         // SAFETY: the caller's arguments, passed on.
         let code = unsafe { real(stream, status, id, graph, nodes, edges, count) };
         if !edges.is_null() {
-            // SAFETY: the caller's place for the address, which stays until the next update of this thread.
+            // SAFETY: the caller's place for the address, which stays until the next update of this
+            // thread.
             unsafe { *edges = GIVEN.with_borrow(|given| given.as_ptr()) };
         }
         code
@@ -273,7 +311,8 @@ fn dependencies_have_their_edge_data() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let mut graph = Graph::new(&context).expect("a graph");
     let nodes = [(); 3].map(|()| graph.add_event_record_node(&[], &shared(&gpu)).expect("a node"));
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
+        .expect("a capture");
     let given = [
         CaptureDependency { node: nodes[2], edge: edge(7) },
         nodes[0].into(),
@@ -283,7 +322,10 @@ fn dependencies_have_their_edge_data() {
     assert_eq!(GIVEN.with_borrow(Vec::clone), [edge(7), CUgraphEdgeData::default(), edge(9)]);
     // SAFETY: this thread is the only one that uses the stream.
     let known = unsafe { capture.dependencies(&stream) }.expect("dependencies");
-    assert_eq!(known.iter().map(|known| known.edge).collect::<Vec<_>>(), GIVEN.with_borrow(Vec::clone));
+    assert_eq!(
+        known.iter().map(|known| known.edge).collect::<Vec<_>>(),
+        GIVEN.with_borrow(Vec::clone)
+    );
     assert_eq!(known.len(), 3);
     drop(capture);
 
@@ -293,14 +335,17 @@ fn dependencies_have_their_edge_data() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let mut graph = Graph::new(&context).expect("a graph");
     let node = graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal).expect("a capture");
+    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
+        .expect("a capture");
     let dependency = CaptureDependency { node, edge: edge(1) };
     let refused = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
     assert!(matches!(
         refused,
         Err(Error::Unsupported { function: Function::cuStreamUpdateCaptureDependencies_v2, .. })
     ));
-    capture.update_dependencies(&stream, &[node.into()], DependencyUpdate::Set).expect("a plain edge");
+    capture
+        .update_dependencies(&stream, &[node.into()], DependencyUpdate::Set)
+        .expect("a plain edge");
 }
 
 #[test]
@@ -320,7 +365,10 @@ fn an_unknown_status_is_an_error() {
         _: *mut usize,
     ) -> CUresult {
         // SAFETY: the caller's places.
-        unsafe { (*status, *id, *graph) = (CUstreamCaptureStatus(77), 5, std::ptr::without_provenance_mut(64)) };
+        unsafe {
+            (*status, *id, *graph) =
+                (CUstreamCaptureStatus(77), 5, std::ptr::without_provenance_mut(64))
+        };
         CUresult::CUDA_SUCCESS
     }
     let gpu = Gpu::new();
@@ -336,5 +384,8 @@ fn an_unknown_status_is_an_error() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
     let info = stream.capture_info().expect("an answer");
-    assert_eq!((info.status, info.id, info.graph.is_null()), (CaptureStatus::Invalidated, None, true));
+    assert_eq!(
+        (info.status, info.id, info.graph.is_null()),
+        (CaptureStatus::Invalidated, None, true)
+    );
 }

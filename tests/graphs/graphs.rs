@@ -11,10 +11,14 @@ use std::time::Duration;
 use common::counting::Watched;
 use common::own_process;
 use common::{Gpu, Latch, Other, check, current};
-use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags};
+use cuda_events::capture::{
+    Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags,
+};
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUevent, CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version,
+};
 use cuda_soft_driver::{Fault, SoftDriver};
 use table::replaced;
 
@@ -137,7 +141,9 @@ fn the_stream_decides_between_node_and_record() {
         other.record_external(&outside).expect("a record");
         other.wait_external(&outside).expect("a wait");
         // In this thread a query would be forbidden.
-        let query = || std::thread::scope(|scope| scope.spawn(|| outside.query()).join().expect("no panic"));
+        let query = || {
+            std::thread::scope(|scope| scope.spawn(|| outside.query()).join().expect("no panic"))
+        };
         assert_eq!(query(), Ok(Progress::Pending));
         latch.release();
         assert_eq!(other.capture_status(), Ok(CaptureStatus::None));
@@ -172,7 +178,10 @@ fn flags_are_for_those_who_know_the_stream() {
     let event = event(&gpu);
     // SAFETY: the event outlives everything here.
     let (record, wait) = unsafe {
-        (event.record_with(&stream, RecordFlags::EXTERNAL), stream.wait_event_with(&event, WaitFlags::EXTERNAL))
+        (
+            event.record_with(&stream, RecordFlags::EXTERNAL),
+            stream.wait_event_with(&event, WaitFlags::EXTERNAL),
+        )
     };
     for error in [record.expect_err("not in a capture"), wait.expect_err("not in a capture")] {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
@@ -257,8 +266,9 @@ fn worked() -> Duration {
     Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
 
-/// All the work that a node is for this crate, whatever it is: in the processor's time, of a driver whose calls take none.
-/// Work for each of the nodes that are there already would make the last ones a hundred times as long.
+/// All the work that a node is for this crate, whatever it is: in the processor's time, of a driver
+/// whose calls take none. Work for each of the nodes that are there already would make the last
+/// ones a hundred times as long.
 #[cfg(unix)]
 #[test]
 fn a_node_of_a_long_graph_takes_as_long() {
@@ -300,7 +310,11 @@ fn a_node_of_a_long_graph_takes_as_long() {
     let first = some_blocks();
     for at in 2..BLOCKS / 8 {
         let later = some_blocks();
-        assert!(later < first * 6, "{NODES} nodes after {}: {later:?}, and of a short graph {first:?}", 8 * at * NODES);
+        assert!(
+            later < first * 6,
+            "{NODES} nodes after {}: {later:?}, and of a short graph {first:?}",
+            8 * at * NODES
+        );
     }
 }
 
@@ -316,14 +330,28 @@ fn a_node_is_good_for_its_own_graph_only() {
     let mut exec = graph.instantiate().expect("an executable graph");
     let mut other = Graph::new(&gpu.context).expect("a graph");
     let foreign = other.add_event_record_node(&[], &event).expect("a node");
-    let not_called = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::GraphMismatch { function }));
+    let not_called = |result: Result<(), Error>, function| {
+        assert_eq!(result, Err(Error::GraphMismatch { function }))
+    };
     not_called(other.record_node_event(node).map(drop), Function::cuGraphEventRecordNodeGetEvent);
     not_called(other.set_record_node_event(node, &event), Function::cuGraphEventRecordNodeSetEvent);
-    not_called(other.add_event_wait_node(&[node], &event).map(drop), Function::cuGraphAddEventWaitNode);
-    not_called(exec.set_record_node_event(&other, node, &event), Function::cuGraphExecEventRecordNodeSetEvent);
+    not_called(
+        other.add_event_wait_node(&[node], &event).map(drop),
+        Function::cuGraphAddEventWaitNode,
+    );
+    not_called(
+        exec.set_record_node_event(&other, node, &event),
+        Function::cuGraphExecEventRecordNodeSetEvent,
+    );
     // Its own node, of a graph that the executable one was not made of.
-    not_called(exec.set_record_node_event(&other, foreign, &event), Function::cuGraphExecEventRecordNodeSetEvent);
-    not_called(exec.set_wait_node_event(&other, foreign, &event), Function::cuGraphExecEventWaitNodeSetEvent);
+    not_called(
+        exec.set_record_node_event(&other, foreign, &event),
+        Function::cuGraphExecEventRecordNodeSetEvent,
+    );
+    not_called(
+        exec.set_wait_node_event(&other, foreign, &event),
+        Function::cuGraphExecEventWaitNodeSetEvent,
+    );
     // SAFETY: the node is one of this graph.
     assert_eq!(unsafe { GraphNode::from_raw(&graph, node.as_raw()) }, node);
 }
@@ -340,7 +368,10 @@ fn events_that_the_graph_was_not_given_have_no_name() {
     let add = gpu.driver.symbols().cuGraphAddEventRecordNode.expect("CUDA 11.1");
     // SAFETY: a place for the handle; graph and event are alive until the end of this function.
     let node = unsafe {
-        check(Function::cuGraphAddEventRecordNode, add(&mut raw, graph.as_raw(), null_mut(), 0, event.as_raw()));
+        check(
+            Function::cuGraphAddEventRecordNode,
+            add(&mut raw, graph.as_raw(), null_mut(), 0, event.as_raw()),
+        );
         GraphNode::from_raw(&graph, raw)
     };
     assert!(graph.record_node_event(node).expect("an answer").is_none());
@@ -363,7 +394,11 @@ fn launches_follow_each_other_and_outlive_it() {
     let latch = Latch::hold(&first);
     exec.launch(&first).expect("a launch");
     exec.launch(&second).expect("a launch");
-    assert_eq!(second.query(), Ok(Progress::Pending), "it waits for the launch in the other stream");
+    assert_eq!(
+        second.query(),
+        Ok(Progress::Pending),
+        "it waits for the launch in the other stream"
+    );
     drop((exec, graph));
     assert_eq!(event.query(), Ok(Progress::Pending));
     latch.release();
@@ -426,11 +461,15 @@ fn the_dependencies_of_a_node_reach_the_driver() {
     let counts = Arc::new(Mutex::new(Vec::new()));
     let seen = counts.clone();
     let driver = gpu.driver.observe(move |call| {
-        if [Function::cuGraphAddEventRecordNode, Function::cuGraphAddEventWaitNode].contains(&call.function) {
+        if [Function::cuGraphAddEventRecordNode, Function::cuGraphAddEventWaitNode]
+            .contains(&call.function)
+        {
             seen.lock().expect("no panic").push(call.arguments[3]);
         }
     });
-    let context = Device::new(driver.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    let context = Device::new(driver.expect("a free slot"), 0)
+        .and_then(Context::primary)
+        .expect("the context");
     let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
     let mut graph = Graph::new(&context).expect("a graph");
     let first = graph.add_event_record_node(&[], &event).expect("a node");
@@ -448,7 +487,8 @@ fn a_graph_can_be_sent_to_another_thread() {
     std::thread::scope(|scope| {
         let stream = &stream;
         let launched = scope.spawn(move || {
-            let exec = graph.instantiate().and_then(|second| second.launch(stream)).map(|()| exec)?;
+            let exec =
+                graph.instantiate().and_then(|second| second.launch(stream)).map(|()| exec)?;
             exec.launch(stream)
         });
         assert_eq!(launched.join().expect("no panic"), Ok(()));
@@ -458,7 +498,9 @@ fn a_graph_can_be_sent_to_another_thread() {
 
 #[test]
 fn older_drivers_make_graphs_too() {
-    for (minor, function) in [(3, Function::cuGraphInstantiate_v2), (4, Function::cuGraphInstantiateWithFlags)] {
+    for (minor, function) in
+        [(3, Function::cuGraphInstantiate_v2), (4, Function::cuGraphInstantiateWithFlags)]
+    {
         let soft = SoftDriver::builder().version(11, minor).build();
         let driver = soft.driver();
         assert!(!driver.symbols().address(function).is_null());
@@ -508,10 +550,14 @@ fn an_interprocess_event_stays_in_its_context() {
     }
     let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
-    let interprocess = |context| Arc::new(Event::new(context, EventFlags::INTERPROCESS).expect("an event"));
+    let interprocess =
+        |context| Arc::new(Event::new(context, EventFlags::INTERPROCESS).expect("an event"));
     let (own, foreign) = (interprocess(&gpu.context), interprocess(&other));
     let refused = |result: Result<(), Error>, function| {
-        assert_eq!(result, Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 }));
+        assert_eq!(
+            result,
+            Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 })
+        );
     };
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     graph.add_event_wait_node(&[], &foreign).expect("a node");
@@ -548,16 +594,23 @@ fn a_forked_child_can_drop_all_that_there_is() {
     let node = graph.add_event_record_node(&[], &event).expect("a node");
     let exec = graph.instantiate().expect("an executable graph");
     let capture = begin(&capturing);
-    let relaxed = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+    let relaxed =
+        ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
     let mut objects = Some((graph, exec, capture, relaxed, event));
     let (_, status) = common::fork::in_child(|| {
-        let (graph, exec, capture, relaxed, event) = objects.take().expect("the child has its copies");
-        let refused = |function, result: Result<(), Error>| assert_eq!(result, Err(Error::ForkedChild { function }));
+        let (graph, exec, capture, relaxed, event) =
+            objects.take().expect("the child has its copies");
+        let refused = |function, result: Result<(), Error>| {
+            assert_eq!(result, Err(Error::ForkedChild { function }))
+        };
         refused(Function::cuGraphLaunch, exec.launch(&stream));
         refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
         refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
         refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
-        refused(Function::cuStreamBeginCapture_v2, common::begin_capture(&stream, CaptureMode::Global).map(drop));
+        refused(
+            Function::cuStreamBeginCapture_v2,
+            common::begin_capture(&stream, CaptureMode::Global).map(drop),
+        );
         refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
         refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
         refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
@@ -593,14 +646,16 @@ fn closing_tells_what_the_driver_answered() {
 fn captures_with_one_number_keep_their_own_events() {
     let softs = [SoftDriver::new(), SoftDriver::new()];
     let streams = softs.each_ref().map(|soft| {
-        let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+        let context =
+            Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
         Stream::new(&context, StreamOptions::new()).expect("a stream")
     });
     let captures = streams.each_ref().map(begin);
     let ids = streams.each_ref().map(|stream| stream.capture_info().expect("an answer").id);
     assert_eq!(ids[0], ids[1], "otherwise this shows nothing");
     let events = streams.each_ref().map(|stream| {
-        let event = Event::new(stream.context(), EventFlags::empty()).map(Arc::new).expect("an event");
+        let event =
+            Event::new(stream.context(), EventFlags::empty()).map(Arc::new).expect("an event");
         stream.record_external(&event).expect("a record");
         event
     });
@@ -619,7 +674,10 @@ fn an_event_that_the_driver_was_never_given_is_not_kept() {
     let soft = SoftDriver::builder().version(11, 0).build();
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let (begin, end) = (soft.driver().symbols().cuStreamBeginCapture_v2, soft.driver().symbols().cuStreamEndCapture);
+    let (begin, end) = (
+        soft.driver().symbols().cuStreamBeginCapture_v2,
+        soft.driver().symbols().cuStreamEndCapture,
+    );
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     // SAFETY: the stream is alive.
     check(Function::cuStreamBeginCapture_v2, unsafe { begin(stream.as_raw(), mode) });

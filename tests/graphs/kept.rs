@@ -9,7 +9,9 @@ use common::{Gpu, Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions, StreamRef, Version};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, Stream, StreamOptions, StreamRef, Version,
+};
 use cuda_soft_driver::{Fault, SoftDriver};
 
 use crate::graphs::*;
@@ -105,9 +107,15 @@ fn events_of_others_captures_stay_for_good() {
     let mut graph = null_mut();
     // SAFETY: the stream is alive; a place for the handle.
     unsafe {
-        check(Function::cuStreamBeginCapture_v2, (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode));
+        check(
+            Function::cuStreamBeginCapture_v2,
+            (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode),
+        );
         stream.record_external(&event).expect("a record");
-        check(Function::cuStreamEndCapture, (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph));
+        check(
+            Function::cuStreamEndCapture,
+            (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph),
+        );
     }
     drop(event);
     assert!(alive(&weak), "nobody can tell how long it is needed");
@@ -146,7 +154,8 @@ fn setting_an_event_again_and_again_keeps_only_the_last() {
     }
 }
 
-/// A driver answers with the errors of earlier work, too: such an answer does not say that the call did nothing.
+/// A driver answers with the errors of earlier work, too: such an answer does not say that the call
+/// did nothing.
 #[test]
 fn an_event_is_kept_despite_an_error() {
     let soft = SoftDriver::builder().devices(2).build();
@@ -158,16 +167,24 @@ fn an_event_is_kept_despite_an_error() {
         soft.clear_faults();
         soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
     };
-    let failed = |result: Result<(), Error>, function| assert_eq!(result, Err(Error::Driver { function, code }));
+    let failed = |result: Result<(), Error>, function| {
+        assert_eq!(result, Err(Error::Driver { function, code }))
+    };
 
     type Work = fn(&mut Graph, &mut GraphExec, [GraphNode; 2], &Arc<Event>) -> Result<(), Error>;
     let works: [(Function, Work); 6] = [
-        (Function::cuGraphAddEventRecordNode, |graph, _, _, event| graph.add_event_record_node(&[], event).map(drop)),
-        (Function::cuGraphAddEventWaitNode, |graph, _, _, event| graph.add_event_wait_node(&[], event).map(drop)),
+        (Function::cuGraphAddEventRecordNode, |graph, _, _, event| {
+            graph.add_event_record_node(&[], event).map(drop)
+        }),
+        (Function::cuGraphAddEventWaitNode, |graph, _, _, event| {
+            graph.add_event_wait_node(&[], event).map(drop)
+        }),
         (Function::cuGraphEventRecordNodeSetEvent, |graph, _, [node, _], event| {
             graph.set_record_node_event(node, event)
         }),
-        (Function::cuGraphEventWaitNodeSetEvent, |graph, _, [_, node], event| graph.set_wait_node_event(node, event)),
+        (Function::cuGraphEventWaitNodeSetEvent, |graph, _, [_, node], event| {
+            graph.set_wait_node_event(node, event)
+        }),
         (Function::cuGraphExecEventRecordNodeSetEvent, |graph, exec, [node, _], event| {
             exec.set_record_node_event(graph, node, event)
         }),
@@ -207,7 +224,8 @@ fn an_event_is_kept_despite_an_error() {
         failed(work(&stream, &event), function);
         drop(event);
         assert!(alive(&weak), "{function}: a node refers to it");
-        let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
+        let exec =
+            capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
         exec.launch(&stream).expect("a launch");
         stream.synchronize().expect("the work ends");
         drop(exec);
@@ -219,13 +237,17 @@ fn an_event_is_kept_despite_an_error() {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     let symbols = soft.driver().symbols();
     // SAFETY: the stream is alive.
-    check(Function::cuStreamBeginCapture_v2, unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) });
+    check(Function::cuStreamBeginCapture_v2, unsafe {
+        (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode)
+    });
     fail(Function::cuEventRecordWithFlags);
     failed(stream.record_external(&theirs), Function::cuEventRecordWithFlags);
     drop(theirs);
     assert!(alive(&weak), "nobody can tell how long it is needed");
     // SAFETY: the stream is alive; a place for the handle.
-    check(Function::cuStreamEndCapture, unsafe { (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph) });
+    check(Function::cuStreamEndCapture, unsafe {
+        (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph)
+    });
     // SAFETY: the graph is nobody else's, and its event is never destroyed.
     drop(unsafe { Graph::from_raw(&context, graph) });
 
@@ -247,8 +269,10 @@ fn an_event_is_kept_despite_an_error() {
     assert!(!alive(&weak), "nothing refers to it any more");
 
     // An interprocess event that a node may refer to stays in its context.
-    let interprocess = || Arc::new(Event::new(&context, EventFlags::INTERPROCESS).expect("an event"));
-    let second = Context::primary(Device::new(soft.driver(), 1).expect("a second device")).expect("its context");
+    let interprocess =
+        || Arc::new(Event::new(&context, EventFlags::INTERPROCESS).expect("an event"));
+    let second = Context::primary(Device::new(soft.driver(), 1).expect("a second device"))
+        .expect("its context");
     let elsewhere = Stream::new(&second, StreamOptions::new()).expect("a stream");
     let mut graph = Graph::new(&context).expect("a graph");
     let plain = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
@@ -264,7 +288,8 @@ fn an_event_is_kept_despite_an_error() {
     soft.clear_faults();
     let capture = begin(&stream);
     let other = SoftDriver::new();
-    let elsewhere = Device::new(other.driver(), 0).and_then(Context::primary).expect("the other context");
+    let elsewhere =
+        Device::new(other.driver(), 0).and_then(Context::primary).expect("the other context");
     let elsewhere = Arc::new(Event::new(&elsewhere, EventFlags::empty()).expect("an event"));
     assert!(matches!(stream.record_external(&elsewhere), Err(Error::DriverMismatch { .. })));
     drop(capture);
@@ -278,7 +303,9 @@ fn a_capture_begun_with_an_error_is_ended() {
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let function = Function::cuStreamBeginCaptureToGraph;
-    let begin = |stream| common::begin_capture_to_graph(stream, Graph::new(&context)?, &[], CaptureMode::ThreadLocal);
+    let begin = |stream| {
+        common::begin_capture_to_graph(stream, Graph::new(&context)?, &[], CaptureMode::ThreadLocal)
+    };
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
     soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
     assert_eq!(begin(&stream).err(), Some(Error::Driver { function, code }));
@@ -313,13 +340,16 @@ fn a_capture_begun_with_an_error_is_ended() {
             }
         }
     });
-    let spoiled = Device::new(spoiled.expect("a free slot"), 0).and_then(Context::primary).expect("the context");
+    let spoiled = Device::new(spoiled.expect("a free slot"), 0)
+        .and_then(Context::primary)
+        .expect("the context");
     // SAFETY: it is used only as long as the stream lives.
     let named = unsafe { StreamRef::from_raw(&spoiled, stream.as_raw()) };
     let graph = Graph::new(&spoiled).expect("a graph");
     let live = soft.live().graphs;
     soft.inject(Fault::on(function.name()).once().after_the_work().answer(code));
-    let refused = common::begin_capture_to_graph(&named, graph, &[], CaptureMode::ThreadLocal).err();
+    let refused =
+        common::begin_capture_to_graph(&named, graph, &[], CaptureMode::ThreadLocal).err();
     assert_eq!(refused, Some(Error::Driver { function, code }));
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
     assert_eq!(soft.live().graphs, live, "the graph is not destroyed");

@@ -1,9 +1,10 @@
-"""Interprocess events between this crate and programs that are not ours: NVIDIA's cuda.core and PyTorch, both ways.
+"""Interprocess events between this crate and programs that are not ours: NVIDIA's
+cuda.core and PyTorch, both ways.
 
     peers.py PEER [--driver PATH] [cuda.core] [torch]
 
-PEER is the example `ipc_peer`, built. PATH is the driver library that it opens; without it, it looks as every program
-does. Closes with a line "N passed, N failed".
+PEER is the example `ipc_peer`, built. PATH is the driver library that it opens; without it, it
+looks as every program does. Closes with a line "N passed, N failed".
 """
 
 import ctypes
@@ -23,7 +24,9 @@ class Peer:
     """The crate's side, in a process of its own."""
 
     def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")

@@ -8,7 +8,9 @@ const LEN: usize = IpcEventDescriptor::LEN;
 /// CRC-32 (ISO-HDLC) bit by bit, so that the library's is checked against another.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc: u32, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
     })
 }
 
@@ -26,8 +28,14 @@ struct Origin {
     boot: [u8; 16],
 }
 
-const NOWHERE: Origin =
-    Origin { pid: 0, uuid: [0; 16], started: 0, pid_namespace: 0, time_namespace: 0, boot: [0; 16] };
+const NOWHERE: Origin = Origin {
+    pid: 0,
+    uuid: [0; 16],
+    started: 0,
+    pid_namespace: 0,
+    time_namespace: 0,
+    boot: [0; 16],
+};
 
 fn origin() -> Origin {
     Origin {
@@ -143,7 +151,8 @@ fn every_combination_of_flags_survives_the_journey() {
 
 #[test]
 fn one_other_field_makes_them_unequal() {
-    let descriptor = |bytes: Vec<u8>| IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
+    let descriptor =
+        |bytes: Vec<u8>| IpcEventDescriptor::from_bytes(&bytes).expect("a good envelope");
     let mut other_handle = handle();
     other_handle[63] ^= 1;
     let mut all = vec![
@@ -181,7 +190,10 @@ fn the_drivers_own_bytes_convert_both_ways() {
         assert_eq!(descriptor.exporter_pid(), None);
         assert_eq!(descriptor.device_uuid(), None);
         let bytes = descriptor.to_bytes();
-        assert_eq!(bytes.as_slice(), envelope(VERSION, u16::from(blocking_sync), NOWHERE, handle()));
+        assert_eq!(
+            bytes.as_slice(),
+            envelope(VERSION, u16::from(blocking_sync), NOWHERE, handle())
+        );
         assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Ok(descriptor));
     }
 }
@@ -199,10 +211,16 @@ fn too_long() {
     for extra in [1, 2, 32, 128, 1 << 16] {
         let mut bytes = good();
         bytes.resize(LEN + extra, 0);
-        assert_eq!(refusal(&bytes), DescriptorError::Length { found: (LEN + extra) as u32, expected: 128 });
+        assert_eq!(
+            refusal(&bytes),
+            DescriptorError::Length { found: (LEN + extra) as u32, expected: 128 }
+        );
     }
     // Two in a row: a reader that forgot to cut them apart.
-    assert_eq!(refusal(&[good(), good()].concat()), DescriptorError::Length { found: 256, expected: 128 });
+    assert_eq!(
+        refusal(&[good(), good()].concat()),
+        DescriptorError::Length { found: 256, expected: 128 }
+    );
 }
 
 #[test]
@@ -223,7 +241,10 @@ fn another_version_is_named() {
             refusal(&[&bytes[..], &[0; 32]].concat()),
             DescriptorError::Version { found: version, expected: VERSION }
         );
-        assert_eq!(refusal(&bytes[..96]), DescriptorError::Version { found: version, expected: VERSION });
+        assert_eq!(
+            refusal(&bytes[..96]),
+            DescriptorError::Version { found: version, expected: VERSION }
+        );
     }
 }
 
@@ -232,10 +253,17 @@ fn flags_that_nobody_has_defined_are_refused() {
     for bit in 2..16 {
         for known in 0..4 {
             let bytes = envelope(VERSION, known | 1 << bit, origin(), handle());
-            assert_eq!(refusal(&bytes), DescriptorError::Flags { unknown: 1 << bit }, "{known} and bit {bit}");
+            assert_eq!(
+                refusal(&bytes),
+                DescriptorError::Flags { unknown: 1 << bit },
+                "{known} and bit {bit}"
+            );
         }
     }
-    assert_eq!(refusal(&envelope(VERSION, 0xfffd, origin(), handle())), DescriptorError::Flags { unknown: 0xfffc });
+    assert_eq!(
+        refusal(&envelope(VERSION, 0xfffd, origin(), handle())),
+        DescriptorError::Flags { unknown: 0xfffc }
+    );
     // A damaged one is told to be damaged, whatever it says.
     let mut bytes = envelope(VERSION, 4, origin(), handle());
     bytes[20] ^= 1;
@@ -249,7 +277,9 @@ fn every_single_flipped_bit_is_refused() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
             0..4 => DescriptorError::Magic,
-            4..6 => DescriptorError::Version { found: VERSION ^ 1 << (bit - 32), expected: VERSION },
+            4..6 => {
+                DescriptorError::Version { found: VERSION ^ 1 << (bit - 32), expected: VERSION }
+            }
             _ => DescriptorError::Checksum,
         };
         assert_eq!(refusal(&bytes), expected, "bit {bit}");

@@ -16,7 +16,10 @@ fn it_survives_as_one_line() {
     let text = descriptor().to_string();
     assert_eq!(text.len(), 261);
     assert!(text.starts_with("cuev:435545560200"), "{text}");
-    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "nothing that a shell or an environment could change");
+    assert!(
+        text.bytes().all(|byte| byte.is_ascii_graphic()),
+        "nothing that a shell or an environment could change"
+    );
     assert_eq!(text.parse(), Ok(descriptor()));
     assert_eq!(format!("  {text}\r\n").parse(), Ok(descriptor()));
     assert_eq!(text.to_uppercase().replace("CUEV:", "cuev:").parse(), Ok(descriptor()));
@@ -32,8 +35,9 @@ fn what_is_no_descriptor_says_why() {
         refused(other, DescriptorError::Magic);
     }
     refused(&text[..text.len() - 1], DescriptorError::Text);
-    // The digits of a byte begin at odd places: what is put at an even one is the end of one byte and the begin of the next.
-    // A sign or a space before a digit is what some readers of numbers let pass.
+    // The digits of a byte begin at odd places: what is put at an even one is the end of one byte
+    // and the begin of the next. A sign or a space before a digit is what some readers of numbers
+    // let pass.
     for bad in ["g0", "0g", "+1", "-1", "1+", " 1", "1 ", "_1", "é", "0x", "x1"] {
         for at in 5..=text.len() - bad.len() {
             let (before, after) = (&text[..at], &text[at + bad.len()..]);
@@ -64,8 +68,12 @@ mod serde {
     fn text_formats_have_the_line() {
         let json = serde_json::to_string(&descriptor()).expect("it serializes");
         assert_eq!(json, format!("\"{}\"", descriptor()));
-        assert_eq!(serde_json::from_str::<IpcEventDescriptor>(&json).expect("it comes back"), descriptor());
-        let error = serde_json::from_str::<IpcEventDescriptor>("\"cuev:00\"").expect_err("it is too short");
+        assert_eq!(
+            serde_json::from_str::<IpcEventDescriptor>(&json).expect("it comes back"),
+            descriptor()
+        );
+        let error =
+            serde_json::from_str::<IpcEventDescriptor>("\"cuev:00\"").expect_err("it is too short");
         assert!(error.to_string().contains("it has 1 bytes, not 128"), "{error}");
         let error = serde_json::from_str::<IpcEventDescriptor>("7").expect_err("it is a number");
         assert!(error.to_string().contains("an IPC event descriptor"), "{error}");
@@ -76,7 +84,10 @@ mod serde {
         let bytes = postcard::to_allocvec(&descriptor()).expect("it serializes");
         assert!(bytes.ends_with(&descriptor().to_bytes()));
         assert_eq!(bytes.len(), 130, "the bytes and their length");
-        assert_eq!(postcard::from_bytes::<IpcEventDescriptor>(&bytes).expect("it comes back"), descriptor());
+        assert_eq!(
+            postcard::from_bytes::<IpcEventDescriptor>(&bytes).expect("it comes back"),
+            descriptor()
+        );
         let mut damaged = bytes.clone();
         damaged[50] ^= 1;
         postcard::from_bytes::<IpcEventDescriptor>(&damaged).expect_err("it was damaged");

@@ -12,12 +12,13 @@ use common::{Door, Gpu, Latch, Other, check, current};
 use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream, StreamOptions, StreamRef,
-    Uuid,
+    Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream,
+    StreamOptions, StreamRef, Uuid,
 };
 use cuda_soft_driver::SoftDriver;
 
-/// Not a test: the other process. Each line that it hears is one step, which it answers with the result.
+/// Not a test: the other process. Each line that it hears is one step, which it answers with the
+/// result.
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test ipc"]
 fn peer() {
@@ -42,7 +43,8 @@ fn peer() {
             }
             "export" => say(&to_hex(&event().ipc_descriptor().expect("a descriptor").to_bytes())),
             "import" => {
-                let descriptor = IpcEventDescriptor::from_bytes(&from_hex(word)).expect("a good descriptor");
+                let descriptor =
+                    IpcEventDescriptor::from_bytes(&from_hex(word)).expect("a good descriptor");
                 let before = current(gpu.driver);
                 let event = import(&gpu.context, &descriptor);
                 assert_eq!(current(gpu.driver), before, "the context stack is as it was");
@@ -81,7 +83,9 @@ fn peer() {
                 events[number] = None;
                 say("dropped");
             }
-            "close" => answer(events[number].take().expect("an event that was not dropped").close()),
+            "close" => {
+                answer(events[number].take().expect("an event that was not dropped").close())
+            }
             // Ends the process as a program ends that has no time to clean up.
             "exit" => std::process::exit(0),
             "end" => break,
@@ -137,8 +141,8 @@ impl Peer {
 }
 
 fn import(context: &Context, descriptor: &IpcEventDescriptor) -> Result<Event> {
-    // SAFETY: the descriptors of these tests come from processes that these tests started, which keep their events, or
-    // are made to be refused.
+    // SAFETY: the descriptors of these tests come from processes that these tests started, which
+    // keep their events, or are made to be refused.
     unsafe { Event::from_ipc_descriptor(context, descriptor) }
 }
 
@@ -286,7 +290,10 @@ fn the_blocking_flag_is_carried() {
         let raw = IpcEventDescriptor::from_raw(descriptor.to_raw(), descriptor.is_blocking_sync());
         peer.import(&raw, flags);
         // The driver knows nothing of the flag: it is what the sender says.
-        peer.import(&IpcEventDescriptor::from_raw(descriptor.to_raw(), false), EventFlags::INTERPROCESS);
+        peer.import(
+            &IpcEventDescriptor::from_raw(descriptor.to_raw(), false),
+            EventFlags::INTERPROCESS,
+        );
         let imported = import(&gpu.context, &peer.export(flags)).expect("an import");
         assert_eq!(imported.flags(), flags);
     }
@@ -367,7 +374,8 @@ fn an_import_is_not_timed_and_not_exported_again() {
     } else {
         Function::cuEventElapsedTime
     };
-    let refused = Error::TimingDisabled { function, code: Some(CUresult::CUDA_ERROR_INVALID_HANDLE) };
+    let refused =
+        Error::TimingDisabled { function, code: Some(CUresult::CUDA_ERROR_INVALID_HANDLE) };
     peer.begin("elapsed");
     for _ in 0..3 {
         assert_eq!(peer.0.receive(), format!("Err({refused:?})"));
@@ -380,7 +388,8 @@ fn an_import_is_not_timed_and_not_exported_again() {
 fn only_an_interprocess_event_is_exported() {
     let gpu = Gpu::new();
     let driver = counting(gpu.driver);
-    let context = Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
+    let context =
+        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
     for flags in [EventFlags::empty(), EventFlags::TIMING, EventFlags::BLOCKING_SYNC] {
         let event = Event::new(&context, flags).expect("an event");
         let (exported, made) = calls(|| event.ipc_descriptor());
@@ -403,7 +412,10 @@ fn the_exporting_process_cannot_import() {
     let refused = import(&gpu.context, &raw).expect_err("it is our own");
     let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
     assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
-    assert!(refused.to_string().contains("cannot be opened in the process that exported it"), "{refused}");
+    assert!(
+        refused.to_string().contains("cannot be opened in the process that exported it"),
+        "{refused}"
+    );
     assert!(current(gpu.driver).is_null());
     // The event is none the worse for it.
     assert_eq!(event.query(), Ok(Progress::Done));
@@ -413,13 +425,18 @@ fn the_exporting_process_cannot_import() {
 fn only_201_is_an_event_of_this_process() {
     const OPEN: Function = Function::cuIpcOpenEventHandle;
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let mut peer = Peer::start();
     let (own, theirs) = (descriptor(&interprocess(&gpu)), peer.export(EventFlags::INTERPROCESS));
-    // Another process's, refused with that code for another reason; and this one's, refused with another code.
-    for (descriptor, code) in
-        [(theirs, CUresult::CUDA_ERROR_INVALID_CONTEXT), (own, CUresult::CUDA_ERROR_MAP_FAILED), (own, CUresult(4242))]
-    {
+    // Another process's, refused with that code for another reason; and this one's, refused with
+    // another code.
+    for (descriptor, code) in [
+        (theirs, CUresult::CUDA_ERROR_INVALID_CONTEXT),
+        (own, CUresult::CUDA_ERROR_MAP_FAILED),
+        (own, CUresult(4242)),
+    ] {
         fail_next(OPEN, code);
         let refused = import(&context, &descriptor).map(drop);
         assert_eq!(refused, Err(Error::Driver { function: OPEN, code }));
@@ -448,7 +465,13 @@ fn an_event_of_another_device_is_refused() {
     let refused = import(&gpu.context, &elsewhere).expect_err("no device here has that UUID");
     assert_eq!(refused, DescriptorError::DeviceMismatch { exported: None, context: 0 }.into());
     // Undoctored it opens.
-    assert!(import(&gpu.context, &of_device(&descriptor, *gpu.device.uuid().expect("a UUID").as_bytes())).is_ok());
+    assert!(
+        import(
+            &gpu.context,
+            &of_device(&descriptor, *gpu.device.uuid().expect("a UUID").as_bytes())
+        )
+        .is_ok()
+    );
     peer.end();
 }
 
@@ -471,10 +494,12 @@ fn another_visible_device_is_told() {
     assert_ne!(uuids[0], uuids[1]);
     for (own, other) in [(0, 1), (1, 0)] {
         let event = Event::new(&contexts[own], EventFlags::INTERPROCESS).expect("an event");
-        let refusal = |exported, context| Err(DescriptorError::DeviceMismatch { exported, context }.into());
+        let refusal =
+            |exported, context| Err(DescriptorError::DeviceMismatch { exported, context }.into());
         let refused = import(&contexts[other], &descriptor(&event)).map(drop);
         assert_eq!(refused, refusal(Some(own as u16), other as u16));
-        let refused = import(&contexts[own], &of_device(&descriptor(&event), uuids[other])).map(drop);
+        let refused =
+            import(&contexts[own], &of_device(&descriptor(&event), uuids[other])).map(drop);
         assert_eq!(refused, refusal(Some(other as u16), own as u16));
         // A stream of the other device cannot wait for it either; for an ordinary event it can.
         let stream = Stream::new(&contexts[other], StreamOptions::new()).expect("a stream");
@@ -491,10 +516,15 @@ fn another_visible_device_is_told() {
 fn a_handle_that_names_nothing_cannot_be_mapped() {
     let gpu = Gpu::new();
     let code = CUresult::CUDA_ERROR_MAP_FAILED;
-    let refused = import(&gpu.context, &IpcEventDescriptor::from_raw([0; 64], false)).expect_err("it names no event");
+    let refused = import(&gpu.context, &IpcEventDescriptor::from_raw([0; 64], false))
+        .expect_err("it names no event");
     assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
     let text = refused.to_string();
-    assert!(text.contains("CUDA_ERROR_MAP_FAILED (205)") && text.contains("the exporting process is gone"), "{text}");
+    assert!(
+        text.contains("CUDA_ERROR_MAP_FAILED (205)")
+            && text.contains("the exporting process is gone"),
+        "{text}"
+    );
     assert!(current(gpu.driver).is_null());
 }
 
@@ -580,11 +610,14 @@ fn an_import_belongs_to_the_named_context() {
         let foreign = Stream::new(&other, StreamOptions::new()).expect("a stream");
         let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let function = Function::cuEventRecord;
-        let refused = Error::ContextMismatch { function, code: Some(code), device: 0, other_device: 0 };
+        let refused =
+            Error::ContextMismatch { function, code: Some(code), device: 0, other_device: 0 };
         assert_eq!(event.record(&foreign), Err(refused));
         // Drivers crash over such a wait, so they are not asked.
         for event in [event, interprocess(&gpu)] {
-            let refused = |function| Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 });
+            let refused = |function| {
+                Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 })
+            };
             assert_eq!(foreign.wait_event(&event), refused(Function::cuStreamWaitEvent));
             let default = StreamRef::legacy_default(&other);
             assert_eq!(default.wait_event(&event), refused(Function::cuStreamWaitEvent));

@@ -19,7 +19,10 @@ fn import(context: &Context, line: &str) -> (Event, ExporterProcess) {
     assert_eq!(exporter.pid(), descriptor.exporter_pid());
     assert_running(&exporter);
     // SAFETY: the exporter keeps the event until this process says that it is done, or is killed.
-    (unsafe { Event::from_ipc_descriptor(context, &descriptor) }.expect("the event opens"), exporter)
+    (
+        unsafe { Event::from_ipc_descriptor(context, &descriptor) }.expect("the event opens"),
+        exporter,
+    )
 }
 
 /// Longer than anything here takes: for what would go on for ever if it went wrong.
@@ -37,7 +40,8 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 #[track_caller]
 fn assert_running(exporter: &ExporterProcess) {
-    let state = if cfg!(target_os = "linux") { ExporterState::Running } else { ExporterState::Unknown };
+    let state =
+        if cfg!(target_os = "linux") { ExporterState::Running } else { ExporterState::Unknown };
     assert_eq!(exporter.state(), state);
 }
 
@@ -129,7 +133,9 @@ fn an_importer_sees_that_the_exporter_was_killed() {
         unreachable!("the parent kills this process");
     }
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let mut exporter_process = Child::start(NAME, "exporter");
     let (event, exporter) = import(&context, &exporter_process.receive());
     assert_eq!(exporter.pid(), Some(exporter_process.id()));
@@ -152,10 +158,21 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     exporter_process.kill();
     assert_eq!(exporter.state(), ExporterState::Ended);
     let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
-    assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
-    assert_eq!(event.synchronize_timeout(Duration::from_millis(10)), Ok(Progress::Pending), "nobody completes it");
+    assert_eq!(
+        (waited, made),
+        (Ok(Progress::Pending), vec![Function::cuEventQuery]),
+        "one look, and no wait"
+    );
+    assert_eq!(
+        event.synchronize_timeout(Duration::from_millis(10)),
+        Ok(Progress::Pending),
+        "nobody completes it"
+    );
     // A process that is not seen may be hidden. Its number may have been given away meanwhile.
-    assert!(matches!(ExporterProcess::of(&late).state(), ExporterState::Unknown | ExporterState::Ended));
+    assert!(matches!(
+        ExporterProcess::of(&late).state(),
+        ExporterState::Unknown | ExporterState::Ended
+    ));
 }
 
 /// A descriptor that says that a process of this number exported it.
@@ -167,7 +184,9 @@ fn of_process(pid: u32) -> IpcEventDescriptor {
         let file = std::fs::metadata(format!("/proc/self/ns/{kind}"));
         file.map_or(0, |file| u32::try_from(file.ino()).expect("32 bits")).to_le_bytes()
     };
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot id").replace('-', "");
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .expect("a boot id")
+        .replace('-', "");
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
     let (_, fields) = status.rsplit_once(") ").expect("a name");
     let started: u64 = fields.split(' ').nth(19).expect("field 22").parse().expect("a number");
@@ -178,7 +197,8 @@ fn of_process(pid: u32) -> IpcEventDescriptor {
         bytes[28..36].copy_from_slice(&started.to_le_bytes());
         bytes[36..40].copy_from_slice(&namespace("pid"));
         bytes[40..44].copy_from_slice(&namespace("time"));
-        bytes[44..60].copy_from_slice(&u128::from_str_radix(boot.trim(), 16).expect("a UUID").to_be_bytes());
+        bytes[44..60]
+            .copy_from_slice(&u128::from_str_radix(boot.trim(), 16).expect("a UUID").to_be_bytes());
     });
     assert_eq!(descriptor.exporter_pid(), Some(pid));
     descriptor
@@ -210,7 +230,9 @@ fn a_descriptor_says_which_process_exported_it() {
 #[cfg(target_os = "linux")]
 fn a_later_process_of_that_number_is_told_apart() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the primary context");
+    let context = Device::new(counting(gpu.driver), 0)
+        .and_then(Context::primary)
+        .expect("the primary context");
     let stream = gpu.stream();
     let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     let latch = Latch::hold(&stream);
@@ -223,9 +245,17 @@ fn a_later_process_of_that_number_is_told_apart() {
             started.copy_from_slice(&(ticks + by).to_le_bytes());
         });
         let exporter = ExporterProcess::of(&earlier);
-        assert_eq!((exporter.pid(), exporter.state()), (Some(std::process::id()), ExporterState::Ended), "{by}");
+        assert_eq!(
+            (exporter.pid(), exporter.state()),
+            (Some(std::process::id()), ExporterState::Ended),
+            "{by}"
+        );
         let (waited, made) = calls(|| exporter.wait_for(&event, LONG));
-        assert_eq!((waited, made), (Ok(Progress::Pending), vec![Function::cuEventQuery]), "one look, and no wait");
+        assert_eq!(
+            (waited, made),
+            (Ok(Progress::Pending), vec![Function::cuEventQuery]),
+            "one look, and no wait"
+        );
     }
     latch.release();
 }
@@ -236,7 +266,9 @@ fn a_later_process_of_that_number_is_told_apart() {
 fn of_an_exporter_elsewhere_nothing_is_known() {
     let own = of_process(std::process::id());
     assert_eq!(ExporterProcess::of(&own).state(), ExporterState::Running);
-    for (what, byte) in [("the pid namespace", 36), ("the time namespace", 40), ("the boot", 44), ("the boot", 59)] {
+    for (what, byte) in
+        [("the pid namespace", 36), ("the time namespace", 40), ("the boot", 44), ("the boot", 59)]
+    {
         let elsewhere = changed(&own, |bytes| bytes[byte] ^= 1);
         assert_eq!(ExporterProcess::of(&elsewhere).state(), ExporterState::Unknown, "{what}");
         // Whatever its start time.
@@ -244,7 +276,11 @@ fn of_an_exporter_elsewhere_nothing_is_known() {
         assert_eq!(ExporterProcess::of(&elsewhere).state(), ExporterState::Unknown, "{what}");
     }
     let unknown = changed(&own, |bytes| bytes[28..36].fill(0));
-    assert_eq!(ExporterProcess::of(&unknown).state(), ExporterState::Unknown, "the exporter could not tell");
+    assert_eq!(
+        ExporterProcess::of(&unknown).state(),
+        ExporterState::Unknown,
+        "the exporter could not tell"
+    );
 }
 
 #[test]
@@ -282,7 +318,8 @@ fn an_exporter_that_becomes_another_program_has_ended() {
             let _pending = export(&gpu);
             child::hear();
             // The very same program, with the same arguments and as much of an environment.
-            let mut command = child::command(&child::own_binary(), &child::full_name(NAME), "replaced");
+            let mut command =
+                child::command(&child::own_binary(), &child::full_name(NAME), "replaced");
             panic!("{}", command.exec());
         }
         Some(_) => {
@@ -355,8 +392,8 @@ fn end_the_first_thread() {
     child::say("two threads");
     child::hear();
     let process = c_long::from(std::process::id());
-    // SAFETY: the handler makes one system call. The first thread has the process's number; it is the harness's, which waits
-    // for this one.
+    // SAFETY: the handler makes one system call. The first thread has the process's number; it is
+    // the harness's, which waits for this one.
     unsafe {
         signal(USER_SIGNAL, end_this_thread);
         assert_eq!(syscall(TGKILL, process, process, c_long::from(USER_SIGNAL)), 0);

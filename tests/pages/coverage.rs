@@ -7,23 +7,32 @@ use cuda_events::sys::ENTRY_POINTS;
 fn page() -> String {
     let mut page = String::from(
         "# The entry points that are bound\n\n\
-         Written by `CUDA_EVENTS_WRITE=1 cargo test --test pages` from the one list in `src/sys/symbols.rs`; the same\n\
-         test fails when this page says something else. Loading fails on a driver that lacks a required one; an optional\n\
-         one is `None` in the table, and what needs it answers `Unsupported`.\n\n\
+         Written by `CUDA_EVENTS_WRITE=1 cargo test --test pages` from the one list in \
+         `src/sys/symbols.rs`;\n\
+         the same test fails when this page says something else. Loading fails on a driver that \
+         lacks a\n\
+         required one; an optional one is `None` in the table, and what needs it answers \
+         `Unsupported`.\n\n\
          | exported name | asked for as | per-thread twin | |\n| --- | --- | --- | --- |\n",
     );
     for entry in ENTRY_POINTS {
         let name = entry.function;
         let need = if entry.required { "required" } else { "optional" };
-        let twin = entry.per_thread_version.map(|version| format!("`{name}_ptsz` at {version}")).unwrap_or_default();
+        let twin = entry
+            .per_thread_version
+            .map(|version| format!("`{name}_ptsz` at {version}"))
+            .unwrap_or_default();
         writeln!(page, "| `{name}` | `{}` at {} | {twin} | {need} |", entry.base, entry.version)
             .expect("a String grows");
     }
     let required = ENTRY_POINTS.iter().filter(|entry| entry.required).count();
     let twins = ENTRY_POINTS.iter().filter(|entry| entry.per_thread_version.is_some()).count();
     let all = ENTRY_POINTS.len();
-    writeln!(page, "\n{all} entry points, {required} of them required, {twins} with a per-thread twin.")
-        .expect("a String grows");
+    writeln!(
+        page,
+        "\n{all} entry points, {required} of them required, {twins} with a per-thread twin."
+    )
+    .expect("a String grows");
     page
 }
 
@@ -35,5 +44,8 @@ fn the_coverage_page_is_that_of_the_list() {
         return;
     }
     let committed = include_str!("../../docs/coverage.md");
-    assert!(committed == page(), "docs/coverage.md is old: run CUDA_EVENTS_WRITE=1 cargo test --test pages");
+    assert!(
+        committed == page(),
+        "docs/coverage.md is old: run CUDA_EVENTS_WRITE=1 cargo test --test pages"
+    );
 }

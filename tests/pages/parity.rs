@@ -1,5 +1,5 @@
-//! `docs/parity.md` names only items and tests that are there, a row without either says why, and whatever is public
-//! has a row.
+//! `docs/parity.md` names only items and tests that are there, a row without either says why, and
+//! whatever is public has a row.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,15 @@ macro_rules! texts {
 
 const TESTS: &[&[(&str, &str)]] = &[
     texts!("contexts": "contexts" "context_events" "green" "last_drop"),
-    texts!("driver": "fork" "loading" "requirements" "search" "lookups" "observer" "observers" "raw_table" "requirements" "search" "shutdown" "two_drivers"),
+    texts!("driver": "fork" "loading" "requirements" "search" "lookups" "observer" "observers"
+        "raw_table" "requirements" "search" "shutdown" "two_drivers"),
     texts!("events": "causes" "errors" "events" "handles" "parity_behaviour"),
-    texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timers" "current_stream"),
+    texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timers"
+        "current_stream"),
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
     texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease"),
-    texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams" "host_functions"),
+    texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"
+        "host_functions"),
     texts!("costs": "hot_path" "guards"),
 ];
 
@@ -45,7 +48,10 @@ fn tests(text: &str) -> HashSet<&str> {
     // Cases that a macro makes tests of, by their names in its list.
     let listed = text.split_once("\nin_processes! {").and_then(|(_, rest)| rest.split_once("\n}"));
     tests.extend(
-        listed.into_iter().flat_map(|(list, _)| list.split(',').map(str::trim)).filter(|name| !name.is_empty()),
+        listed
+            .into_iter()
+            .flat_map(|(list, _)| list.split(',').map(str::trim))
+            .filter(|name| !name.is_empty()),
     );
     tests
 }
@@ -63,7 +69,12 @@ fn rows(page: &str) -> Vec<(&str, Vec<&str>)> {
         line_of_table = if line.starts_with('|') { line_of_table + 1 } else { 0 };
         // The first is the head, the second the line below it.
         if line_of_table > 2 {
-            let cells = line.trim_end().trim_start_matches('|').trim_end_matches('|').split('|').map(str::trim);
+            let cells = line
+                .trim_end()
+                .trim_start_matches('|')
+                .trim_end_matches('|')
+                .split('|')
+                .map(str::trim);
             rows.push((line, cells.collect()));
         }
     }
@@ -99,7 +110,9 @@ fn wrong(page: &str) -> Vec<String> {
             };
             match TESTS.iter().copied().flatten().find(|(name, _)| *name == file) {
                 None => say(&format!("tests/*/{file}.rs is not in the list of this test")),
-                Some((_, text)) if !tests(text).contains(function) => say(&format!("no test `{test}`")),
+                Some((_, text)) if !tests(text).contains(function) => {
+                    say(&format!("no test `{test}`"))
+                }
                 Some(_) => {}
             }
         }
@@ -118,10 +131,12 @@ fn without_a_row(page: &str) -> Vec<String> {
     let rows = rows(page);
     let mut named: HashSet<&str> =
         rows.iter().filter_map(|(_, cells)| cells.get(1)).flat_map(|ours| quoted(ours)).collect();
-    let owners: Vec<_> = named.iter().filter_map(|item| item.split_once(':')).map(|(owner, _)| owner).collect();
+    let owners: Vec<_> =
+        named.iter().filter_map(|item| item.split_once(':')).map(|(owner, _)| owner).collect();
     named.extend(owners);
     let items = Items::of_the_crate().own.iter().map(|item| &item.name);
-    let mut without: Vec<_> = items.filter(|item| !named.contains(item.as_str())).cloned().collect();
+    let mut without: Vec<_> =
+        items.filter(|item| !named.contains(item.as_str())).cloned().collect();
     without.sort();
     without.dedup();
     without
@@ -130,11 +145,14 @@ fn without_a_row(page: &str) -> Vec<String> {
 #[test]
 fn each_item_has_a_row() {
     let without = without_a_row(PAGE);
-    let last = PAGE.lines().position(|line| line.starts_with("## What none of them")).map_or(1, |at| at + 1);
+    let last = PAGE
+        .lines()
+        .position(|line| line.starts_with("## What none of them"))
+        .map_or(1, |at| at + 1);
     assert!(
         without.is_empty(),
-        "add a row to docs/parity.md (to the table of the model that has it, or to that of docs/parity.md:{last}), with \
-         `item` in its second column, for each of: {}",
+        "add a row to docs/parity.md (to the table of the model that has it, or to that of \
+         docs/parity.md:{last}), with `item` in its second column, for each of: {}",
         without.join(", ")
     );
 }
@@ -142,29 +160,51 @@ fn each_item_has_a_row() {
 #[test]
 fn each_model_has_its_table() {
     let tables: Vec<&str> = PAGE.split("\n## ").skip(1).collect();
-    let titles =
-        ["cuda.core", "torch.cuda.Event", "torch.Event", "torch.Stream", "torch.mps.Event", "What none of them"];
+    let titles = [
+        "cuda.core",
+        "torch.cuda.Event",
+        "torch.Event",
+        "torch.Stream",
+        "torch.mps.Event",
+        "What none of them",
+    ];
     for title in titles {
-        let table =
-            tables.iter().find(|table| table.starts_with(title)).unwrap_or_else(|| panic!("no table of {title}"));
+        let table = tables
+            .iter()
+            .find(|table| table.starts_with(title))
+            .unwrap_or_else(|| panic!("no table of {title}"));
         assert!(rows(table).len() >= 5, "{title}");
     }
 }
 
 #[test]
 fn what_is_wrong_is_found() {
-    let page = |row: &str| format!("| theirs | ours | tests | why |\n| --- | --- | --- | --- |\n{row}\n");
+    let page =
+        |row: &str| format!("| theirs | ours | tests | why |\n| --- | --- | --- | --- |\n{row}\n");
     let test = "`events::flags_are_what_was_asked_for`";
     for right in [
         format!("| x | `Event::new` | {test} | |"),
         format!("| x | `EventRef::query`, `StreamRef::wait_event` | {test}, {test} | |"),
         format!(
-            "| x | `Error::ContextMismatch`, `PriorityRange::least`, `EventFlags::TIMING`, `EventFlags` | {test} | |"
+            "| x | `Error::ContextMismatch`, `PriorityRange::least`, `EventFlags::TIMING`, \
+                `EventFlags` | {test} | |"
         ),
-        format!("| x | `current_stream`, `DRIVER_VARIABLE`, `IpcEventDescriptor::LEN`, `Version::new` | {test} | |"),
-        format!("| x | `EventRef: Hash`, `Device: Copy`, `Event: Drop`, `PooledEvent: IntoFuture` | {test} | |"),
-        format!("| x | `IpcEventDescriptor: FromStr`, `Completion: Future`, `LazyEvent: From<Event>` | {test} | |"),
-        format!("| x | `EventRef::from_raw`, `ForeignStream::new`, `cuEventRecord`, `cuStreamGetCtx` | {test} | |"),
+        format!(
+            "| x | `current_stream`, `DRIVER_VARIABLE`, `IpcEventDescriptor::LEN`, `Version::new` \
+                | {test} | |"
+        ),
+        format!(
+            "| x | `EventRef: Hash`, `Device: Copy`, `Event: Drop`, `PooledEvent: IntoFuture` | \
+                {test} | |"
+        ),
+        format!(
+            "| x | `IpcEventDescriptor: FromStr`, `Completion: Future`, `LazyEvent: From<Event>` | \
+                {test} | |"
+        ),
+        format!(
+            "| x | `EventRef::from_raw`, `ForeignStream::new`, `cuEventRecord`, `cuStreamGetCtx` | \
+                {test} | |"
+        ),
         "| x | — | — | a reason |".to_owned(),
         "| x | `Event` | — | a reason |".to_owned(),
     ] {
@@ -183,11 +223,23 @@ fn what_is_wrong_is_found() {
         (format!("| x | `Event: Clone` | {test} | |"), "no item `Event: Clone`"),
         (format!("| x | `cuEventNothing` | {test} | |"), "no item `cuEventNothing`"),
         ("| x | `Event::new` | `events::nothing` | |".to_owned(), "no test `events::nothing`"),
-        ("| x | `Event::new` | `events::processor_time` | |".to_owned(), "no test `events::processor_time`"),
+        (
+            "| x | `Event::new` | `events::processor_time` | |".to_owned(),
+            "no test `events::processor_time`",
+        ),
         // Ignored, as it is a child process of other tests.
-        ("| x | `Event::new` | `interprocess::peer` | |".to_owned(), "no test `interprocess::peer`"),
-        ("| x | `Event::new` | `streams::flags_are_what_was_asked_for` | |".to_owned(), "no test `streams::"),
-        ("| x | `Event::new` | `nothing::nothing` | |".to_owned(), "tests/*/nothing.rs is not in the list"),
+        (
+            "| x | `Event::new` | `interprocess::peer` | |".to_owned(),
+            "no test `interprocess::peer`",
+        ),
+        (
+            "| x | `Event::new` | `streams::flags_are_what_was_asked_for` | |".to_owned(),
+            "no test `streams::",
+        ),
+        (
+            "| x | `Event::new` | `nothing::nothing` | |".to_owned(),
+            "tests/*/nothing.rs is not in the list",
+        ),
         ("| x | `Event::new` | `nothing` | |".to_owned(), "`nothing` is not file::test"),
         ("| x | `Event::new` | — | |".to_owned(), "neither a test nor a reason"),
         (format!("| x | — | {test} | |"), "neither an item nor a reason"),
@@ -202,9 +254,17 @@ fn what_is_wrong_is_found() {
 #[test]
 fn what_has_no_row_is_found() {
     let all = without_a_row("");
-    for item in ["Event", "Event::new", "Error::NotReady", "EventFlags::TIMING", "Call::result", "current_stream"] {
+    for item in [
+        "Event",
+        "Event::new",
+        "Error::NotReady",
+        "EventFlags::TIMING",
+        "Call::result",
+        "current_stream",
+    ] {
         assert!(all.iter().any(|without| without == item), "{item}");
     }
-    let row = "| theirs | ours | tests | why |\n| --- | --- | --- | --- |\n| x | `Event::new`, `Event: Drop` | | |\n";
+    let row = "| theirs | ours | tests | why |\n| --- | --- | --- | --- |\n| x | `Event::new`, \
+        `Event: Drop` | | |\n";
     assert_eq!(without_a_row(row).len(), all.len() - 2, "the method and its type have one");
 }

@@ -1,4 +1,5 @@
-//! What a stream is created with and what it keeps beside its work: priority, synchronization policy, memory domains.
+//! What a stream is created with and what it keeps beside its work: priority, synchronization
+//! policy, memory domains.
 
 use crate::common::{self, table};
 
@@ -46,7 +47,10 @@ fn the_last_word_on_the_priority_counts() {
     let strict = StreamOptions::new().priority_clamped(outside).priority(outside);
     assert!(matches!(Stream::new(&gpu.context, strict), Err(Error::PriorityOutOfRange { .. })));
     let clamped = StreamOptions::new().priority(outside).priority_clamped(outside);
-    assert_eq!(Stream::new(&gpu.context, clamped).and_then(|stream| stream.priority()), Ok(range.greatest));
+    assert_eq!(
+        Stream::new(&gpu.context, clamped).and_then(|stream| stream.priority()),
+        Ok(range.greatest)
+    );
 }
 
 #[test]
@@ -93,13 +97,15 @@ fn a_stream_can_be_given_another_priority() {
     }
     for priority in range.greatest..=range.least {
         assert_eq!(stream.set_priority(priority), Ok(()));
-        let value = stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY).expect("the attribute");
+        let value =
+            stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY).expect("the attribute");
         // SAFETY: this attribute's value is a priority.
         assert_eq!(unsafe { value.priority }, priority);
         assert_eq!(stream.priority(), Ok(priority));
     }
     for priority in [range.least + 1, range.greatest - 1] {
-        let expected = Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
+        let expected =
+            Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
         assert_eq!(stream.set_priority(priority), Err(expected));
     }
     assert_eq!(stream.priority(), Ok(range.least), "what was refused has changed nothing");
@@ -123,7 +129,11 @@ fn a_stream_can_be_moved_to_another_memory_domain() {
     let map = MemorySyncDomainMap { default: 1, remote: 0 };
     assert_eq!(stream.set_memory_sync_domain_map(map), Ok(()));
     assert_eq!(stream.memory_sync_domain_map(), Ok(map));
-    assert_eq!(stream.memory_sync_domain(), Ok(MemorySyncDomain::REMOTE), "the map is an attribute of its own");
+    assert_eq!(
+        stream.memory_sync_domain(),
+        Ok(MemorySyncDomain::REMOTE),
+        "the map is an attribute of its own"
+    );
 }
 
 #[test]
@@ -137,7 +147,8 @@ fn attributes_are_copied_within_a_context() {
     assert_eq!(source.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
 }
 
-/// Each table of a library has its own meaning of NULL: a stream is named by what it means in the table that is called.
+/// Each table of a library has its own meaning of NULL: a stream is named by what it means in the
+/// table that is called.
 #[test]
 fn a_default_stream_is_copied_from_by_its_meaning() {
     let gpu = Gpu::new();
@@ -148,7 +159,9 @@ fn a_default_stream_is_copied_from_by_its_meaning() {
             note.lock().expect("no panic").push(call.arguments[1]);
         }
     });
-    let context = Device::new(driver.expect("there is room"), 0).and_then(Context::primary).expect("the context");
+    let context = Device::new(driver.expect("there is room"), 0)
+        .and_then(Context::primary)
+        .expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let argument = |source: &StreamRef| {
         // A driver may refuse a default stream here; what it was asked is what matters.
@@ -156,8 +169,16 @@ fn a_default_stream_is_copied_from_by_its_meaning() {
         sources.lock().expect("no panic").pop().expect("the call")
     };
     let legacy = CU_STREAM_LEGACY as u64;
-    assert_eq!(argument(&StreamRef::default_stream(&context)), 0, "of the same table it is named as it is");
-    assert_eq!(argument(&StreamRef::default_stream(&gpu.context)), legacy, "of another table by its meaning");
+    assert_eq!(
+        argument(&StreamRef::default_stream(&context)),
+        0,
+        "of the same table it is named as it is"
+    );
+    assert_eq!(
+        argument(&StreamRef::default_stream(&gpu.context)),
+        legacy,
+        "of another table by its meaning"
+    );
 }
 
 #[test]
@@ -166,17 +187,25 @@ fn attributes_are_not_copied_between_contexts() {
     let other = Other::new(&gpu);
     {
         let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
-        let streams = [&*theirs, &StreamRef::legacy_default(&other), &StreamRef::default_stream(&other)];
+        let streams =
+            [&*theirs, &StreamRef::legacy_default(&other), &StreamRef::default_stream(&other)];
         let stream = gpu.stream();
-        let defaults = [StreamRef::legacy_default(&gpu.context), StreamRef::default_stream(&gpu.context)];
+        let defaults =
+            [StreamRef::legacy_default(&gpu.context), StreamRef::default_stream(&gpu.context)];
         // Both sides of two default streams would mean one stream of whichever context is current.
         for ours in [&*stream, &defaults[0], &defaults[1]] {
             for theirs in streams {
-                for copied in [ours.copy_attributes_from(theirs), theirs.copy_attributes_from(ours)] {
+                for copied in [ours.copy_attributes_from(theirs), theirs.copy_attributes_from(ours)]
+                {
                     let function = Function::cuStreamCopyAttributes;
                     assert_eq!(
                         copied,
-                        Err(Error::ContextMismatch { function, code: None, device: 0, other_device: 0 })
+                        Err(Error::ContextMismatch {
+                            function,
+                            code: None,
+                            device: 0,
+                            other_device: 0
+                        })
                     );
                 }
             }
@@ -196,7 +225,8 @@ fn default_streams_have_attributes() {
     ] {
         default.synchronization_policy().expect("a policy");
         // A driver may refuse a default stream here, but not for want of a context.
-        for copied in [stream.copy_attributes_from(&default), default.copy_attributes_from(&stream)] {
+        for copied in [stream.copy_attributes_from(&default), default.copy_attributes_from(&stream)]
+        {
             let code = copied.err().and_then(|error| error.code());
             assert_ne!(code, Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
         }
@@ -212,7 +242,9 @@ fn an_attribute_that_no_stream_has_is_an_error() {
     let error = stream.attribute(unknown).err().expect("an error");
     assert_eq!(error.function(), Some(Function::cuStreamGetAttribute));
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-    let value = stream.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY).expect("an attribute");
+    let value = stream
+        .attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+        .expect("an attribute");
     // SAFETY: a driver that does not know the attribute does not read the value.
     let error = unsafe { stream.set_attribute(unknown, &value) }.expect_err("an error");
     assert_eq!(error.function(), Some(Function::cuStreamSetAttribute));
@@ -222,8 +254,14 @@ fn an_attribute_that_no_stream_has_is_an_error() {
 #[test]
 fn a_driver_without_attributes_says_so() {
     let gpu = Gpu::new();
-    let hidden = [Function::cuStreamGetAttribute, Function::cuStreamSetAttribute, Function::cuStreamCopyAttributes];
-    let context = Device::new(table::hiding(gpu.driver, &hidden), 0).and_then(Context::primary).expect("a context");
+    let hidden = [
+        Function::cuStreamGetAttribute,
+        Function::cuStreamSetAttribute,
+        Function::cuStreamCopyAttributes,
+    ];
+    let context = Device::new(table::hiding(gpu.driver, &hidden), 0)
+        .and_then(Context::primary)
+        .expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let errors = [
         stream.synchronization_policy().err(),
@@ -231,7 +269,11 @@ fn a_driver_without_attributes_says_so() {
         stream.copy_attributes_from(&stream).err(),
     ];
     for (error, function) in errors.into_iter().zip(hidden) {
-        let expected = Error::Unsupported { function, since: Version::new(11, 0), driver: gpu.driver.version() };
+        let expected = Error::Unsupported {
+            function,
+            since: Version::new(11, 0),
+            driver: gpu.driver.version(),
+        };
         assert_eq!(error, Some(expected));
     }
 }

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::counting::{calls, counting};
 use common::{Door, Gpu, Other, check, current, not_run};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
-use cuda_events::{Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef,
+};
 use cuda_soft_driver::SoftDriver;
 
 /// What an older driver lacks of the calls that tell a stream's context or device.
-const DIRECT: [Function; 3] = [Function::cuStreamGetDevice, Function::cuStreamGetCtx_v2, Function::cuCtxGetDevice_v2];
+const DIRECT: [Function; 3] =
+    [Function::cuStreamGetDevice, Function::cuStreamGetCtx_v2, Function::cuCtxGetDevice_v2];
 
 /// A stream of a library that uses the driver by itself, in a context that is not the primary one.
 struct Library {
@@ -29,7 +32,10 @@ impl Library {
         let (mut context, mut stream, mut popped) = (null_mut(), null_mut(), null_mut());
         // SAFETY: places for the handles; creating the context makes it current.
         unsafe {
-            check(Function::cuCtxCreate_v2, (symbols.cuCtxCreate_v2)(&mut context, 0, device.as_raw()));
+            check(
+                Function::cuCtxCreate_v2,
+                (symbols.cuCtxCreate_v2)(&mut context, 0, device.as_raw()),
+            );
             check(Function::cuStreamCreate, (symbols.cuStreamCreate)(&mut stream, 1));
             check(Function::cuCtxPopCurrent_v2, (symbols.cuCtxPopCurrent_v2)(&mut popped));
         }
@@ -121,7 +127,8 @@ fn a_default_handle_means_the_current_context() {
     ];
     for known in handles {
         // SAFETY: a default stream's handle.
-        let refused = unsafe { StreamRef::from_foreign(gpu.driver, known.as_raw()) }.expect_err("an error");
+        let refused =
+            unsafe { StreamRef::from_foreign(gpu.driver, known.as_raw()) }.expect_err("an error");
         assert_eq!(refused.function(), Some(Function::cuStreamGetCtx));
         assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
 
@@ -137,7 +144,9 @@ fn a_default_handle_means_the_current_context() {
         let _current = other.make_current().expect("the context can be made current");
         assert_eq!(stream.context(), &gpu.context);
         // Recording works in the event's own context only.
-        assert!(stream.record_event(EventFlags::empty()).and_then(|event| event.synchronize()).is_ok());
+        assert!(
+            stream.record_event(EventFlags::empty()).and_then(|event| event.synchronize()).is_ok()
+        );
     }
 }
 
@@ -156,7 +165,8 @@ fn what_is_borrowed_is_not_destroyed() {
 #[test]
 fn an_owner_is_dropped_after_all_else() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let raw = owner.as_raw();
@@ -173,8 +183,11 @@ fn an_owner_is_dropped_after_all_else() {
 fn an_owner_can_be_shared_and_given_back() {
     let gpu = Gpu::new();
     let owner = Arc::new(gpu.stream());
-    // SAFETY: the owner keeps the stream.
-    let new = || unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) }.expect("a stream");
+    let new = || {
+        // SAFETY: the owner keeps the stream.
+        let stream = unsafe { ForeignStream::new(&gpu.context, owner.as_raw(), owner.clone()) };
+        stream.expect("a stream")
+    };
     let (first, second) = (new(), new());
     assert_eq!(*first, *second);
     assert_eq!(Arc::strong_count(&owner), 3);
@@ -197,16 +210,22 @@ fn any_type_can_be_the_owner() {
     let gpu = Gpu::new();
     let (stream, dropped) = (gpu.stream(), AtomicUsize::new(0));
     // SAFETY: `stream` outlives it.
-    let foreign = unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Box::new(Theirs(&dropped))) };
+    let foreign =
+        unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Box::new(Theirs(&dropped))) };
     let foreign = foreign.expect("a stream");
-    let synchronized = std::thread::scope(|scope| scope.spawn(move || foreign.synchronize()).join());
+    let synchronized =
+        std::thread::scope(|scope| scope.spawn(move || foreign.synchronize()).join());
     assert_eq!(synchronized.expect("no panic"), Ok(()));
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
     let other = Other::new(&gpu);
     // SAFETY: a live stream, of another context, so that it is refused.
     let refused = unsafe { ForeignStream::new(&other, stream.as_raw(), Theirs(&dropped)) };
     assert!(matches!(refused, Err(Error::ContextMismatch { .. })));
-    assert_eq!(dropped.load(Ordering::Relaxed), 2, "without a stream there is nothing to keep it for");
+    assert_eq!(
+        dropped.load(Ordering::Relaxed),
+        2,
+        "without a stream there is nothing to keep it for"
+    );
 }
 
 #[test]
@@ -222,7 +241,9 @@ fn a_stream_goes_to_python_as_two_numbers() {
 #[test]
 fn the_default_is_as_the_driver_was_loaded() {
     for per_thread in [false, true] {
-        let gpu = Gpu::with_options(&cuda_events::LoadOptions::new().per_thread_default_stream(per_thread));
+        let gpu = Gpu::with_options(
+            &cuda_events::LoadOptions::new().per_thread_default_stream(per_thread),
+        );
         let stream = StreamRef::default_stream(&gpu.context);
         let same = if per_thread {
             StreamRef::per_thread_default(&gpu.context)
@@ -238,15 +259,18 @@ fn the_default_is_as_the_driver_was_loaded() {
     }
 }
 
-/// The page shows cudarc's part of the foreign programs, which is compiled and run; it must be the same text.
+/// The page shows cudarc's part of the foreign programs, which is compiled and run; it must be the
+/// same text.
 #[test]
 fn the_page_shows_the_program_that_is_run() {
     let page = include_str!("../../src/stream/foreign.rs");
     let program = include_str!("../foreign/cudarc/src/adopt.rs");
     let shown = page.split_once("/// ```text\n").and_then(|(_, rest)| rest.split_once("/// ```\n"));
-    let shown: Vec<_> = shown.expect("the page has one").0.lines().map(|line| line[3..].trim()).collect();
-    let run =
-        program.split_once("Result<(), Box<dyn Error>> {\n").and_then(|(_, rest)| rest.split_once("    Ok(())\n"));
+    let shown: Vec<_> =
+        shown.expect("the page has one").0.lines().map(|line| line[3..].trim()).collect();
+    let run = program
+        .split_once("Result<(), Box<dyn Error>> {\n")
+        .and_then(|(_, rest)| rest.split_once("    Ok(())\n"));
     let run: Vec<_> = run.expect("the program has it").0.lines().map(str::trim).collect();
     assert!(shown.len() > 10);
     assert_eq!(shown, run);
@@ -255,7 +279,8 @@ fn the_page_shows_the_program_that_is_run() {
 #[test]
 fn what_a_stream_made_outlives_its_owner() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
     // Of the device's primary context, as most libraries' streams are: retained once more.
     let ours = Context::primary(context.device()).expect("the same context");
@@ -264,7 +289,8 @@ fn what_a_stream_made_outlives_its_owner() {
     let new = || unsafe { ForeignStream::new(&ours, raw, (owner, context)) };
     let (foreign, made) = calls(new);
     assert_eq!(made, [Function::cuStreamGetCtx]);
-    let event = foreign.as_ref().expect("a stream").record_event(EventFlags::empty()).expect("an event");
+    let event =
+        foreign.as_ref().expect("a stream").record_event(EventFlags::empty()).expect("an event");
     drop((foreign, ours));
     event.synchronize().expect("the event keeps the context");
     let ((), made) = calls(|| drop(event));
@@ -274,12 +300,18 @@ fn what_a_stream_made_outlives_its_owner() {
 #[test]
 fn a_stream_is_named_with_its_own_context_only() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let library = Library::new(gpu.device);
     // SAFETY: the library outlives it.
-    let refused = unsafe { ForeignStream::new(&context, library.stream, ()) }.expect_err("it is of another context");
-    let expected =
-        Error::ContextMismatch { function: Function::cuStreamGetCtx, code: None, device: 0, other_device: 0 };
+    let refused = unsafe { ForeignStream::new(&context, library.stream, ()) }
+        .expect_err("it is of another context");
+    let expected = Error::ContextMismatch {
+        function: Function::cuStreamGetCtx,
+        code: None,
+        device: 0,
+        other_device: 0,
+    };
     assert_eq!(refused, expected);
     assert!(refused.to_string().contains("another context of device 0"), "{refused}");
     // SAFETY: the library outlives it.
@@ -287,13 +319,18 @@ fn a_stream_is_named_with_its_own_context_only() {
     // SAFETY: as above.
     let stream = unsafe { ForeignStream::new(&theirs, library.stream, ()) }.expect("a stream");
     assert_eq!(stream.context().as_raw(), library.context);
-    // A default stream's handle is that of the context that is named, whatever is current, and nothing is asked.
+    // A default stream's handle is that of the context that is named, whatever is current, and
+    // nothing is asked.
     for raw in [0, 1, 2].map(std::ptr::without_provenance_mut) {
         // SAFETY: a default stream's handle.
-        let (stream, made) = calls(|| unsafe { ForeignStream::new(&context, raw, ()) }.expect("a stream"));
+        let (stream, made) =
+            calls(|| unsafe { ForeignStream::new(&context, raw, ()) }.expect("a stream"));
         assert_eq!(made, []);
         assert_eq!(stream.context(), &context);
-        stream.record_event(EventFlags::empty()).and_then(|event| event.synchronize()).expect("an event");
+        stream
+            .record_event(EventFlags::empty())
+            .and_then(|event| event.synchronize())
+            .expect("an event");
     }
 }
 
@@ -319,9 +356,11 @@ fn a_context_keeps_its_owner() {
     let (raw, stream) = (library.context, library.stream);
     let owner = Owner { _library: library, dropped: dropped.clone() };
     // SAFETY: the owner is the library that has the context.
-    let context = unsafe { Context::from_raw_with_owner(gpu.driver, raw, owner) }.expect("a context");
+    let context =
+        unsafe { Context::from_raw_with_owner(gpu.driver, raw, owner) }.expect("a context");
     // SAFETY: the context keeps the library, and so the stream.
-    let stream = unsafe { ForeignStream::new(&context, stream, context.clone()) }.expect("a stream");
+    let stream =
+        unsafe { ForeignStream::new(&context, stream, context.clone()) }.expect("a stream");
     // Leaves an event with the context, which goes before the context does.
     stream.wait_stream(&StreamRef::legacy_default(&context)).expect("a join");
     let event = stream.record_event(EventFlags::empty()).expect("an event");
@@ -346,6 +385,7 @@ fn a_context_keeps_its_owner() {
     }
     let owner = Owner { _library: library, dropped: dropped.clone() };
     // SAFETY: as above.
-    let refused = unsafe { Context::from_raw_with_owner(failing, raw, owner) }.expect_err("no device");
+    let refused =
+        unsafe { Context::from_raw_with_owner(failing, raw, owner) }.expect_err("no device");
     assert_eq!((refused.code(), count()), (Some(CUresult(4242)), 2));
 }

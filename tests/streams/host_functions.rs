@@ -1,4 +1,5 @@
-//! Host functions and callbacks: order, who drops the closure and when, panics, captures, failed contexts.
+//! Host functions and callbacks: order, who drops the closure and when, panics, captures, failed
+//! contexts.
 
 use crate::common::{self, table};
 
@@ -12,10 +13,12 @@ use common::own_process;
 use common::{Gpu, Latch, check, current, not_run};
 use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{
-    CUgraph, CUgraphExec, CUhostFn, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus,
-    Function,
+    CUgraph, CUgraphExec, CUhostFn, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode,
+    CUstreamCaptureStatus, Function,
 };
-use cuda_events::{Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, Progress, Stream, StreamOptions, StreamRef,
+};
 
 /// Says whether a closure that holds its clone is there still.
 fn token() -> (Arc<()>, impl Fn() -> bool) {
@@ -68,7 +71,9 @@ fn work_behind_a_function_waits_for_it() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (release, released) = channel::<()>();
-    stream.launch_host_function(move || released.recv().expect("the test sends")).expect("a host function");
+    stream
+        .launch_host_function(move || released.recv().expect("the test sends"))
+        .expect("a host function");
     let event = stream.record_event(EventFlags::empty()).expect("an event");
     assert_eq!(event.query(), Ok(Progress::Pending));
     release.send(()).expect("the function listens");
@@ -129,7 +134,9 @@ fn a_panic_ends_in_the_function() {
         .expect("ok");
     stream.launch_host_function(|| std::panic::panic_any(Worse)).expect("a host function");
     let (sender, receiver) = channel();
-    stream.launch_host_function(move || sender.send(()).expect("the test listens")).expect("a host function");
+    stream
+        .launch_host_function(move || sender.send(()).expect("the test listens"))
+        .expect("a host function");
     assert_eq!(stream.synchronize(), Ok(()));
     assert_eq!(receiver.recv(), Ok(()), "the stream goes on");
     assert!(!is_there(), "what a panicking closure held is dropped");
@@ -210,7 +217,12 @@ fn functions_run_once_and_lost_ones_are_counted() {
 #[test]
 fn a_callback_is_told_of_an_error() {
     // A driver whose context has failed calls at once, or soon, with the error.
-    extern "C" fn add(stream: CUstream, callback: CUstreamCallback, data: *mut c_void, flags: u32) -> CUresult {
+    extern "C" fn add(
+        stream: CUstream,
+        callback: CUstreamCallback,
+        data: *mut c_void,
+        flags: u32,
+    ) -> CUresult {
         assert_eq!(flags, 0);
         let callback = callback.expect("a callback");
         // SAFETY: the callback takes what it was added with.
@@ -225,7 +237,9 @@ fn a_callback_is_told_of_an_error() {
     });
     let stream = stream(&context(failed));
     let (sender, receiver) = channel();
-    stream.add_callback(move |status| sender.send(status).expect("the test listens")).expect("a callback");
+    stream
+        .add_callback(move |status| sender.send(status).expect("the test listens"))
+        .expect("a callback");
     let status = receiver.try_recv().expect("it was called").expect_err("an error");
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(status.function(), Some(Function::cuStreamAddCallback));
@@ -237,14 +251,18 @@ fn a_failed_context_tells_callbacks_only() {
     own_process!();
     let gpu = Gpu::new();
     let Some(soft) = gpu.soft() else {
-        return not_run("only a software driver in the process has contexts that fail when they are told to");
+        return not_run(
+            "only a software driver in the process has contexts that fail when they are told to",
+        );
     };
     let stream = gpu.stream();
     let (held, is_there) = token();
     let (sender, receiver) = channel();
     let latch = Latch::hold(&stream);
     stream.launch_host_function(move || drop(held)).expect("a host function");
-    stream.add_callback(move |status| sender.send(status).expect("the test listens")).expect("a callback");
+    stream
+        .add_callback(move |status| sender.send(status).expect("the test listens"))
+        .expect("a callback");
     soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
     latch.release();
     let status = receiver.recv().expect("the callback is called").expect_err("an error");
@@ -254,7 +272,8 @@ fn a_failed_context_tells_callbacks_only() {
     assert_eq!(pending_host_functions(), 1);
 
     let (held, is_there) = token();
-    let refused = stream.launch_host_function(move || drop(held)).expect_err("the context has failed");
+    let refused =
+        stream.launch_host_function(move || drop(held)).expect_err("the context has failed");
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert!(!is_there());
     assert_eq!(pending_host_functions(), 1);
@@ -271,7 +290,9 @@ fn capture_status(stream: &StreamRef) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let symbols = stream.context().driver().symbols();
     // SAFETY: the stream is alive; a place for the status.
-    check(Function::cuStreamIsCapturing, unsafe { (symbols.cuStreamIsCapturing)(stream.as_raw(), &mut status) });
+    check(Function::cuStreamIsCapturing, unsafe {
+        (symbols.cuStreamIsCapturing)(stream.as_raw(), &mut status)
+    });
     status
 }
 
@@ -291,7 +312,9 @@ fn launch(graph: CUgraph, stream: &StreamRef, times: usize) {
     // SAFETY: the graph is owned here, and so is what is made of it; a place for the handle.
     unsafe {
         match symbols.cuGraphInstantiateWithFlags {
-            Some(instantiate) => check(Function::cuGraphInstantiateWithFlags, instantiate(&mut exec, graph, 0)),
+            Some(instantiate) => {
+                check(Function::cuGraphInstantiateWithFlags, instantiate(&mut exec, graph, 0))
+            }
             None => {
                 let instantiate = symbols.cuGraphInstantiate_v2.expect("since CUDA 11.0");
                 let code = instantiate(&mut exec, graph, null_mut(), null_mut(), 0);
@@ -327,7 +350,9 @@ fn a_capturing_stream_is_refused() {
     let graph = end_capture(&stream);
     launch(graph, &stream, 1);
     let (sender, receiver) = channel();
-    stream.launch_host_function(move || sender.send(()).expect("the test listens")).expect("the capture is over");
+    stream
+        .launch_host_function(move || sender.send(()).expect("the test listens"))
+        .expect("the capture is over");
     assert_eq!(receiver.recv(), Ok(()));
     stream.synchronize().expect("the work ends");
 }
@@ -338,9 +363,13 @@ fn an_invalidated_capture_is_told() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     begin_capture(&stream);
-    let refused = stream.query().expect_err("a query of a capturing stream invalidates its capture");
+    let refused =
+        stream.query().expect_err("a query of a capturing stream invalidates its capture");
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-    assert_eq!(capture_status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    assert_eq!(
+        capture_status(&stream),
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+    );
     let code = stream.launch_host_function(|| ()).err().and_then(|error| error.code());
     assert_eq!(code, Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
     let mut graph = null_mut();
@@ -410,11 +439,17 @@ fn a_raw_function_runs_at_every_launch() {
 fn default_streams_take_functions() {
     own_process!();
     let gpu = Gpu::new();
-    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
+    for stream in
+        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
+    {
         let (sender, receiver) = channel();
         let other = sender.clone();
-        stream.launch_host_function(move || sender.send(Ok(())).expect("the test listens")).expect("a host function");
-        stream.add_callback(move |status| other.send(status).expect("the test listens")).expect("a callback");
+        stream
+            .launch_host_function(move || sender.send(Ok(())).expect("the test listens"))
+            .expect("a host function");
+        stream
+            .add_callback(move |status| other.send(status).expect("the test listens"))
+            .expect("a callback");
         assert_eq!(receiver.iter().collect::<Vec<_>>(), [Ok(()), Ok(())]);
     }
     assert!(current(gpu.driver).is_null());

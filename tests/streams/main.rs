@@ -1,4 +1,5 @@
-//! Streams: order, flags, attributes, memory operations, host functions, streams of other libraries.
+//! Streams: order, flags, attributes, memory operations, host functions, streams of other
+//! libraries.
 
 use cuda_events_test_support as common;
 

@@ -11,14 +11,20 @@ use common::counting::{calls, counting};
 use common::{Gpu, Latch, check, current};
 use cuda_events::capture::{RecordFlags, WaitFlags};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version};
+use cuda_events::{
+    Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
+};
 
 /// That it is not waited for longer is held in virtual time, by the unit tests of `src/timeout.rs`.
 #[test]
 fn a_stream_is_waited_for_as_long_as_said() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Done), "an idle stream is done at once");
+    assert_eq!(
+        stream.synchronize_timeout(Duration::ZERO),
+        Ok(Progress::Done),
+        "an idle stream is done at once"
+    );
     let latch = Latch::hold(&stream);
     assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Pending));
     let started = Instant::now();
@@ -32,7 +38,8 @@ fn a_stream_is_waited_for_as_long_as_said() {
 
 #[test]
 fn later_work_does_not_prolong_the_wait() {
-    /// What the observer does when the wait has begun: it puts a second latch into the stream and releases the first.
+    /// What the observer does when the wait has begun: it puts a second latch into the stream and
+    /// releases the first.
     struct Begun {
         stream: StreamRef,
         first: Latch,
@@ -44,14 +51,17 @@ fn later_work_does_not_prolong_the_wait() {
         let begun = begun.clone();
         gpu.driver.observe(move |call| {
             if call.function == Function::cuEventRecord
-                && let Some(Begun { stream, first, second }) = begun.lock().expect("no panic").take()
+                && let Some(Begun { stream, first, second }) =
+                    begun.lock().expect("no panic").take()
             {
                 second.send(Latch::hold(&stream)).expect("the test listens");
                 first.release();
             }
         })
     };
-    let context = Device::new(observed.expect("an observer"), 0).and_then(Context::primary).expect("a context");
+    let context = Device::new(observed.expect("an observer"), 0)
+        .and_then(Context::primary)
+        .expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let first = Latch::hold(&stream);
     let (second, behind) = channel();
@@ -68,7 +78,8 @@ fn later_work_does_not_prolong_the_wait() {
 #[test]
 fn a_busy_stream_is_waited_for_by_an_event() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let _current = context.make_current().expect("the context can be made current");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (done, made) = calls(|| stream.synchronize_timeout(Duration::from_secs(60)));
@@ -78,19 +89,28 @@ fn a_busy_stream_is_waited_for_by_an_event() {
     let (done, made) = calls(|| stream.synchronize_timeout(Duration::from_millis(2)));
     assert_eq!(done, Ok(Progress::Pending));
     let (first, rest) = made.split_at(4);
-    let expected =
-        [Function::cuStreamQuery, Function::cuCtxGetCurrent, Function::cuEventCreate, Function::cuEventRecord];
+    let expected = [
+        Function::cuStreamQuery,
+        Function::cuCtxGetCurrent,
+        Function::cuEventCreate,
+        Function::cuEventRecord,
+    ];
     assert_eq!(first, expected);
     let (last, queries) = rest.split_last().expect("the event is destroyed");
     assert_eq!(*last, Function::cuEventDestroy_v2);
-    assert!(!queries.is_empty() && queries.iter().all(|function| *function == Function::cuEventQuery), "{made:?}");
+    assert!(
+        !queries.is_empty() && queries.iter().all(|function| *function == Function::cuEventQuery),
+        "{made:?}"
+    );
     latch.release();
 }
 
 #[test]
 fn default_streams_take_a_time_limit_too() {
     let gpu = Gpu::new();
-    for stream in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
+    for stream in
+        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
+    {
         assert_eq!(stream.synchronize_timeout(Duration::ZERO), Ok(Progress::Done));
         let latch = {
             let _current = gpu.context.make_current().expect("the context can be made current");
@@ -106,7 +126,8 @@ fn default_streams_take_a_time_limit_too() {
 #[test]
 fn without_flags_they_are_ordinary() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context =
+        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
     let stream = |_| Stream::new(&context, StreamOptions::new()).expect("a stream");
     let [first, second] = [0, 1].map(stream);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
@@ -128,13 +149,16 @@ fn external_is_for_capturing_streams_only() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
         return;
     }
-    let (stream, event) = (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
+    let (stream, event) =
+        (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     // SAFETY: the stream does not capture.
-    let refused = unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }.expect_err("an error");
+    let refused =
+        unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }.expect_err("an error");
     assert_eq!(refused.function(), Some(Function::cuEventRecordWithFlags));
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     // SAFETY: the stream does not capture.
-    let refused = unsafe { stream.wait_event_with(&event, WaitFlags::EXTERNAL) }.expect_err("an error");
+    let refused =
+        unsafe { stream.wait_event_with(&event, WaitFlags::EXTERNAL) }.expect_err("an error");
     assert_eq!(refused.function(), Some(Function::cuStreamWaitEvent));
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
     assert_eq!(stream.query(), Ok(Progress::Done), "nothing was put into the stream");
@@ -146,12 +170,17 @@ fn flags_that_the_driver_does_not_know_reach_it() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
         return;
     }
-    let (stream, event) = (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
+    let (stream, event) =
+        (gpu.stream(), Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     let (record, wait) = (RecordFlags::from_bits_retain(0x80), WaitFlags::from_bits_retain(0x80));
     // SAFETY: the stream does not capture.
-    let refused = unsafe { [event.record_with(&stream, record), stream.wait_event_with(&event, wait)] };
+    let refused =
+        unsafe { [event.record_with(&stream, record), stream.wait_event_with(&event, wait)] };
     for refused in refused {
-        assert_eq!(refused.err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!(
+            refused.err().and_then(|error| error.code()),
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE)
+        );
     }
 }
 
@@ -165,7 +194,11 @@ fn older_drivers_record_without_flags() {
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     // SAFETY: no flags.
     assert_eq!(unsafe { event.record_with(&stream, RecordFlags::empty()) }, Ok(()));
-    let expected = Error::Unsupported { function: FUNCTION, since: Version::new(11, 1), driver: driver.version() };
+    let expected = Error::Unsupported {
+        function: FUNCTION,
+        since: Version::new(11, 1),
+        driver: driver.version(),
+    };
     // SAFETY: the stream does not capture.
     assert_eq!(unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) }, Err(expected));
 }
@@ -178,11 +211,14 @@ fn in_a_capture_external_ones_are_nodes() {
     }
     let stream = gpu.stream();
     let symbols = gpu.driver.symbols();
-    let [inside, outside] = [0, 1].map(|_| Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
+    let [inside, outside] =
+        [0, 1].map(|_| Event::new(&gpu.context, EventFlags::empty()).expect("an event"));
     outside.record(&stream).expect("a record");
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the stream is alive.
-    check(Function::cuStreamBeginCapture_v2, unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) });
+    check(Function::cuStreamBeginCapture_v2, unsafe {
+        (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode)
+    });
     // An ordinary wait for this event would end the capture: it was recorded outside.
     // SAFETY: both events outlive the graph.
     unsafe {
@@ -191,8 +227,14 @@ fn in_a_capture_external_ones_are_nodes() {
     }
     let mut graph = null_mut();
     // SAFETY: the stream is alive; a place for the handle.
-    check(Function::cuStreamEndCapture, unsafe { (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph) });
+    check(Function::cuStreamEndCapture, unsafe {
+        (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph)
+    });
     // SAFETY: the graph is owned here.
     check(Function::cuGraphDestroy, unsafe { (symbols.cuGraphDestroy)(graph) });
-    assert_eq!(inside.query(), Ok(Progress::Done), "it was not recorded: the graph was not launched");
+    assert_eq!(
+        inside.query(),
+        Ok(Progress::Done),
+        "it was not recorded: the graph was not launched"
+    );
 }

@@ -1,4 +1,5 @@
-//! Waits for values in memory and writes of values: conditions, order, batches, and what older drivers are asked.
+//! Waits for values in memory and writes of values: conditions, order, batches, and what older
+//! drivers are asked.
 
 use crate::common::{self, table};
 
@@ -12,10 +13,12 @@ use std::time::Duration;
 use common::{Gpu, Latch, check, not_run};
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
-    CU_MEMHOSTALLOC_DEVICEMAP, CUdevice_attribute, CUdeviceptr, CUresult, CUstream, CUstreamBatchMemOpParams,
-    CUstreamBatchMemOpType, Function,
+    CU_MEMHOSTALLOC_DEVICEMAP, CUdevice_attribute, CUdeviceptr, CUresult, CUstream,
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpType, Function,
 };
-use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOptions, StreamRef, Version};
+use cuda_events::{
+    Context, Device, Driver, Error, Progress, Stream, StreamOptions, StreamRef, Version,
+};
 
 const NO_WAIT: WaitValueFlags = WaitValueFlags::empty();
 const NO_WRITE: WriteValueFlags = WriteValueFlags::empty();
@@ -34,7 +37,10 @@ impl Words {
         let (mut host, mut device) = (null_mut(), 0);
         // SAFETY: places for the two addresses; the context is current.
         unsafe {
-            check(Function::cuMemHostAlloc, (symbols.cuMemHostAlloc)(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+            check(
+                Function::cuMemHostAlloc,
+                (symbols.cuMemHostAlloc)(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP),
+            );
             let code = (symbols.cuMemHostGetDevicePointer_v2)(&mut device, host, 0);
             check(Function::cuMemHostGetDevicePointer_v2, code);
             host.cast::<u8>().write_bytes(0, 64);
@@ -89,7 +95,8 @@ fn has_64_bits(gpu: &Gpu) -> bool {
 
 fn conditions(gpu: &Gpu) -> Vec<WaitCondition> {
     let nor = has(gpu, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR);
-    let mut conditions = vec![WaitCondition::GreaterOrEqual, WaitCondition::Equal, WaitCondition::And];
+    let mut conditions =
+        vec![WaitCondition::GreaterOrEqual, WaitCondition::Equal, WaitCondition::And];
     conditions.extend(nor.then_some(WaitCondition::Nor));
     conditions
 }
@@ -105,8 +112,8 @@ fn sample(condition: WaitCondition) -> (u64, u64, u64) {
     }
 }
 
-/// Waits, but not for ever. Where a wait for a value has gone wrong everything else would wait for ever too: dropping the
-/// stream's context, the next test. So the process ends.
+/// Waits, but not for ever. Where a wait for a value has gone wrong everything else would wait for
+/// ever too: dropping the stream's context, the next test. So the process ends.
 #[track_caller]
 fn is_done(stream: &StreamRef) {
     let done = stream.synchronize_timeout(Duration::from_secs(20));
@@ -129,7 +136,8 @@ fn a_stream_waits_for_32_bits_in_memory() {
         let (value, unmet, met) = sample(condition);
         words.half(0).store(unmet as u32, Ordering::SeqCst);
         // SAFETY: the word is there until the stream is done.
-        let waiting = unsafe { stream.wait_value32(words.address(0), value as u32, condition, NO_WAIT) };
+        let waiting =
+            unsafe { stream.wait_value32(words.address(0), value as u32, condition, NO_WAIT) };
         assert_eq!(waiting, Ok(()));
         assert_eq!(stream.query(), Ok(Progress::Pending), "{condition:?}");
         words.half(0).store(met as u32, Ordering::SeqCst);
@@ -147,10 +155,13 @@ fn a_stream_waits_for_64_bits_in_memory() {
     for condition in conditions(&gpu) {
         // In the upper half, where 32 bits would see nothing.
         let (value, unmet, met) = sample(condition);
-        let up = |half: u64| if condition == WaitCondition::Nor { (half << 32) | 0xffff_ffff } else { half << 32 };
+        let up = |half: u64| {
+            if condition == WaitCondition::Nor { (half << 32) | 0xffff_ffff } else { half << 32 }
+        };
         words.word(1).store(up(unmet), Ordering::SeqCst);
         // SAFETY: the word is there until the stream is done.
-        let waiting = unsafe { stream.wait_value64(words.address(1), up(value), condition, NO_WAIT) };
+        let waiting =
+            unsafe { stream.wait_value64(words.address(1), up(value), condition, NO_WAIT) };
         assert_eq!(waiting, Ok(()));
         assert_eq!(stream.query(), Ok(Progress::Pending), "{condition:?}");
         words.word(1).store(up(met), Ordering::SeqCst);
@@ -168,11 +179,18 @@ fn greater_or_equal_goes_round_with_the_counter() {
     words.half(0).store(u32::MAX, Ordering::SeqCst);
     // SAFETY: the word is there until the stream is done.
     unsafe {
-        // The counter stands one before zero, so that three is ahead of it and the value before it is behind.
-        let behind = stream.wait_value32(words.address(0), u32::MAX - 1, WaitCondition::GreaterOrEqual, NO_WAIT);
+        // The counter stands one before zero, so that three is ahead of it and the value before it
+        // is behind.
+        let behind = stream.wait_value32(
+            words.address(0),
+            u32::MAX - 1,
+            WaitCondition::GreaterOrEqual,
+            NO_WAIT,
+        );
         assert_eq!(behind, Ok(()));
         is_done(&stream);
-        let ahead = stream.wait_value32(words.address(0), 3, WaitCondition::GreaterOrEqual, NO_WAIT);
+        let ahead =
+            stream.wait_value32(words.address(0), 3, WaitCondition::GreaterOrEqual, NO_WAIT);
         assert_eq!((ahead, stream.query()), (Ok(()), Ok(Progress::Pending)));
     }
     words.half(0).store(3, Ordering::SeqCst);
@@ -193,7 +211,10 @@ fn values_are_written_after_the_work_before_them() {
         assert_eq!(stream.write_value32(words.address(0), 7, NO_WRITE), Ok(()));
         assert_eq!(stream.write_value64(words.address(1), 8 << 32, NO_WRITE), Ok(()));
     }
-    assert_eq!((words.word(0).load(Ordering::SeqCst), words.word(1).load(Ordering::SeqCst)), (u64::MAX, 0));
+    assert_eq!(
+        (words.word(0).load(Ordering::SeqCst), words.word(1).load(Ordering::SeqCst)),
+        (u64::MAX, 0)
+    );
     latch.release();
     is_done(&stream);
     assert_eq!(words.word(0).load(Ordering::SeqCst), 0xffff_ffff_0000_0007, "32 bits and no more");
@@ -208,14 +229,17 @@ fn a_value_passes_from_stream_to_stream() {
     }
     let (stream, words) = (gpu.stream(), Words::new(&gpu));
     for (round, default) in
-        [StreamRef::per_thread_default(&gpu.context), StreamRef::legacy_default(&gpu.context)].iter().enumerate()
+        [StreamRef::per_thread_default(&gpu.context), StreamRef::legacy_default(&gpu.context)]
+            .iter()
+            .enumerate()
     {
         let round = round as u32 + 1;
         let latch = Latch::hold(&stream);
         // SAFETY: the words are there until the streams are done.
         unsafe {
             assert_eq!(stream.write_value32(words.address(0), round, NO_WRITE), Ok(()));
-            let waiting = default.wait_value32(words.address(0), round, WaitCondition::Equal, NO_WAIT);
+            let waiting =
+                default.wait_value32(words.address(0), round, WaitCondition::Equal, NO_WAIT);
             assert_eq!(waiting, Ok(()));
             assert_eq!(default.write_value32(words.address(1), round, NO_WRITE), Ok(()));
         }
@@ -247,11 +271,17 @@ fn a_batch_is_done_in_its_order() {
     assert_eq!(unsafe { stream.batch_mem_op(&mut operations) }, Ok(()));
     // Not by time: the wait in the middle keeps the rest back until the host has written.
     assert_eq!(stream.query(), Ok(Progress::Pending));
-    assert_eq!((words.word(2).load(Ordering::SeqCst), words.half(3).load(Ordering::SeqCst)), (0, 0));
+    assert_eq!(
+        (words.word(2).load(Ordering::SeqCst), words.half(3).load(Ordering::SeqCst)),
+        (0, 0)
+    );
     words.half(1).store(2, Ordering::SeqCst);
     is_done(&stream);
     assert_eq!(words.word(0).load(Ordering::SeqCst), 0xffff_ffff_0000_0001, "32 bits and no more");
-    assert_eq!((words.word(2).load(Ordering::SeqCst), words.half(3).load(Ordering::SeqCst)), (3 << 32, 4));
+    assert_eq!(
+        (words.word(2).load(Ordering::SeqCst), words.half(3).load(Ordering::SeqCst)),
+        (3 << 32, 4)
+    );
 }
 
 #[test]
@@ -263,9 +293,14 @@ fn a_batch_has_at_most_255_operations() {
     let (stream, words) = (gpu.stream(), Words::new(&gpu));
     let mut operations = vec![MemOp::write_value32(words.address(0), 1, NO_WRITE); 256];
     // SAFETY: the word is there until the stream is done.
-    let (fits, too_many) = unsafe { (stream.batch_mem_op(&mut operations[1..]), stream.batch_mem_op(&mut operations)) };
+    let (fits, too_many) = unsafe {
+        (stream.batch_mem_op(&mut operations[1..]), stream.batch_mem_op(&mut operations))
+    };
     assert_eq!(fits, Ok(()));
-    assert_eq!(too_many.err().and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert_eq!(
+        too_many.err().and_then(|error| error.code()),
+        Some(CUresult::CUDA_ERROR_INVALID_VALUE)
+    );
     is_done(&stream);
 }
 
@@ -305,18 +340,22 @@ macro_rules! stubs {
         /// Stands in for the entry point, and notes what it was asked.
         fn stub(function: Function) -> Option<*mut c_void> {
             $({
-                extern "C" fn call(_: CUstream, address: CUdeviceptr, value: $value, flags: u32) -> CUresult {
-                    ASKED.with_borrow_mut(|asked| asked.push((Function::$function, address, value.into(), flags)));
+                extern "C" fn call(_: CUstream, address: CUdeviceptr, value: $value, flags: u32)
+                    -> CUresult {
+                    ASKED.with_borrow_mut(|asked|
+                        asked.push((Function::$function, address, value.into(), flags)));
                     CUresult::CUDA_SUCCESS
                 }
                 if function == Function::$function {
                     return Some(call as *mut c_void);
                 }
             })*
-            extern "C" fn old(_: CUstream, count: u32, first: *mut CUstreamBatchMemOpParams, flags: u32) -> CUresult {
+            extern "C" fn old(_: CUstream, count: u32, first: *mut CUstreamBatchMemOpParams,
+                flags: u32) -> CUresult {
                 note(Function::cuStreamBatchMemOp, count, first, flags)
             }
-            extern "C" fn new(_: CUstream, count: u32, first: *mut CUstreamBatchMemOpParams, flags: u32) -> CUresult {
+            extern "C" fn new(_: CUstream, count: u32, first: *mut CUstreamBatchMemOpParams,
+                flags: u32) -> CUresult {
                 note(Function::cuStreamBatchMemOp_v2, count, first, flags)
             }
             match function {
@@ -329,11 +368,18 @@ macro_rules! stubs {
 }
 
 stubs! {
-    cuStreamWaitValue32: u32, cuStreamWaitValue32_v2: u32, cuStreamWaitValue64: u64, cuStreamWaitValue64_v2: u64,
-    cuStreamWriteValue32: u32, cuStreamWriteValue32_v2: u32, cuStreamWriteValue64: u64, cuStreamWriteValue64_v2: u64
+    cuStreamWaitValue32: u32, cuStreamWaitValue32_v2: u32, cuStreamWaitValue64: u64,
+    cuStreamWaitValue64_v2: u64,
+    cuStreamWriteValue32: u32, cuStreamWriteValue32_v2: u32, cuStreamWriteValue64: u64,
+    cuStreamWriteValue64_v2: u64
 }
 
-fn note(function: Function, count: u32, first: *mut CUstreamBatchMemOpParams, flags: u32) -> CUresult {
+fn note(
+    function: Function,
+    count: u32,
+    first: *mut CUstreamBatchMemOpParams,
+    flags: u32,
+) -> CUresult {
     // SAFETY: the driver is given that many operations and may change them.
     let operations = unsafe { std::slice::from_raw_parts_mut(first, count as usize) };
     ASKED.with_borrow_mut(|asked| asked.push((function, 0, count.into(), flags)));
@@ -342,7 +388,9 @@ fn note(function: Function, count: u32, first: *mut CUstreamBatchMemOpParams, fl
         let wait = unsafe { operation.waitValue };
         // SAFETY: as above.
         let value = unsafe { wait.u.value };
-        ASKED.with_borrow_mut(|asked| asked.push((function, wait.address, value.into(), wait.flags)));
+        ASKED.with_borrow_mut(|asked| {
+            asked.push((function, wait.address, value.into(), wait.flags))
+        });
     }
     CUresult::CUDA_SUCCESS
 }
@@ -418,7 +466,8 @@ fn a_driver_with_neither_says_so() {
     let hidden: Vec<Function> = NEW.into_iter().chain(OLD).collect();
     let driver = table::hiding(gpu.driver, &hidden);
     for (result, function) in each(driver).into_iter().zip(NEW) {
-        let expected = Error::Unsupported { function, since: Version::new(11, 7), driver: driver.version() };
+        let expected =
+            Error::Unsupported { function, since: Version::new(11, 7), driver: driver.version() };
         assert_eq!(result, Err(expected));
     }
 }

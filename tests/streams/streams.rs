@@ -41,7 +41,9 @@ fn wait_stream_waits_for_the_work_that_is_there() {
 fn wait_stream_crosses_to_default_streams() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
-    for default in [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)] {
+    for default in
+        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
+    {
         let latch = Latch::hold(&stream);
         default.wait_stream(&stream).expect("a join");
         assert_eq!(default.query(), Ok(Progress::Pending));
@@ -56,7 +58,11 @@ fn wait_stream_crosses_to_default_streams() {
 fn options_reach_the_driver() {
     let gpu = Gpu::new();
     let stream = |options| Stream::new(&gpu.context, options).expect("a stream");
-    assert_eq!(stream(StreamOptions::new()).is_blocking(), Ok(false), "non-blocking is the default");
+    assert_eq!(
+        stream(StreamOptions::new()).is_blocking(),
+        Ok(false),
+        "non-blocking is the default"
+    );
     assert_eq!(stream(StreamOptions::new().blocking(true)).is_blocking(), Ok(true));
     let range = gpu.context.stream_priority_range().expect("a range");
     assert!(range.greatest <= range.least, "{range:?}");
@@ -74,11 +80,16 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
     let gpu = Gpu::new();
     let range = gpu.context.stream_priority_range().expect("a range");
     for priority in [range.least + 1, range.greatest - 1, i32::MIN, i32::MAX] {
-        let error = Stream::new(&gpu.context, StreamOptions::new().priority(priority)).expect_err("it is out of range");
-        let expected = Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
+        let error = Stream::new(&gpu.context, StreamOptions::new().priority(priority))
+            .expect_err("it is out of range");
+        let expected =
+            Error::PriorityOutOfRange { priority, least: range.least, greatest: range.greatest };
         assert_eq!(error, expected);
         let text = error.to_string();
-        assert!(text.contains(&range.least.to_string()) && text.contains(&range.greatest.to_string()), "{text}");
+        assert!(
+            text.contains(&range.least.to_string()) && text.contains(&range.greatest.to_string()),
+            "{text}"
+        );
     }
 }
 
@@ -86,7 +97,8 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
 fn the_legacy_stream_waits_for_blocking_ones() {
     let gpu = Gpu::new();
     let legacy = StreamRef::legacy_default(&gpu.context);
-    let blocking = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
+    let blocking =
+        Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
     let non_blocking = gpu.stream();
 
     let latch = Latch::hold(&non_blocking);
@@ -133,14 +145,16 @@ fn each_thread_has_its_own_per_thread_default_stream() {
     }
     let stream = StreamRef::per_thread_default(&gpu.context);
     let here = stream.id().expect("ids are there since CUDA 12.0");
-    let there = std::thread::scope(|scope| scope.spawn(|| stream.id()).join().expect("no panic")).expect("an id");
+    let there = std::thread::scope(|scope| scope.spawn(|| stream.id()).join().expect("no panic"))
+        .expect("an id");
     assert_ne!(here, there);
     assert_eq!(stream.id(), Ok(here));
 }
 
 #[test]
 fn joins_of_two_threads_do_not_mix() {
-    // One object, and in each thread another stream: what one thread joins must not become what the other waits for.
+    // One object, and in each thread another stream: what one thread joins must not become what the
+    // other waits for.
     let gpu = Gpu::new();
     let own = StreamRef::per_thread_default(&gpu.context);
     let (mine, theirs) = (gpu.stream(), gpu.stream());
@@ -165,7 +179,8 @@ fn ids_are_never_used_again() {
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
         return;
     }
-    let ids: std::collections::HashSet<u64> = (0..50).map(|_| gpu.stream().id().expect("an id")).collect();
+    let ids: std::collections::HashSet<u64> =
+        (0..50).map(|_| gpu.stream().id().expect("an id")).collect();
     assert_eq!(ids.len(), 50);
 }
 

@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use cuda_events::ipc::ExporterProcess;
-use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef};
+use cuda_events::{
+    Context, Device, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions, StreamRef,
+};
 
 use super::process::{FAILED, from_hex};
 use crate::Opened;
@@ -28,29 +30,35 @@ pub(crate) fn run(options: &Options, file: &Path) -> Result<(), Failure> {
 fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let parent = listen();
     let opened = Opened::new(options.driver.as_ref())?;
-    let descriptor = from_hex(&hear(&parent)?).ok_or_else(|| runtime("the descriptor did not arrive"))?;
+    let descriptor =
+        from_hex(&hear(&parent)?).ok_or_else(|| runtime("the descriptor did not arrive"))?;
     let descriptor = IpcEventDescriptor::from_bytes(&descriptor)?;
 
     // By its UUID: the same device may have another number here.
     let same = |device: &Device| device.uuid().ok() == descriptor.device_uuid();
-    let device = Device::all(opened.driver)?.find(same).ok_or_else(|| runtime("the parent's device is not visible"))?;
+    let device = Device::all(opened.driver)?
+        .find(same)
+        .ok_or_else(|| runtime("the parent's device is not visible"))?;
     let context = Context::primary(device)?;
     let exporter = ExporterProcess::of(&descriptor);
     let waiting = Stream::new(&context, StreamOptions::new())?;
     let careless = Stream::new(&context, StreamOptions::new())?;
-    // SAFETY: the descriptor came from the parent, which is this same program, and which keeps the event until this
-    // process has ended.
+    // SAFETY: the descriptor came from the parent, which is this same program, and which keeps the
+    // event until this process has ended.
     let event = unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?;
 
-    // A stream may wait for what is not done yet only because this process ends with the parent (see `listen`). Otherwise
-    // `exporter.wait_for` comes first: nothing ends a stream's wait for a process that has died.
+    // A stream may wait for what is not done yet only because this process ends with the parent
+    // (see `listen`). Otherwise `exporter.wait_for` comes first: nothing ends a stream's wait for a
+    // process that has died.
     let queued = Instant::now();
     waiting.wait_event(&event)?;
     let behind_the_event = read_in_order(&waiting, file)?;
     let done = waiting.record_event(EventFlags::empty())?;
 
     let too_early = read_in_order(&careless, file)?;
-    let (_, contents) = too_early.recv_timeout(TIMEOUT).map_err(|_| runtime("the stream that does not wait waits"))?;
+    let (_, contents) = too_early
+        .recv_timeout(TIMEOUT)
+        .map_err(|_| runtime("the stream that does not wait waits"))?;
     say(&format!("queued {contents}"))?;
 
     hear(&parent)?;
@@ -60,7 +68,8 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
         return Err(runtime("the parent did not complete its work"));
     }
     finish(&done)?;
-    let (at, contents) = behind_the_event.recv().map_err(|_| runtime("the host function was not called"))?;
+    let (at, contents) =
+        behind_the_event.recv().map_err(|_| runtime("the host function was not called"))?;
     say(&format!("read {contents} after {}", at.duration_since(queued).as_nanos()))?;
     Ok(())
 }

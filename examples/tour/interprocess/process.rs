@@ -1,4 +1,5 @@
-//! The child as the parent sees it: the two speak in lines, and neither waits for ever for the other.
+//! The child as the parent sees it: the two speak in lines, and neither waits for ever for the
+//! other.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -20,15 +21,19 @@ pub(crate) struct Child {
 impl Child {
     /// Starts this program again, on the same driver.
     pub(crate) fn start(driver: &Choice, file: &Path) -> Result<Self, Failure> {
-        let failed = |error| Failure::Runtime(format!("starting the child process failed: {error}"));
+        let failed =
+            |error| Failure::Runtime(format!("starting the child process failed: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg(CHILD).arg(file).arg("--driver").arg(driver.argument());
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let output = process.stdout.take();
         let (send, lines) = channel();
         // It ends with the child, or when nobody listens to it any more.
         std::thread::spawn(move || {
-            let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines().map_while(Result::ok));
+            let lines = output
+                .into_iter()
+                .flat_map(|output| BufReader::new(output).lines().map_while(Result::ok));
             lines.for_each(|line| drop(send.send(line)));
         });
         Ok(Self { process, lines })
@@ -54,13 +59,19 @@ impl Child {
             Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = TIMEOUT.as_secs();
-                return Err(Failure::Runtime(format!("the child process gave no answer for {seconds} s")));
+                return Err(Failure::Runtime(format!(
+                    "the child process gave no answer for {seconds} s"
+                )));
             }
         };
         match line.split_once(' ') {
             Some((first, rest)) if first == word => Ok(rest.to_owned()),
-            Some((FAILED, why)) => Err(Failure::Runtime(format!("the child process failed: {why}"))),
-            _ => Err(Failure::Runtime(format!("the child process said {line:?} in place of {word:?}"))),
+            Some((FAILED, why)) => {
+                Err(Failure::Runtime(format!("the child process failed: {why}")))
+            }
+            _ => Err(Failure::Runtime(format!(
+                "the child process said {line:?} in place of {word:?}"
+            ))),
         }
     }
 
@@ -79,7 +90,9 @@ impl Child {
     fn ended(&mut self) -> Failure {
         match self.process.wait() {
             Ok(status) => Failure::Runtime(format!("the child process ended with {status}")),
-            Err(error) => Failure::Runtime(format!("waiting for the child process failed: {error}")),
+            Err(error) => {
+                Failure::Runtime(format!("waiting for the child process failed: {error}"))
+            }
         }
     }
 }

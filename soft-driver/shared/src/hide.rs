@@ -1,8 +1,8 @@
 //! Hides the exports that the driver would not have, so that `dlsym` does not find them.
 //!
-//! The library is built once, with everything. When it is loaded, the symbols that are too new for the version in
-//! `CUDA_SOFT_DRIVER`, and those that it configures away, lose their values in this process's copy of the dynamic symbol
-//! table. The linker does not find a symbol without a value.
+//! The library is built once, with everything. When it is loaded, the symbols that are too new for
+//! the version in `CUDA_SOFT_DRIVER`, and those that it configures away, lose their values in this
+//! process's copy of the dynamic symbol table. The linker does not find a symbol without a value.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -49,10 +49,12 @@ pub(crate) fn hide(names: &[&str]) {
     }
     let first: *mut Symbol = core::ptr::with_exposed_provenance_mut(tables.symbols);
     for index in exported(tables.hash) {
-        // SAFETY: the hash table names entries of the symbol table, and those have names in the string table.
+        // SAFETY: the hash table names entries of the symbol table, and those have names in the
+        // string table.
         let (symbol, name) = unsafe {
             let symbol = first.add(index);
-            let name: *const c_char = core::ptr::with_exposed_provenance(tables.strings + (*symbol).name as usize);
+            let name: *const c_char =
+                core::ptr::with_exposed_provenance(tables.strings + (*symbol).name as usize);
             (symbol, CStr::from_ptr(name))
         };
         if name.to_str().is_ok_and(|name| names.contains(&name)) {
@@ -63,26 +65,34 @@ pub(crate) fn hide(names: &[&str]) {
 
 /// Finds the tables of the object that this very function is in.
 unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, tables: *mut c_void) -> c_int {
-    // SAFETY: the linker's description of one loaded object, alive for the call, and its program headers.
+    // SAFETY: the linker's description of one loaded object, alive for the call, and its program
+    // headers.
     let (base, headers) = unsafe {
         let info = &*info;
-        (info.dlpi_addr as usize, core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
+        (
+            info.dlpi_addr as usize,
+            core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize),
+        )
     };
     let here = hide as *const () as usize;
     let within = |header: &libc::Elf64_Phdr| {
         let start = base + header.p_vaddr as usize;
         header.p_type == libc::PT_LOAD && (start..start + header.p_memsz as usize).contains(&here)
     };
-    let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
+    let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
+        return 0;
+    };
     if !headers.iter().any(within) {
         return 0;
     }
-    let mut entry: *const Dynamic = core::ptr::with_exposed_provenance(base + dynamic.p_vaddr as usize);
+    let mut entry: *const Dynamic =
+        core::ptr::with_exposed_provenance(base + dynamic.p_vaddr as usize);
     // SAFETY: `tables` is the place that `hide` gave; the dynamic section ends with a tag of 0.
     unsafe {
         let tables = &mut *tables.cast::<Tables>();
         while (*entry).tag != 0 {
-            // glibc has turned these into addresses; other linkers leave them relative to the object.
+            // glibc has turned these into addresses; other linkers leave them relative to the
+            // object.
             let value = (*entry).value as usize;
             let address = if value < base { base + value } else { value };
             match (*entry).tag {
@@ -101,10 +111,11 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, tables: *mut 
 fn exported(hash: usize) -> Vec<usize> {
     let words: *const u32 = core::ptr::with_exposed_provenance(hash);
     let mut indices = Vec::new();
-    // SAFETY: the layout of such a table: four words of header, the filter of 64-bit words, the buckets, and then a
-    // chain for each bucket that ends with an odd word.
+    // SAFETY: the layout of such a table: four words of header, the filter of 64-bit words, the
+    // buckets, and then a chain for each bucket that ends with an odd word.
     unsafe {
-        let (buckets, offset, filter) = (*words as usize, *words.add(1) as usize, *words.add(2) as usize);
+        let (buckets, offset, filter) =
+            (*words as usize, *words.add(1) as usize, *words.add(2) as usize);
         let bucket = words.add(4 + 2 * filter);
         let chains = bucket.add(buckets);
         for at in 0..buckets {
@@ -132,8 +143,8 @@ fn take_value(symbol: *mut Symbol) {
     let start = symbol.addr() & !(page - 1);
     let length = symbol.addr() + size_of::<Symbol>() - start;
     let start = symbol.with_addr(start).cast::<c_void>();
-    // SAFETY: pages of this library's own private mapping. They are written while the library is being loaded, when
-    // nobody can look a symbol up in it, and are read-only again afterwards.
+    // SAFETY: pages of this library's own private mapping. They are written while the library is
+    // being loaded, when nobody can look a symbol up in it, and are read-only again afterwards.
     unsafe {
         if libc::mprotect(start, length, libc::PROT_READ | libc::PROT_WRITE) == 0 {
             (*symbol).value = 0;

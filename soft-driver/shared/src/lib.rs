@@ -1,5 +1,5 @@
-//! The software CUDA driver as a shared library: the driver's exported names in front of one machine of
-//! `cuda-soft-driver`.
+//! The software CUDA driver as a shared library: the driver's exported names in front of one
+//! machine of `cuda-soft-driver`.
 //!
 //! The environment variable `CUDA_SOFT_DRIVER` configures it when the first function is called; see
 //! `cuda_soft_driver::Builder::from_text` for what it can say.
@@ -11,8 +11,8 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
-    for_each_entry_point, for_each_export, for_each_foreign, foreign, start_shared_library, unless_foreign,
-    unless_supported, unlisted,
+    for_each_entry_point, for_each_export, for_each_foreign, foreign, start_shared_library,
+    unless_foreign, unless_supported, unlisted,
 };
 
 macro_rules! function {
@@ -30,7 +30,8 @@ macro_rules! function {
 }
 
 macro_rules! export {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+        => $body:ident $arguments:tt;)*) => {
         $(
             function!($name $arguments);
             $(function!($twin $arguments);)?
@@ -77,11 +78,13 @@ macro_rules! export_unlisted {
             pub unsafe extern "C" fn $function() -> CUresult {
                 start_shared_library(addresses);
                 // SAFETY: it looks at nothing.
-                unsafe { unlisted::function::<0, { unlisted::index(Function::$function, false) }>() }
+                unsafe { unlisted::function::<0,
+                    { unlisted::index(Function::$function, false) }>() }
             }
 
             $(
-                // A macro cannot put a name together, so that the twin has that of its typedef here.
+                // A macro cannot put a name together, so that the twin has that of its typedef
+                // here.
                 /// # Safety
                 ///
                 /// There is nothing that a caller could do wrong.
@@ -89,7 +92,8 @@ macro_rules! export_unlisted {
                 pub unsafe extern "C" fn $twin() -> CUresult {
                     start_shared_library(addresses);
                     // SAFETY: it looks at nothing.
-                    unsafe { unlisted::function::<0, { unlisted::index(Function::$function, true) }>() }
+                    unsafe { unlisted::function::<0,
+                        { unlisted::index(Function::$function, true) }>() }
                 }
             )?
         } })*
@@ -109,7 +113,11 @@ macro_rules! export_unlisted {
 ///
 /// `command` is a C string, and `answer` NULL or a place for `room` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuda_soft_driver_control(command: *const c_char, answer: *mut c_char, room: usize) -> c_int {
+pub unsafe extern "C" fn cuda_soft_driver_control(
+    command: *const c_char,
+    answer: *mut c_char,
+    room: usize,
+) -> c_int {
     start_shared_library(addresses);
     // SAFETY: the caller's promise is the same.
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
@@ -139,8 +147,8 @@ mod load {
 
     extern "C" fn at_load() {
         hide::hide(&cuda_soft_driver::shared_library_lacks());
-        // Registered while the library is loaded, as the real driver does: exit handlers that the program registered
-        // before run after it and find the driver gone; later ones run before.
+        // Registered while the library is loaded, as the real driver does: exit handlers that the
+        // program registered before run after it and find the driver gone; later ones run before.
         // SAFETY: the handler is part of this library, which nothing may unload once it was used.
         unsafe { libc::atexit(at_exit) };
     }

@@ -69,7 +69,8 @@ impl Default for SoftDriver {
     }
 }
 
-/// What can be wrong with a setting is kept until [`build`](Builder::build) or [`from_text`](Builder::from_text) says it.
+/// What can be wrong with a setting is kept until [`build`](Builder::build) or
+/// [`from_text`](Builder::from_text) says it.
 impl Builder {
     fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
         if !good && self.wrong.is_none() {
@@ -78,8 +79,8 @@ impl Builder {
         self
     }
 
-    /// The version of CUDA that the driver is of, from 11.0 to 13.5: `(12, 4)`. Later entry points are absent, from
-    /// exports and lookup.
+    /// The version of CUDA that the driver is of, from 11.0 to 13.5: `(12, 4)`. Later entry points
+    /// are absent, from exports and lookup.
     pub fn version(mut self, major: u32, minor: u32) -> Self {
         let good = VERSIONS.contains(&(major, minor)) && minor < 10;
         if good {
@@ -93,7 +94,9 @@ impl Builder {
     /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count.min(8) as i32;
-        self.refuse_unless(count <= 8, || format!("there cannot be {count} devices: it takes 0 to 8"))
+        self.refuse_unless(count <= 8, || {
+            format!("there cannot be {count} devices: it takes 0 to 8")
+        })
     }
 
     /// How much memory each device has, in bytes. It is used as it is touched.
@@ -135,14 +138,17 @@ impl Builder {
     /// How many interprocess events a context can have: 4096 unless told, and no more.
     pub fn ipc_slots(mut self, slots: u32) -> Self {
         self.config.ipc_slots = slots;
-        self.refuse_unless(slots <= 4096, || format!("a context cannot have {slots} slots: it takes 0 to 4096"))
+        self.refuse_unless(slots <= 4096, || {
+            format!("a context cannot have {slots} slots: it takes 0 to 4096")
+        })
     }
 
     fn needs_export(self, name: &str) -> Self {
         let known = EXPORTS.iter().any(|export| export.name == name);
         self.refuse_unless(known, || {
             format!(
-                "nothing is exported as `{name}`: it takes a whole name like cuEventDestroy_v2 or cuEventRecord_ptsz"
+                "nothing is exported as `{name}`: it takes a whole name like cuEventDestroy_v2 or \
+                    cuEventRecord_ptsz"
             )
         })
     }
@@ -150,13 +156,16 @@ impl Builder {
     fn needs_base(self, name: &str) -> Self {
         let known = EXPORTS.iter().any(|export| export.base() == name);
         self.refuse_unless(known, || {
-            format!("`{name}` is nothing to look up: it takes a name without version and suffix, like cuEventDestroy")
+            format!(
+                "`{name}` is nothing to look up: it takes a name without version and suffix, \
+                like cuEventDestroy"
+            )
         })
     }
 
-    /// An exported name that the driver lacks. `cuGetProcAddress` does not know the version that it is of, and gives no
-    /// older function for it: the program would call that with the newer one's arguments. Whoever asks for the older version
-    /// still gets the older function.
+    /// An exported name that the driver lacks. `cuGetProcAddress` does not know the version that it
+    /// is of, and gives no older function for it: the program would call that with the newer one's
+    /// arguments. Whoever asks for the older version still gets the older function.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
@@ -174,8 +183,8 @@ impl Builder {
         self
     }
 
-    /// A base name for which `cuGetProcAddress` gives the address of another exported function: what comes of asking
-    /// for the wrong version.
+    /// A base name for which `cuGetProcAddress` gives the address of another exported function:
+    /// what comes of asking for the wrong version.
     pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
         self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
         self.needs_base(base).needs_export(exported)
@@ -187,8 +196,9 @@ impl Builder {
         self
     }
 
-    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told. Lookups of entry points, of which
-    /// loading makes more than a hundred, are left out unless [told](Self::log_lookups), or a fault was injected.
+    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told. Lookups of
+    /// entry points, of which loading makes more than a hundred, are left out unless
+    /// [told](Self::log_lookups), or a fault was injected.
     pub fn log(mut self, calls: usize) -> Self {
         self.config.log = calls;
         self
@@ -209,8 +219,8 @@ impl Builder {
         self
     }
 
-    /// Whether a [`SoftDriver`] that is dropped, or a process with the shared library that ends, says on standard
-    /// error what is still alive.
+    /// Whether a [`SoftDriver`] that is dropped, or a process with the shared library that ends,
+    /// says on standard error what is still alive.
     pub fn report_leaks(mut self, on: bool) -> Self {
         self.config.report_leaks = on;
         self
@@ -220,8 +230,8 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// When a setting makes no sense: a version or number out of its range, a name or a fault's pattern that is no entry
-    /// point's. A test that is set up so would test nothing.
+    /// When a setting makes no sense: a version or number out of its range, a name or a fault's
+    /// pattern that is no entry point's. A test that is set up so would test nothing.
     #[track_caller]
     pub fn build(self) -> SoftDriver {
         match self.wrong {
@@ -234,8 +244,8 @@ impl Builder {
         (self.config, self.faults)
     }
 
-    /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the shared library:
-    /// `name=value` with commas or white space between.
+    /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the
+    /// shared library: `name=value` with commas or white space between.
     ///
     /// | name | value | as |
     /// |---|---|---|
@@ -257,16 +267,21 @@ impl Builder {
     /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
     /// | `fault` | what `Fault::from_text` reads | [`fault`](Self::fault) |
     ///
-    /// `without`, `null` and `fault` can be there more than once; [`Fault::from_text`] has the words of a fault.
+    /// `without`, `null` and `fault` can be there more than once; [`Fault::from_text`] has the
+    /// words of a fault.
     ///
     /// # Errors
     ///
-    /// A sentence about the first pair that is not understood, makes no sense, or says again what was said.
+    /// A sentence about the first pair that is not understood, makes no sense, or says again what
+    /// was said.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut builder = Self::default();
         let mut seen = BTreeSet::new();
-        for pair in text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
+        for pair in
+            text.split(|at: char| at == ',' || at.is_whitespace()).filter(|pair| !pair.is_empty())
+        {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
             builder = builder.set(name, value)?;
             if !matches!(name, "without" | "null" | "fault") && !seen.insert(name) {
                 return Err(format!("`{name}` is set twice"));
@@ -309,9 +324,19 @@ impl Builder {
                 let count: u64 = digits.parse().map_err(|_| bad())?;
                 self.memory(count.checked_mul(1 << shift).ok_or_else(bad)?)
             }
-            "misuse" => self.on_misuse(if choice("abort", "error")? { OnMisuse::Error } else { OnMisuse::Abort }),
-            "rules" => self.rules(if choice("faithful", "strict")? { Rules::Strict } else { Rules::Faithful }),
-            "time" => self.time(if choice("real", "virtual")? { Time::Virtual } else { Time::Real }),
+            "misuse" => self.on_misuse(if choice("abort", "error")? {
+                OnMisuse::Error
+            } else {
+                OnMisuse::Abort
+            }),
+            "rules" => self.rules(if choice("faithful", "strict")? {
+                Rules::Strict
+            } else {
+                Rules::Faithful
+            }),
+            "time" => {
+                self.time(if choice("real", "virtual")? { Time::Virtual } else { Time::Real })
+            }
             "seed" if value == "random" => self.scheduler(Scheduler::random()),
             "seed" => self.scheduler(Scheduler::Seeded(number()?)),
             "latency" => self.latency(Duration::from_micros(number()?)),
@@ -335,20 +360,38 @@ mod tests {
 
     #[test]
     fn text() {
-        let text = "version=12.4, devices=2 memory=3M misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
-                    ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,fault=cuEvent*:nth=2:code=9";
+        let text = "version=12.4, devices=2 memory=3M \
+                    misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
+                    ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,\
+                    fault=cuEvent*:nth=2:code=9";
         let builder = Builder::from_text(text).unwrap();
         let config = builder.config;
         assert_eq!((config.version, config.devices, config.memory), (12040, 2, 3 << 20));
-        assert_eq!((config.on_misuse, config.rules, config.time), (OnMisuse::Error, Rules::Strict, Time::Virtual));
+        assert_eq!(
+            (config.on_misuse, config.rules, config.time),
+            (OnMisuse::Error, Rules::Strict, Time::Virtual)
+        );
         assert_eq!(config.scheduler, Scheduler::Seeded(7));
-        assert_eq!((config.latency, config.ipc, config.ipc_slots), (Duration::from_micros(5), false, 3));
+        assert_eq!(
+            (config.latency, config.ipc, config.ipc_slots),
+            (Duration::from_micros(5), false, 3)
+        );
         assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
-        assert_eq!((config.missing.len(), config.null_lookups.len(), builder.faults.len()), (1, 1, 1));
+        assert_eq!(
+            (config.missing.len(), config.null_lookups.len(), builder.faults.len()),
+            (1, 1, 1)
+        );
         assert_eq!(Builder::from_text("").unwrap().config.version, 13000);
-        for wrong in
-            ["version", "version=12", "version=12.100", "devices=9", "memory=3X", "ipc=yes", "colour=red", "fault="]
-        {
+        for wrong in [
+            "version",
+            "version=12",
+            "version=12.100",
+            "devices=9",
+            "memory=3X",
+            "ipc=yes",
+            "colour=red",
+            "fault=",
+        ] {
             assert!(Builder::from_text(wrong).is_err(), "{wrong}");
         }
     }
@@ -381,7 +424,11 @@ mod tests {
             ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),
             ("leaks=yes", "it takes `report` or `ignore`"),
             ("latency=1.5", "it takes whole microseconds"),
-            ("init=xyz", "`xyz` is no result code: it takes a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
+            (
+                "init=xyz",
+                "`xyz` is no result code: it takes a number like 2 or a name like \
+                    CUDA_ERROR_OUT_OF_MEMORY",
+            ),
             ("colour=red", "there is no setting `colour`: it takes version, devices"),
             ("version=12.4 version=13.0", "`version` is set twice"),
             ("seed=random seed=3", "`seed` is set twice"),
@@ -395,8 +442,17 @@ mod tests {
             let built = std::panic::catch_unwind(|| builder.build()).expect_err("it is not built");
             built.downcast_ref::<String>().cloned().unwrap_or_default()
         };
-        assert!(panics(Builder::default().version(10, 0).devices(9)).contains("cannot be set up: there is no version"));
-        assert!(panics(Builder::default().fault(Fault::on("cuNothing"))).contains("no entry point matches"));
-        assert!(panics(Builder::default().lookup_as("cuInit", "cuNothing")).contains("nothing is exported as"));
+        assert!(
+            panics(Builder::default().version(10, 0).devices(9))
+                .contains("cannot be set up: there is no version")
+        );
+        assert!(
+            panics(Builder::default().fault(Fault::on("cuNothing")))
+                .contains("no entry point matches")
+        );
+        assert!(
+            panics(Builder::default().lookup_as("cuInit", "cuNothing"))
+                .contains("nothing is exported as")
+        );
     }
 }

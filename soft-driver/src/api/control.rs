@@ -14,14 +14,14 @@ fn lines<T: Display>(items: &[T]) -> String {
 }
 
 const COMMANDS: &[&str] = &[
-    "fault", "clear", "injected", "release", "fail", "hold", "run", "advance", "forked", "shutdown", "calls", "live",
-    "leaks", "log", "misuses",
+    "fault", "clear", "injected", "release", "fail", "hold", "run", "advance", "forked",
+    "shutdown", "calls", "live", "leaks", "log", "misuses",
 ];
 
 impl SoftDriver {
-    /// Does what a command says, and answers in text. The shared library exports this as
-    /// `int cuda_soft_driver_control(const char *command, char *answer, size_t room)`: 0 for a command that was
-    /// understood; the answer is cut to the room there is.
+    /// Does what a command says, and answers in text. The shared library exports this as `int
+    /// cuda_soft_driver_control(const char *command, char *answer, size_t room)`: 0 for a command
+    /// that was understood; the answer is cut to the room there is.
     ///
     /// | command | does, or answers |
     /// |---|---|
@@ -45,7 +45,11 @@ impl SoftDriver {
         let (name, value) = command.split_once('=').unwrap_or((command, ""));
         let takes_value = matches!(name, "fault" | "fail" | "advance");
         if takes_value != command.contains('=') && COMMANDS.contains(&name) {
-            let how = if takes_value { format!("takes a value: {name}=...") } else { "takes no value".to_owned() };
+            let how = if takes_value {
+                format!("takes a value: {name}=...")
+            } else {
+                "takes no value".to_owned()
+            };
             return Err(format!("`{command}` is not understood: {name} {how}"));
         }
         match name {
@@ -57,16 +61,21 @@ impl SoftDriver {
                 code if can_fail_contexts(code) => self.fail_contexts(code),
                 _ => {
                     return Err(format!(
-                        "`{value}` is nothing that a context fails with: it takes the code of a failure"
+                        "`{value}` is nothing that a context fails with: it takes the code of a \
+                            failure"
                     ));
                 }
             },
             "hold" => self.hold_host_functions(true),
             "run" => self.hold_host_functions(false),
             "advance" => {
-                let nanoseconds = value.parse().map_err(|_| format!("`{value}` is not whole nanoseconds"))?;
+                let nanoseconds =
+                    value.parse().map_err(|_| format!("`{value}` is not whole nanoseconds"))?;
                 if !self.try_advance(Duration::from_nanos(nanoseconds)) {
-                    return Err("real time cannot be moved on: the driver is not set up with time=virtual".to_owned());
+                    return Err(
+                        "real time cannot be moved on: the driver is not set up with time=virtual"
+                            .to_owned(),
+                    );
                 }
             }
             "forked" => self.pretend_forked(true),
@@ -76,7 +85,12 @@ impl SoftDriver {
             "leaks" => return Ok(self.leak_report()),
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
-            _ => return Err(format!("there is no command `{name}`: it takes {}", COMMANDS.join(", "))),
+            _ => {
+                return Err(format!(
+                    "there is no command `{name}`: it takes {}",
+                    COMMANDS.join(", ")
+                ));
+            }
         }
         Ok(String::new())
     }
@@ -88,7 +102,11 @@ impl SoftDriver {
 ///
 /// `command` is a C string, and `answer` NULL or a place for `room` bytes.
 #[doc(hidden)]
-pub unsafe fn control_shared_library(command: *const c_char, answer: *mut c_char, room: usize) -> c_int {
+pub unsafe fn control_shared_library(
+    command: *const c_char,
+    answer: *mut c_char,
+    room: usize,
+) -> c_int {
     if command.is_null() {
         return 1;
     }

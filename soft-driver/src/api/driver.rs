@@ -20,17 +20,20 @@ use crate::model::places::{self, PLACES};
 
 /// A software driver in this process, with nothing in common with any other one.
 ///
-/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is dropped, and panics
-/// after two minutes. Dropping it ends everything that it has: from then on its functions answer `CUDA_ERROR_DEINITIALIZED`,
-/// and so do calls that wait or are [blocked](Fault::block).
+/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is
+/// dropped, and panics after two minutes. Dropping it ends everything that it has: from then on its
+/// functions answer `CUDA_ERROR_DEINITIALIZED`, and so do calls that wait or are
+/// [blocked](Fault::block).
 ///
-/// Drop it after what was made with it, as the last field of a fixture. What outlives it does nothing to other drivers, as a
-/// rule: handles say whose they are, and its place goes to another one when each primary context that the program retained
-/// was released, in the order in which places became free. There are two exceptions. A call that names no handle
-/// (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`), through a [`Driver`] or an address that was kept when all that was
-/// retained is given back, reaches whichever driver has the place then. And when no place is free, one that has waited for
-/// its releases for more than a second is given away, as a context may be never released
-/// ([`Context::leak`](cuda_events::Context::leak)): releases that come later still are the new driver's.
+/// Drop it after what was made with it, as the last field of a fixture. What outlives it does
+/// nothing to other drivers, as a rule: handles say whose they are, and its place goes to another
+/// one when each primary context that the program retained was released, in the order in which
+/// places became free. There are two exceptions. A call that names no handle (`cuDeviceGetCount`,
+/// `cuDevicePrimaryCtxRelease`), through a [`Driver`] or an address that was kept when all that was
+/// retained is given back, reaches whichever driver has the place then. And when no place is free,
+/// one that has waited for its releases for more than a second is given away, as a context may be
+/// never released ([`Context::leak`](cuda_events::Context::leak)): releases that come later still
+/// are the new driver's.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
@@ -91,11 +94,11 @@ impl SoftDriver {
         self.machine().lock()
     }
 
-    /// The address of an exported function, as `dlsym` would find it: `cuEventRecord`, `cuEventRecord_ptsz`. NULL when
-    /// a driver of this version exports no such name.
+    /// The address of an exported function, as `dlsym` would find it: `cuEventRecord`,
+    /// `cuEventRecord_ptsz`. NULL when a driver of this version exports no such name.
     ///
-    /// The addresses stay good for the whole process; once this value is dropped they answer as after the driver's
-    /// shutdown.
+    /// The addresses stay good for the whole process; once this value is dropped they answer as
+    /// after the driver's shutdown.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
         functions::resolve(self.machine(), name.to_bytes())
     }
@@ -104,11 +107,14 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the settings leave out what `cuda-events` requires; see [`try_driver`](Self::try_driver).
+    /// When the settings leave out what `cuda-events` requires; see
+    /// [`try_driver`](Self::try_driver).
     pub fn driver(&self) -> Driver {
         match self.try_driver(&LoadOptions::new()) {
             Ok(driver) => driver,
-            Err(error) => panic!("the software driver is not one that cuda-events can use: {error}"),
+            Err(error) => {
+                panic!("the software driver is not one that cuda-events can use: {error}")
+            }
         }
     }
 
@@ -116,14 +122,17 @@ impl SoftDriver {
     ///
     /// # Errors
     ///
-    /// What [`Driver::from_resolver`] answers: a version or settings without a required entry point.
+    /// What [`Driver::from_resolver`] answers: a version or settings without a required entry
+    /// point.
     pub fn try_driver(&self, options: &LoadOptions) -> cuda_events::Result<Driver> {
-        // SAFETY: the addresses are those of functions that this crate compiles from the types of the very list that
-        // `cuda-events` resolves; they are part of the program and keep the driver's contracts.
+        // SAFETY: the addresses are those of functions that this crate compiles from the types of
+        // the very list that `cuda-events` resolves; they are part of the program and keep the
+        // driver's contracts.
         unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
-    /// What was done that is undefined on a real driver, where [`OnMisuse::Error`](crate::OnMisuse::Error) is set.
+    /// What was done that is undefined on a real driver, where
+    /// [`OnMisuse::Error`](crate::OnMisuse::Error) is set.
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -133,7 +142,8 @@ impl SoftDriver {
         self.machine().calls()
     }
 
-    /// The latest calls, as many as [`Builder::log`](crate::Builder::log) says, in the order in which they ended.
+    /// The latest calls, as many as [`Builder::log`](crate::Builder::log) says, in the order in
+    /// which they ended.
     pub fn log(&self) -> Vec<CallRecord> {
         self.hooks().control().log.records()
     }
@@ -148,14 +158,16 @@ impl SoftDriver {
         report::look(self.machine()).0
     }
 
-    /// What is alive now, in words: how much of each kind, and which calls made the first few of them. With a call
-    /// [log](crate::Builder::log) it names those calls, without one their numbers.
+    /// What is alive now, in words: how much of each kind, and which calls made the first few of
+    /// them. With a call [log](crate::Builder::log) it names those calls, without one their
+    /// numbers.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")
     }
 
-    /// Ends a test that left something alive, or left it to its context to destroy (see [`Live::lost`]).
+    /// Ends a test that left something alive, or left it to its context to destroy (see
+    /// [`Live::lost`]).
     ///
     /// # Panics
     ///
@@ -170,8 +182,8 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the fault can never strike or cannot be meant: its pattern matches no entry point, its count or probability is
-    /// none, it has garbage or a failed context but no code.
+    /// When the fault can never strike or cannot be meant: its pattern matches no entry point, its
+    /// count or probability is none, it has garbage or a failed context but no code.
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
         let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
@@ -212,15 +224,17 @@ impl SoftDriver {
         self.state().engine.idle_waiters
     }
 
-    /// Keeps host functions from being run, or lets them run again. Those that run already are not stopped. Whatever waits
-    /// for their streams waits for them, the last release of a context too. In a context that fails they are held no longer:
-    /// as without this, its functions are left out, and its callbacks are called with the error.
+    /// Keeps host functions from being run, or lets them run again. Those that run already are not
+    /// stopped. Whatever waits for their streams waits for them, the last release of a context too.
+    /// In a context that fails they are held no longer: as without this, its functions are left
+    /// out, and its callbacks are called with the error.
     pub fn hold_host_functions(&self, hold: bool) {
         self.machine().hold_host_functions(hold);
     }
 
-    /// All contexts fail, as after a kernel that trapped: what is in their streams is left out, and everything in them
-    /// answers `code` from now on. A real driver recovers in a new process only; neither does this one.
+    /// All contexts fail, as after a kernel that trapped: what is in their streams is left out, and
+    /// everything in them answers `code` from now on. A real driver recovers in a new process only;
+    /// neither does this one.
     ///
     /// # Panics
     ///
@@ -236,7 +250,8 @@ impl SoftDriver {
         }
     }
 
-    /// Every call answers as in a forked child of a process that uses the driver, or as usual again.
+    /// Every call answers as in a forked child of a process that uses the driver, or as usual
+    /// again.
     pub fn pretend_forked(&self, on: bool) {
         self.machine().switches.pretend_forked(on);
     }
@@ -250,7 +265,8 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the driver's time is [real](crate::Time::Real): that moves by itself, and a test that moves it tests nothing.
+    /// When the driver's time is [real](crate::Time::Real): that moves by itself, and a test that
+    /// moves it tests nothing.
     #[track_caller]
     pub fn advance(&self, by: Duration) {
         let moved = self.try_advance(by);
@@ -296,14 +312,16 @@ impl Drop for SoftDriver {
             state = machine.lock();
         }
         let stuck = state.engine.running > 0;
-        // Under the machine's lock, so that a release counts either as one of the living driver or as a late one.
+        // Under the machine's lock, so that a release counts either as one of the living driver or
+        // as a late one.
         PLACES.dropped(self.slot, state.held());
         machine.reset(&mut state);
         drop(state);
         self.hooks().end(machine);
         places::count_here(-1);
         if stuck {
-            // The slot stays taken: whatever that function does later, it does to nobody else's driver.
+            // The slot stays taken: whatever that function does later, it does to nobody else's
+            // driver.
             crate::say!("a host function did not return; its software driver is given up");
             return;
         }
@@ -322,8 +340,8 @@ mod tests {
     use super::*;
     use crate::model::config::OnMisuse;
 
-    /// Measured: the driver keeps what is destroyed in a failed context, and its release frees it. The leak report counts
-    /// what the program could not destroy neither before nor after.
+    /// Measured: the driver keeps what is destroyed in a failed context, and its release frees it.
+    /// The leak report counts what the program could not destroy neither before nor after.
     #[test]
     fn what_is_destroyed_in_a_failed_context() {
         let config = Config { on_misuse: OnMisuse::Error, ..Config::DEFAULT };

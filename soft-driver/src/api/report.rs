@@ -14,8 +14,8 @@ pub struct Live {
     pub retains: usize,
     /// Contexts that were created and not destroyed; primary ones are counted by their retains.
     pub contexts: usize,
-    /// Streams that were created and not destroyed. In a failed context, where destroying answers the context's error,
-    /// those that the program tried to destroy are not counted.
+    /// Streams that were created and not destroyed. In a failed context, where destroying answers
+    /// the context's error, those that the program tried to destroy are not counted.
     pub streams: usize,
     /// Events that were created or imported, and not destroyed, counted as streams are.
     pub events: usize,
@@ -31,10 +31,11 @@ pub struct Live {
     pub user_objects: usize,
     /// Pieces of device and host memory that were not freed.
     pub allocations: usize,
-    /// Streams, events and pieces of memory that went with their context, at its last release or its destruction, and that
-    /// nobody had destroyed until then: leaks that the context's end hides. What the program tried to destroy is not
-    /// counted, where a [fault](crate::Fault) kept that call from its work or the context had failed; nor is what
-    /// `cuDevicePrimaryCtxReset` takes, which is there to take it.
+    /// Streams, events and pieces of memory that went with their context, at its last release or
+    /// its destruction, and that nobody had destroyed until then: leaks that the context's end
+    /// hides. What the program tried to destroy is not counted, where a [fault](crate::Fault) kept
+    /// that call from its work or the context had failed; nor is what `cuDevicePrimaryCtxReset`
+    /// takes, which is there to take it.
     pub lost: usize,
 }
 
@@ -113,14 +114,23 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("event", which(&state.events, |index| state.is_live_event(index)));
     name("graph", which(&state.graphs, |_| true));
     name("executable graph", which(&state.execs, |_| true));
-    for (kind, what) in
-        [("stream", "lost stream"), ("event", "lost event"), ("piece of memory", "lost piece of memory")]
-    {
-        name(what, state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect());
+    for (kind, what) in [
+        ("stream", "lost stream"),
+        ("event", "lost event"),
+        ("piece of memory", "lost piece of memory"),
+    ] {
+        name(
+            what,
+            state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect(),
+        );
     }
     (live, text)
 }
 
 fn which<T>(table: &Table<T>, alive: impl Fn(u32) -> bool) -> Vec<(u64, u64)> {
-    table.iter().filter(|(index, _)| alive(*index)).map(|(index, _)| (table.handle(index), table.born(index))).collect()
+    table
+        .iter()
+        .filter(|(index, _)| alive(*index))
+        .map(|(index, _)| (table.handle(index), table.born(index)))
+        .collect()
 }

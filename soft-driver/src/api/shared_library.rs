@@ -10,7 +10,8 @@ use crate::front::functions::exported_as;
 /// The one machine of a shared library, set up by the environment when it is first called.
 static SHARED: OnceLock<SoftDriver> = OnceLock::new();
 
-/// Starts the shared library's machine, once. `addresses` gives those of its exports, in the order of the list.
+/// Starts the shared library's machine, once. `addresses` gives those of its exports, in the order
+/// of the list.
 #[doc(hidden)]
 pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
     if SHARED.get().is_none() {
@@ -23,11 +24,14 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
         let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
-        let text = text.to_str().ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
+        let text = text
+            .to_str()
+            .ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
         let (config, faults) = match text.and_then(Builder::from_text) {
             Ok(builder) => builder.into_parts(),
             Err(what) => {
-                // There is nobody to return it to, and to go on as if nothing had been asked for would be silent.
+                // There is nobody to return it to, and to go on as if nothing had been asked for
+                // would be silent.
                 crate::say!("CUDA_SOFT_DRIVER: {what}");
                 std::process::abort();
             }
@@ -36,7 +40,8 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
     })
 }
 
-/// What the shared library's machine does at the end of the process: every later call answers that the driver is gone.
+/// What the shared library's machine does at the end of the process: every later call answers that
+/// the driver is gone.
 #[doc(hidden)]
 pub fn end_shared_library() {
     if let Some(driver) = SHARED.get() {
@@ -45,12 +50,14 @@ pub fn end_shared_library() {
     }
 }
 
-/// The exported names that a driver as `CUDA_SOFT_DRIVER` describes it does not have: those of later versions, and those
-/// that were configured away.
+/// The exported names that a driver as `CUDA_SOFT_DRIVER` describes it does not have: those of
+/// later versions, and those that were configured away.
 #[doc(hidden)]
 pub fn shared_library_lacks() -> Vec<&'static str> {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
     let (config, _) = Builder::from_text(&text).unwrap_or_default().into_parts();
-    let lacked = EXPORTS.iter().filter(|export| export.version > config.version || config.lacks(export.name));
+    let lacked = EXPORTS
+        .iter()
+        .filter(|export| export.version > config.version || config.lacks(export.name));
     lacked.map(|export| export.name).collect()
 }

@@ -27,8 +27,8 @@ const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 impl State {
-    /// Ends a capture: its streams capture no more. The answer is its graph. Unless that is `wanted` it is destroyed,
-    /// measured also of one that was there before.
+    /// Ends a capture: its streams capture no more. The answer is its graph. Unless that is
+    /// `wanted` it is destroyed, measured also of one that was there before.
     fn end_capture(&mut self, key: CaptureKey, wanted: bool) -> Option<u32> {
         let capture = self.captures.active.remove(&key)?;
         for stream in capture.streams.keys() {
@@ -55,7 +55,8 @@ impl State {
         }
     }
 
-    /// A stream that is destroyed takes its own capture with it, and leaves another one's. What it captured there stays.
+    /// A stream that is destroyed takes its own capture with it, and leaves another one's. What it
+    /// captured there stays.
     pub(crate) fn leave_capture(&mut self, stream: u32) {
         let Some(key) = self.streams[stream].capture else { return };
         let Some(capture) = self.captures.active.get_mut(&key) else { return };
@@ -66,7 +67,8 @@ impl State {
         }
     }
 
-    /// The captures in which a call that may block or depend on other work is forbidden to the calling thread.
+    /// The captures in which a call that may block or depend on other work is forbidden to the
+    /// calling thread.
     fn forbidding(&self, call: &CallFrame) -> Vec<CaptureKey> {
         let thread = thread::number();
         let mode = thread::with(call.machine.slot, self.epoch, |on| on.capture_mode);
@@ -75,12 +77,22 @@ impl State {
         }
         // Measured: whatever context and device the call is about.
         let forbids = |capture: &Capture| {
-            if capture.thread == thread { capture.mode != RELAXED } else { mode == GLOBAL && capture.mode == GLOBAL }
+            if capture.thread == thread {
+                capture.mode != RELAXED
+            } else {
+                mode == GLOBAL && capture.mode == GLOBAL
+            }
         };
-        self.captures.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
+        self.captures
+            .active
+            .iter()
+            .filter(|(_, capture)| forbids(capture))
+            .map(|(key, _)| *key)
+            .collect()
     }
 
-    /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures that forbid it.
+    /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures
+    /// that forbid it.
     pub(crate) fn refuse_unsafe(&mut self, call: &CallFrame) -> Answer {
         if self.captures.active.is_empty() {
             return Ok(());
@@ -92,21 +104,26 @@ impl State {
         if forbidding.is_empty() { Ok(()) } else { Err(UNSUPPORTED) }
     }
 
-    /// The captures under way that have a stream which the legacy default stream would have to wait for.
+    /// The captures under way that have a stream which the legacy default stream would have to wait
+    /// for.
     fn implicated(&self, stream: u32) -> Vec<CaptureKey> {
         if self.captures.active.is_empty() || !self.streams[stream].is_legacy {
             return Vec::new();
         }
         let context = self.streams[stream].context;
-        let blocking = |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
+        let blocking =
+            |stream: &u32| self.streams.get(*stream).is_some_and(|stream| stream.blocking());
         let active = self.captures.active.iter();
         active
-            .filter(|(_, capture)| capture.context == context && capture.streams.keys().any(blocking))
+            .filter(|(_, capture)| {
+                capture.context == context && capture.streams.keys().any(blocking)
+            })
             .map(|(key, _)| *key)
             .collect()
     }
 
-    /// Refuses questions about the legacy default stream while such a capture is under way. They do no harm.
+    /// Refuses questions about the legacy default stream while such a capture is under way. They do
+    /// no harm.
     pub(crate) fn refuse_question(&self, stream: u32) -> Answer {
         if self.implicated(stream).is_empty() { Ok(()) } else { Err(IMPLICIT) }
     }
@@ -124,14 +141,18 @@ impl State {
     fn capture_of(&mut self, stream: u32) -> Result<Option<CaptureKey>, CUresult> {
         self.refuse_implicit(stream)?;
         match self.streams[stream].capture {
-            Some(key) if self.captures.active.get(&key).is_some_and(|capture| capture.invalid) => Err(INVALIDATED),
+            Some(key) if self.captures.active.get(&key).is_some_and(|capture| capture.invalid) => {
+                Err(INVALIDATED)
+            }
             key => Ok(key),
         }
     }
 
     pub(crate) fn invalidate_captures_of(&mut self, context: u32) -> Answer {
         let mut refused = false;
-        for capture in self.captures.active.values_mut().filter(|capture| capture.context == context) {
+        for capture in
+            self.captures.active.values_mut().filter(|capture| capture.context == context)
+        {
             capture.invalid = true;
             refused = true;
         }
@@ -163,7 +184,11 @@ impl State {
     /// What is answered about an event that was recorded in a capture.
     pub(crate) fn captured_code(&self, mark: &Mark) -> CUresult {
         // Measured: the code for captured events is answered only while the capture lasts.
-        if self.captures.active.contains_key(&mark.capture) { CAPTURED_EVENT } else { INVALID_VALUE }
+        if self.captures.active.contains_key(&mark.capture) {
+            CAPTURED_EVENT
+        } else {
+            INVALID_VALUE
+        }
     }
 
     /// Refuses what cannot be captured, and spoils the capture.
@@ -177,11 +202,13 @@ impl State {
         }
     }
 
-    /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether it is in one.
+    /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether
+    /// it is in one.
     pub(crate) fn captured(&mut self, stream: u32, kind: NodeKind) -> Result<bool, CUresult> {
         let Some(key) = self.capture_of(stream)? else { return Ok(false) };
         let Some(capture) = self.captures.active.get(&key) else { return Ok(false) };
-        let (graph, after) = (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
+        let (graph, after) =
+            (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
         let node = self.add_node(graph, after, kind)?;
         if let Some(capture) = self.captures.active.get_mut(&key) {
             capture.streams.insert(stream, vec![node]);
@@ -193,14 +220,23 @@ impl State {
         self.captured(stream, NodeKind::Host(host))
     }
 
-    pub(crate) fn captured_memory(&mut self, stream: u32, work: &MemoryWork) -> Result<bool, CUresult> {
+    pub(crate) fn captured_memory(
+        &mut self,
+        stream: u32,
+        work: &MemoryWork,
+    ) -> Result<bool, CUresult> {
         if self.captures.active.is_empty() {
             return Ok(false);
         }
         self.captured(stream, NodeKind::Memory(work.clone()))
     }
 
-    pub(crate) fn captured_record(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+    pub(crate) fn captured_record(
+        &mut self,
+        stream: u32,
+        event: u32,
+        external: bool,
+    ) -> Result<bool, CUresult> {
         if self.captures.active.is_empty() {
             return Ok(false);
         }
@@ -211,14 +247,25 @@ impl State {
         if self.events[event].flags & CU_EVENT_INTERPROCESS != 0 {
             return Err(UNSUPPORTED);
         }
-        let nodes = self.captures.active.get(&key).and_then(|capture| capture.streams.get(&stream)).cloned();
+        let nodes = self
+            .captures
+            .active
+            .get(&key)
+            .and_then(|capture| capture.streams.get(&stream))
+            .cloned();
         let mark = Mark { capture: key, nodes: nodes.unwrap_or_default() };
         self.events[event].state = EventState::Captured(Box::new(mark));
         Ok(true)
     }
 
-    /// A wait that has to do with a capture: in a capturing stream, or for an event that was recorded in one.
-    pub(crate) fn captured_wait(&mut self, stream: u32, event: u32, external: bool) -> Result<bool, CUresult> {
+    /// A wait that has to do with a capture: in a capturing stream, or for an event that was
+    /// recorded in one.
+    pub(crate) fn captured_wait(
+        &mut self,
+        stream: u32,
+        event: u32,
+        external: bool,
+    ) -> Result<bool, CUresult> {
         let own = if self.captures.active.is_empty() { None } else { self.capture_of(stream)? };
         let mark = match &self.events[event].state {
             EventState::Captured(mark) => Some((**mark).clone()),
@@ -232,7 +279,8 @@ impl State {
                 }
                 let is_legacy = self.streams[stream].is_legacy;
                 // Measured: an invalidated capture can be joined no more than one that has ended.
-                let capture = self.captures.active.get_mut(&mark.capture).filter(|capture| !capture.invalid);
+                let capture =
+                    self.captures.active.get_mut(&mark.capture).filter(|capture| !capture.invalid);
                 let capture = capture.ok_or(INVALID_VALUE)?;
                 if is_legacy {
                     capture.invalid = true;
@@ -243,10 +291,15 @@ impl State {
                 self.streams[stream].capture = Some(mark.capture);
                 Ok(true)
             }
-            (Some(_), _) if external => self.captured(stream, NodeKind::Wait(self.events.handle(event))),
+            (Some(_), _) if external => {
+                self.captured(stream, NodeKind::Wait(self.events.handle(event)))
+            }
             (Some(key), Some(mark)) if mark.capture == key => {
-                if let Some(nodes) =
-                    self.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
+                if let Some(nodes) = self
+                    .captures
+                    .active
+                    .get_mut(&key)
+                    .and_then(|capture| capture.streams.get_mut(&stream))
                 {
                     nodes.extend(mark.nodes);
                     nodes.sort_unstable();
@@ -298,14 +351,23 @@ impl State {
         let context = self.streams[stream].context;
         let streams = BTreeMap::from([(stream, after)]);
         let thread = thread::number();
-        let capture =
-            Capture { origin: stream, mode, thread, context, graph, invalid: false, streams, left: Vec::new() };
+        let capture = Capture {
+            origin: stream,
+            mode,
+            thread,
+            context,
+            graph,
+            invalid: false,
+            streams,
+            left: Vec::new(),
+        };
         self.captures.active.insert(key, capture);
         self.streams[stream].capture = Some(key);
         Ok(())
     }
 
-    /// Whether a forked stream's work was left behind: the origin's next work would not depend on it.
+    /// Whether a forked stream's work was left behind: the origin's next work would not depend on
+    /// it.
     fn unjoined(&self, capture: &Capture) -> bool {
         let mut reached = BTreeSet::new();
         let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
@@ -319,7 +381,8 @@ impl State {
         capture.streams.values().flatten().chain(&capture.left).any(|node| !reached.contains(node))
     }
 
-    /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's next work depends on.
+    /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's
+    /// next work depends on.
     pub(crate) fn good_capture(&self, stream: u32) -> Option<(CaptureKey, u32, Vec<u32>)> {
         let key = self.streams[stream].capture?;
         let capture = self.captures.active.get(&key).filter(|capture| !capture.invalid)?;
@@ -332,7 +395,11 @@ impl State {
     }
 }
 
-pub(crate) fn stream_begin_capture(call: &CallFrame, stream: StreamArg, mode: CUstreamCaptureMode) -> Answer {
+pub(crate) fn stream_begin_capture(
+    call: &CallFrame,
+    stream: StreamArg,
+    mode: CUstreamCaptureMode,
+) -> Answer {
     call.ready()?.begin_capture(call, stream, mode.0, None)
 }
 
@@ -357,7 +424,11 @@ pub(crate) fn stream_begin_capture_to_graph(
     state.begin_capture(call, stream, mode.0, Some((graph, after)))
 }
 
-pub(crate) fn stream_end_capture(call: &CallFrame, stream: StreamArg, graph: Ptr<CUgraph>) -> Answer {
+pub(crate) fn stream_end_capture(
+    call: &CallFrame,
+    stream: StreamArg,
+    graph: Ptr<CUgraph>,
+) -> Answer {
     let mut state = call.ready()?;
     // NULL is taken: a program that asked for the graph while it was being made has it already.
     graph.put_if(core::ptr::null_mut());
@@ -386,7 +457,11 @@ pub(crate) fn stream_end_capture(call: &CallFrame, stream: StreamArg, graph: Ptr
     }
 }
 
-pub(crate) fn stream_is_capturing(call: &CallFrame, stream: StreamArg, status: Ptr<CUstreamCaptureStatus>) -> Answer {
+pub(crate) fn stream_is_capturing(
+    call: &CallFrame,
+    stream: StreamArg,
+    status: Ptr<CUstreamCaptureStatus>,
+) -> Answer {
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
@@ -398,16 +473,23 @@ impl State {
     pub(crate) fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
         match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
-            Some(Capture { invalid: true, .. }) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
+            Some(Capture { invalid: true, .. }) => {
+                CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+            }
             Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
         }
     }
 }
 
-/// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is taken for plain edges.
+/// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is
+/// taken for plain edges.
 fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
     let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
-    if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) { Ok(()) } else { Err(INVALID_VALUE) }
+    if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) {
+        Ok(())
+    } else {
+        Err(INVALID_VALUE)
+    }
 }
 
 pub(crate) fn stream_update_capture_dependencies(
@@ -434,10 +516,13 @@ pub(crate) fn stream_update_capture_dependencies_v2(
     }
     let stream = state.stream(call, stream)?;
     let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
-    let graph = state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
+    let graph =
+        state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
     let new = state.nodes_of(graph, dependencies, count)?;
     plain_edges(edges, count)?;
-    if let Some(nodes) = state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream)) {
+    if let Some(nodes) =
+        state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
+    {
         if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
             nodes.clear();
         }
@@ -448,13 +533,18 @@ pub(crate) fn stream_update_capture_dependencies_v2(
     Ok(())
 }
 
-pub(crate) fn thread_exchange_stream_capture_mode(call: &CallFrame, mode: Ptr<CUstreamCaptureMode>) -> Answer {
+pub(crate) fn thread_exchange_stream_capture_mode(
+    call: &CallFrame,
+    mode: Ptr<CUstreamCaptureMode>,
+) -> Answer {
     let state = call.ready()?;
     if mode.is_null() {
         return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
     }
     // Measured: numbers that are no mode are taken too.
     let new = mode.get()?.0;
-    let old = thread::with(call.machine.slot, state.epoch, |on| core::mem::replace(&mut on.capture_mode, new));
+    let old = thread::with(call.machine.slot, state.epoch, |on| {
+        core::mem::replace(&mut on.capture_mode, new)
+    });
     mode.put(CUstreamCaptureMode(old))
 }

@@ -24,7 +24,8 @@ fn capture_info(
     status.put(now)?;
     let Some((id, graph, nodes)) = state.good_capture(stream) else { return Ok(None) };
     let graph = state.graph_handle(graph);
-    let handles: Vec<usize> = nodes.into_iter().map(|node| state.nodes.handle(node) as usize).collect();
+    let handles: Vec<usize> =
+        nodes.into_iter().map(|node| state.nodes.handle(node) as usize).collect();
     let view = &mut state.streams[stream].capture_view;
     *view = handles;
     let dependencies = (view.as_ptr().cast(), view.len());

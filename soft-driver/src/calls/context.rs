@@ -46,13 +46,20 @@ impl State {
     /// The context that a handle names.
     pub(crate) fn context(&self, call: &CallFrame, handle: ContextArg) -> Result<u32, CUresult> {
         let handle = handle.addr();
-        self.contexts.find(handle).map_err(|bad| match self.bad_handle(call, Kind::Context, handle, bad) {
-            INVALID_HANDLE => INVALID_CONTEXT,
-            code => code,
+        self.contexts.find(handle).map_err(|bad| {
+            match self.bad_handle(call, Kind::Context, handle, bad) {
+                INVALID_HANDLE => INVALID_CONTEXT,
+                code => code,
+            }
         })
     }
 
-    pub(crate) fn new_context(&mut self, device: CUdevice, flags: u32, primary: bool) -> Result<u32, CUresult> {
+    pub(crate) fn new_context(
+        &mut self,
+        device: CUdevice,
+        flags: u32,
+        primary: bool,
+    ) -> Result<u32, CUresult> {
         let id = self.next_id();
         let context = Context {
             device,
@@ -81,7 +88,8 @@ impl State {
     fn note_lost(&mut self, context: u32) {
         let streams = self.streams_lost_with(context);
         let events = self.events.iter().filter(|(_, of)| of.context == context && !of.orphan);
-        let events = events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
+        let events =
+            events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
         let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
         let lost = streams.into_iter().chain(events).chain(memory);
         let lost: Vec<_> = lost.filter(|(_, handle, _)| !self.given_up.contains(handle)).collect();
@@ -90,8 +98,13 @@ impl State {
 
     /// The streams of a context that the program has to destroy.
     fn streams_lost_with(&self, context: u32) -> Vec<(&'static str, u64, u64)> {
-        let streams = self.streams.iter().filter(|(_, of)| of.context == context && of.created && !of.destroyed);
-        streams.map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index))).collect()
+        let streams = self
+            .streams
+            .iter()
+            .filter(|(_, of)| of.context == context && of.created && !of.destroyed);
+        streams
+            .map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)))
+            .collect()
     }
 
     /// The streams of a green context end with it, and answer so.
@@ -113,15 +126,23 @@ impl State {
         if self.contexts[context].failed.is_none() && !reset {
             self.note_lost(context);
         }
-        let streams: Vec<u32> =
-            self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(index, _)| index).collect();
+        let streams: Vec<u32> = self
+            .streams
+            .iter()
+            .filter(|(_, stream)| stream.context == context)
+            .map(|(index, _)| index)
+            .collect();
         for stream in streams {
             let handle = self.streams.handle(stream);
             self.streams.remove(stream);
             self.bury(call, handle);
         }
-        let events: Vec<u32> =
-            self.events.iter().filter(|(_, event)| event.context == context).map(|(index, _)| index).collect();
+        let events: Vec<u32> = self
+            .events
+            .iter()
+            .filter(|(_, event)| event.context == context)
+            .map(|(index, _)| index)
+            .collect();
         for event in events {
             if primary {
                 // Measured: after the last release the memory of these is gone.
@@ -129,7 +150,8 @@ impl State {
                 self.events.remove(event);
                 self.bury(call, handle);
             } else {
-                // Measured: these still answered that their context is destroyed. It is documented as undefined.
+                // Measured: these still answered that their context is destroyed. It is documented
+                // as undefined.
                 let handle = self.events.handle(event);
                 self.bury(call, handle);
                 self.events[event].orphan = true;
@@ -160,31 +182,39 @@ impl State {
     /// The streams with work of a context, and of what belongs to it.
     fn busy_streams(&self, context: u32) -> Vec<u32> {
         let contexts = self.with_greens(context);
-        contexts.into_iter().flat_map(|context| self.contexts[context].busy.iter().copied()).collect()
+        contexts
+            .into_iter()
+            .flat_map(|context| self.contexts[context].busy.iter().copied())
+            .collect()
     }
 
     pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
         self.contexts[index].alive && !self.contexts[index].primary
     }
 
-    /// The taken slots, without those of events that a failed context keeps although the program destroyed them.
+    /// The taken slots, without those of events that a failed context keeps although the program
+    /// destroyed them.
     pub(crate) fn live_ipc_slots(&self) -> usize {
         let exporters = self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref());
         let taken: usize = exporters.map(|exporter| exporter.live()).sum();
         let own = |event: &Event| event.shared.as_ref().is_some_and(|shared| !shared.imported());
-        let kept =
-            self.events.iter().filter(|(index, event)| own(event) && !event.orphan && !self.is_live_event(*index));
+        let kept = self
+            .events
+            .iter()
+            .filter(|(index, event)| own(event) && !event.orphan && !self.is_live_event(*index));
         taken.saturating_sub(kept.count())
     }
 
-    /// Whether something of a context can be destroyed. In a failed context the program has done what it can when it has
-    /// tried, and nothing counts as alive that it tried to destroy.
+    /// Whether something of a context can be destroyed. In a failed context the program has done
+    /// what it can when it has tried, and nothing counts as alive that it tried to destroy.
     pub(crate) fn may_destroy(&mut self, context: u32, handle: u64) -> Answer {
         match self.usable(context) {
-            // Documented: a stream outlives its green context, and can do no more than be destroyed.
+            // Documented: a stream outlives its green context, and can do no more than be
+            // destroyed.
             Err(STREAM_DETACHED) => Ok(()),
             Err(code) => {
-                // Measured: the driver keeps it until the context is released, and the handle answers as before.
+                // Measured: the driver keeps it until the context is released, and the handle
+                // answers as before.
                 self.given_up.insert(handle);
                 Err(code)
             }
@@ -200,7 +230,11 @@ impl State {
 
     /// A context fails for good: what it had to do is left out, and everything answers the code.
     pub(crate) fn fail_context(&mut self, machine: &'static Machine, context: u32, code: CUresult) {
-        if self.contexts.get(context).is_none_or(|context| context.failed.is_some() || !context.alive) {
+        if self
+            .contexts
+            .get(context)
+            .is_none_or(|context| context.failed.is_some() || !context.alive)
+        {
             return;
         }
         // Documented: a green context is the primary one with other resources.
@@ -226,8 +260,13 @@ impl State {
 }
 
 impl Machine {
-    /// Waits until a context has no work. The thread of the host functions does not: it would wait for itself.
-    pub(crate) fn drain(&'static self, mut state: Locked, context: u32) -> Result<Locked, CUresult> {
+    /// Waits until a context has no work. The thread of the host functions does not: it would wait
+    /// for itself.
+    pub(crate) fn drain(
+        &'static self,
+        mut state: Locked,
+        context: u32,
+    ) -> Result<Locked, CUresult> {
         if self.in_host_function(state.epoch) {
             return Ok(state);
         }
@@ -249,10 +288,19 @@ const FLAGS: u32 = 0xFF;
 
 pub(crate) fn check_flags(flags: u32) -> Answer {
     let schedule = flags & CU_CTX_SCHED_MASK;
-    if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) { Err(INVALID_VALUE) } else { Ok(()) }
+    if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) {
+        Err(INVALID_VALUE)
+    } else {
+        Ok(())
+    }
 }
 
-pub(crate) fn ctx_create(call: &CallFrame, context: Ptr<CUcontext>, flags: c_uint, device: CUdevice) -> Answer {
+pub(crate) fn ctx_create(
+    call: &CallFrame,
+    context: Ptr<CUcontext>,
+    flags: c_uint,
+    device: CUdevice,
+) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     check_flags(flags)?;
@@ -302,7 +350,9 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         return Err(INVALID_CONTEXT);
     }
     if state.contexts[context].green {
-        let what = format!("context {handle:#x} stands for a green context, which is to be destroyed as such");
+        let what = format!(
+            "context {handle:#x} stands for a green context, which is to be destroyed as such"
+        );
         return Err(state.misuse(call, &what, INVALID_CONTEXT));
     }
     if !state.contexts[context].alive {
@@ -350,7 +400,8 @@ pub(crate) fn ctx_push_current(call: &CallFrame, context: ContextArg) -> Answer 
 
 pub(crate) fn ctx_pop_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
-    let popped = thread::with(call.machine.slot, state.epoch, |on| on.stack.pop()).ok_or(INVALID_CONTEXT)?;
+    let popped =
+        thread::with(call.machine.slot, state.epoch, |on| on.stack.pop()).ok_or(INVALID_CONTEXT)?;
     context.put_if(state.context_handle(popped));
     Ok(())
 }
@@ -362,7 +413,11 @@ pub(crate) fn ctx_get_device(call: &CallFrame, device: Ptr<CUdevice>) -> Answer 
     device.put(state.contexts[top].device)
 }
 
-pub(crate) fn ctx_get_device_of(call: &CallFrame, device: Ptr<CUdevice>, context: ContextArg) -> Answer {
+pub(crate) fn ctx_get_device_of(
+    call: &CallFrame,
+    device: Ptr<CUdevice>,
+    context: ContextArg,
+) -> Answer {
     if context.is_null() {
         return ctx_get_device(call, device);
     }
@@ -408,7 +463,11 @@ pub(crate) fn ctx_synchronize_of(call: &CallFrame, context: ContextArg) -> Answe
 pub(crate) const LEAST_PRIORITY: i32 = 0;
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
-pub(crate) fn ctx_get_stream_priority_range(call: &CallFrame, least: Ptr<c_int>, greatest: Ptr<c_int>) -> Answer {
+pub(crate) fn ctx_get_stream_priority_range(
+    call: &CallFrame,
+    least: Ptr<c_int>,
+    greatest: Ptr<c_int>,
+) -> Answer {
     let state = call.ready()?;
     state.current(call)?;
     least.put_if(LEAST_PRIORITY);
@@ -431,7 +490,11 @@ pub(crate) fn ctx_set_flags(call: &CallFrame, flags: c_uint) -> Answer {
     Ok(())
 }
 
-pub(crate) fn ctx_get_api_version(call: &CallFrame, context: ContextArg, version: Ptr<c_uint>) -> Answer {
+pub(crate) fn ctx_get_api_version(
+    call: &CallFrame,
+    context: ContextArg,
+    version: Ptr<c_uint>,
+) -> Answer {
     let state = call.ready()?;
     version.required()?;
     if context.is_null() {
@@ -445,7 +508,8 @@ pub(crate) fn ctx_get_api_version(call: &CallFrame, context: ContextArg, version
 pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    let context =
+        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
@@ -458,7 +522,8 @@ pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: 
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    let peer = if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
+    let peer =
+        if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
     if state.contexts[peer].device == state.contexts[current].device {
         return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     }
@@ -471,15 +536,21 @@ pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: 
 pub(crate) fn ctx_disable_peer_access(call: &CallFrame, peer: ContextArg) -> Answer {
     let mut state = call.ready()?;
     let current = state.current(call)?;
-    let peer = if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
+    let peer =
+        if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
     match state.peers.remove(&(current, peer)) {
         Some(_) => Ok(()),
         None => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
     }
 }
 
-fn context_or_current(state: &State, call: &CallFrame, context: ContextArg) -> Result<u32, CUresult> {
-    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+fn context_or_current(
+    state: &State,
+    call: &CallFrame,
+    context: ContextArg,
+) -> Result<u32, CUresult> {
+    let context =
+        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     state.usable(context)?;
     Ok(context)
 }
@@ -509,8 +580,8 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
     Ok(())
 }
 
-/// Has all streams of a context wait, those too that are made before the event is done. Measured: a stream waits from
-/// its next operation on; until then it is as idle as it was.
+/// Has all streams of a context wait, those too that are made before the event is done. Measured: a
+/// stream waits from its next operation on; until then it is as idle as it was.
 pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
@@ -522,7 +593,8 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
         EventState::Pending(point) if !point.is_done() => Some(Gate::Point(point.clone())),
         _ => None,
     };
-    let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
+    let others =
+        entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
     let gates: Vec<Gate> = point.into_iter().chain(others).collect();
     for context in state.with_greens(context) {
         state.add_gates(context, gates.iter().cloned());

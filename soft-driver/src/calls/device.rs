@@ -14,7 +14,10 @@ pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";
 
 /// The ordinal, if there is such a device.
 pub(crate) fn check(state: &State, device: CUdevice) -> Result<usize, CUresult> {
-    usize::try_from(device).ok().filter(|ordinal| *ordinal < state.devices.len()).ok_or(INVALID_DEVICE)
+    usize::try_from(device)
+        .ok()
+        .filter(|ordinal| *ordinal < state.devices.len())
+        .ok_or(INVALID_DEVICE)
 }
 
 pub(crate) fn device_get(call: &CallFrame, device: Ptr<CUdevice>, ordinal: c_int) -> Answer {
@@ -29,7 +32,12 @@ pub(crate) fn device_get_count(call: &CallFrame, count: Ptr<c_int>) -> Answer {
     count.put(state.config.devices)
 }
 
-pub(crate) fn device_get_name(call: &CallFrame, name: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+pub(crate) fn device_get_name(
+    call: &CallFrame,
+    name: Ptr<c_uchar>,
+    length: c_int,
+    device: CUdevice,
+) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;
     name.put_text(DEVICE_NAME, length)
@@ -114,7 +122,12 @@ pub(crate) fn device_get_attribute(
     value.put(attribute_value(&state, attribute.0, device))
 }
 
-pub(crate) fn device_can_access_peer(call: &CallFrame, can: Ptr<c_int>, device: CUdevice, peer: CUdevice) -> Answer {
+pub(crate) fn device_can_access_peer(
+    call: &CallFrame,
+    can: Ptr<c_int>,
+    device: CUdevice,
+    peer: CUdevice,
+) -> Answer {
     let state = call.ready()?;
     can.required()?;
     let (device, peer) = (check(&state, device)?, check(&state, peer)?);
@@ -125,20 +138,30 @@ fn bus_id(device: usize) -> String {
     format!("0000:{:02X}:00.0", device + 1)
 }
 
-pub(crate) fn device_get_pci_bus_id(call: &CallFrame, text: Ptr<c_uchar>, length: c_int, device: CUdevice) -> Answer {
+pub(crate) fn device_get_pci_bus_id(
+    call: &CallFrame,
+    text: Ptr<c_uchar>,
+    length: c_int,
+    device: CUdevice,
+) -> Answer {
     let state = call.ready()?;
     let device = check(&state, device)?;
     text.put_text(&bus_id(device), length)
 }
 
-pub(crate) fn device_get_by_pci_bus_id(call: &CallFrame, device: Ptr<CUdevice>, text: Ptr<c_uchar>) -> Answer {
+pub(crate) fn device_get_by_pci_bus_id(
+    call: &CallFrame,
+    device: Ptr<CUdevice>,
+    text: Ptr<c_uchar>,
+) -> Answer {
     let state = call.ready()?;
     device.required()?;
     text.required()?;
     let wanted = text.text();
     let found = (0..state.devices.len()).find(|device| {
         let id = bus_id(*device);
-        wanted.eq_ignore_ascii_case(id.as_bytes()) || wanted.eq_ignore_ascii_case(&id.as_bytes()[5..])
+        wanted.eq_ignore_ascii_case(id.as_bytes())
+            || wanted.eq_ignore_ascii_case(&id.as_bytes()[5..])
     });
     device.put(found.ok_or(INVALID_DEVICE)? as CUdevice)
 }

@@ -14,7 +14,8 @@ use crate::model::machine::{Machine, State};
 use crate::model::work::Task;
 
 impl State {
-    /// The event that an argument names, whose context can be worked with, and which is one to work with.
+    /// The event that an argument names, whose context can be worked with, and which is one to work
+    /// with.
     pub(crate) fn event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let index = self.any_event(call, event)?;
         if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
@@ -31,13 +32,17 @@ impl State {
         Ok(index)
     }
 
-    /// The event that an argument names, whatever became of its context since, as long as that was not destroyed.
+    /// The event that an argument names, whatever became of its context since, as long as that was
+    /// not destroyed.
     fn named_event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let handle = event.addr();
         if handle == 0 {
             return Err(INVALID_HANDLE);
         }
-        let index = self.events.find(handle).map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
+        let index = self
+            .events
+            .find(handle)
+            .map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
             return Err(self.orphaned(call, handle));
         }
@@ -79,8 +84,8 @@ impl State {
         }
     }
 
-    /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever process: its stream
-    /// waits for that first.
+    /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever
+    /// process: its stream waits for that first.
     fn wait_for_shared(&mut self, event: u32, stream: u32) {
         let entry = &self.events[event];
         let Some(shared) = &entry.shared else { return };
@@ -104,10 +109,11 @@ impl State {
             _ => None,
         };
         let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
-        // Measured: in the legacy default stream a wait for what is done is an operation, one for what was never recorded
-        // is not.
+        // Measured: in the legacy default stream a wait for what is done is an operation, one for
+        // what was never recorded is not.
         let nothing = point.is_none() && others.is_none();
-        if nothing && (!self.streams[stream].is_legacy || matches!(entry.state, EventState::Never)) {
+        if nothing && (!self.streams[stream].is_legacy || matches!(entry.state, EventState::Never))
+        {
             return;
         }
         self.join_default(stream);
@@ -180,7 +186,12 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     Ok(())
 }
 
-pub(crate) fn event_record_with_flags(call: &CallFrame, event: EventArg, stream: StreamArg, flags: c_uint) -> Answer {
+pub(crate) fn event_record_with_flags(
+    call: &CallFrame,
+    event: EventArg,
+    stream: StreamArg,
+    flags: c_uint,
+) -> Answer {
     if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
         drop(call.ready()?);
         return Err(INVALID_VALUE);
@@ -245,7 +256,12 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     state.usable(context)
 }
 
-pub(crate) fn event_elapsed_time(call: &CallFrame, milliseconds: Ptr<f32>, start: EventArg, end: EventArg) -> Answer {
+pub(crate) fn event_elapsed_time(
+    call: &CallFrame,
+    milliseconds: Ptr<f32>,
+    start: EventArg,
+    end: EventArg,
+) -> Answer {
     if start.is_null() || end.is_null() {
         return Err(INVALID_HANDLE);
     }

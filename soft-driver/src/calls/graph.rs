@@ -34,7 +34,12 @@ impl State {
     }
 
     /// The nodes of an array argument, which must be of that graph.
-    pub(crate) fn nodes_of(&self, graph: u32, nodes: Ptr<CUgraphNode>, count: usize) -> Result<Vec<u32>, CUresult> {
+    pub(crate) fn nodes_of(
+        &self,
+        graph: u32,
+        nodes: Ptr<CUgraphNode>,
+        count: usize,
+    ) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
             let node = self.node(node)?;
             if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
@@ -42,8 +47,16 @@ impl State {
         nodes.collect()
     }
 
-    pub(crate) fn add_node(&mut self, graph: u32, after: Vec<u32>, kind: NodeKind) -> Result<u32, CUresult> {
-        let (node, _) = self.nodes.insert(self.call_number, Node { graph, after, kind }).ok_or(OUT_OF_MEMORY)?;
+    pub(crate) fn add_node(
+        &mut self,
+        graph: u32,
+        after: Vec<u32>,
+        kind: NodeKind,
+    ) -> Result<u32, CUresult> {
+        let (node, _) = self
+            .nodes
+            .insert(self.call_number, Node { graph, after, kind })
+            .ok_or(OUT_OF_MEMORY)?;
         self.graphs[graph].nodes.push(node);
         Ok(node)
     }
@@ -57,8 +70,9 @@ impl State {
         }
     }
 
-    /// Refuses a launch over an event that was set in the executable graph and is gone. Instantiation checks events, so that
-    /// what is measured of those says nothing about one that came later.
+    /// Refuses a launch over an event that was set in the executable graph and is gone.
+    /// Instantiation checks events, so that what is measured of those says nothing about one that
+    /// came later.
     fn refuse_gone_events(&self, call: &CallFrame, exec: u32) -> Answer {
         for node in self.execs[exec].nodes.iter().filter(|node| node.set) {
             if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
@@ -125,13 +139,17 @@ pub(crate) fn graph_instantiate_with_flags(
         }
     }
     let nodes = state.graphs[graph].nodes.iter();
-    let copy =
-        |node: &u32| ExecNode { of: state.nodes.handle(*node), kind: state.nodes[*node].kind.clone(), set: false };
+    let copy = |node: &u32| ExecNode {
+        of: state.nodes.handle(*node),
+        kind: state.nodes[*node].kind.clone(),
+        set: false,
+    };
     let nodes = nodes.map(copy).collect();
     let objects = state.graphs[graph].objects.clone();
     let objects = state.share_objects(&objects);
     let born = state.call_number;
-    let (_, handle) = state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) =
+        state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
     exec.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -174,14 +192,20 @@ pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) ->
     Ok(())
 }
 
-pub(crate) fn graph_launch(call: &CallFrame, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+pub(crate) fn graph_launch(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    stream: StreamArg,
+) -> Answer {
     let mut state = call.ready()?;
     let exec = state.exec(exec)?;
     let stream = state.stream(call, stream)?;
-    let nodes: Vec<NodeKind> = state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
+    let nodes: Vec<NodeKind> =
+        state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
     state.refuse_in_capture(stream)?;
     state.refuse_gone_events(call, exec)?;
-    // Whatever its nodes are, threads are there before the first is submitted: a launch happens whole or not at all.
+    // Whatever its nodes are, threads are there before the first is submitted: a launch happens
+    // whole or not at all.
     state.ensure_host_thread(call.machine)?;
     state.ensure_pool_thread(call.machine)?;
     state.ensure_ticker_thread(call.machine)?;
@@ -196,9 +220,11 @@ pub(crate) fn graph_launch(call: &CallFrame, exec: Ptr<CUgraphExec_st>, stream: 
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
-            NodeKind::WriteValue(write) => state.submit(call.machine, stream, Task::WriteValue(write)),
-            // Measured: events that were destroyed since the instantiation are no trouble. Nobody can see such a record
-            // any more.
+            NodeKind::WriteValue(write) => {
+                state.submit(call.machine, stream, Task::WriteValue(write))
+            }
+            // Measured: events that were destroyed since the instantiation are no trouble. Nobody
+            // can see such a record any more.
             NodeKind::Record(event) => {
                 if let Ok(event) = state.events.find(event) {
                     state.record(call.machine, event, stream);
@@ -255,7 +281,9 @@ pub(crate) fn graph_add_event_wait_node(
     count: usize,
     event: EventArg,
 ) -> Answer {
-    add_node_with(call, node, graph, dependencies, count, |state| Ok(NodeKind::Wait(state.event_handle(call, event)?)))
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Wait(state.event_handle(call, event)?))
+    })
 }
 
 pub(crate) fn graph_add_empty_node(
@@ -277,7 +305,12 @@ fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
     }
 }
 
-fn get_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: Ptr<CUevent>, record: bool) -> Answer {
+fn get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+    record: bool,
+) -> Answer {
     let state = call.ready()?;
     event.required()?;
     let node = state.node(node.raw())?;
@@ -306,7 +339,8 @@ fn set_exec_event(
     let event = state.event_handle(call, event)?;
     let wanted = node.addr();
     state.node(node.raw())?;
-    let node = state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    let node =
+        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;
@@ -337,7 +371,11 @@ pub(crate) fn graph_event_record_node_set_event(
     set_event(call, node, event, true)
 }
 
-pub(crate) fn graph_event_wait_node_set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg) -> Answer {
+pub(crate) fn graph_event_wait_node_set_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
     set_event(call, node, event, false)
 }
 
@@ -360,7 +398,11 @@ pub(crate) fn graph_exec_event_wait_node_set_event(
 }
 
 /// Nothing has to be sent ahead to a device that is this machine.
-pub(crate) fn graph_upload(call: &CallFrame, exec: Ptr<CUgraphExec_st>, stream: StreamArg) -> Answer {
+pub(crate) fn graph_upload(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    stream: StreamArg,
+) -> Answer {
     let mut state = call.ready()?;
     state.exec(exec)?;
     state.stream(call, stream)?;
@@ -374,7 +416,8 @@ pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgr
     let (new, _) = state.new_graph()?;
     let mut copies = BTreeMap::new();
     for node in state.graphs[graph].nodes.clone() {
-        let after = state.nodes[node].after.iter().filter_map(|node| copies.get(node).copied()).collect();
+        let after =
+            state.nodes[node].after.iter().filter_map(|node| copies.get(node).copied()).collect();
         let kind = state.nodes[node].kind.clone();
         copies.insert(node, state.add_node(new, after, kind)?);
     }

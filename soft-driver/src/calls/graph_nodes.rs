@@ -10,8 +10,8 @@ use crate::model::graph::NodeKind;
 use crate::model::host_function::{HostCall, UserData};
 use crate::model::machine::State;
 
-/// Hands out handles as the driver does: with no array the count alone, else as many as there is room for, the rest of
-/// the room filled with NULL.
+/// Hands out handles as the driver does: with no array the count alone, else as many as there is
+/// room for, the rest of the room filled with NULL.
 fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.required()?;
     if nodes.is_null() {
@@ -33,7 +33,8 @@ fn fill(found: &[u64], nodes: Ptr<CUgraphNode>, room: usize) {
 /// No edge here carries data: all of it is zero.
 fn no_data(edges: Ptr<CUgraphEdgeData>, room: usize) {
     if !edges.is_null() {
-        // SAFETY: the C call says that the array has room for as many as its count; zeros are valid edge data.
+        // SAFETY: the C call says that the array has room for as many as its count; zeros are valid
+        // edge data.
         unsafe { edges.raw().write_bytes(0, room) };
     }
 }
@@ -46,7 +47,8 @@ pub(crate) fn graph_get_nodes(
 ) -> Answer {
     let state = call.ready()?;
     let graph = state.graph(graph)?;
-    let found: Vec<u64> = state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
+    let found: Vec<u64> =
+        state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
 
@@ -58,7 +60,8 @@ pub(crate) fn graph_get_root_nodes(
 ) -> Answer {
     let state = call.ready()?;
     let graph = state.graph(graph)?;
-    let roots = state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
+    let roots =
+        state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
     let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
@@ -113,7 +116,8 @@ pub(crate) fn graph_node_get_dependencies(
 ) -> Answer {
     let state = call.ready()?;
     let node = state.node(node.raw())?;
-    let found: Vec<u64> = state.nodes[node].after.iter().map(|node| state.nodes.handle(*node)).collect();
+    let found: Vec<u64> =
+        state.nodes[node].after.iter().map(|node| state.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
 
@@ -153,7 +157,11 @@ pub(crate) fn graph_node_get_dependent_nodes_v2(
     graph_node_get_dependent_nodes(call, node, nodes, count)
 }
 
-pub(crate) fn graph_node_get_type(call: &CallFrame, node: Ptr<CUgraphNode_st>, kind: Ptr<c_uint>) -> Answer {
+pub(crate) fn graph_node_get_type(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    kind: Ptr<c_uint>,
+) -> Answer {
     let state = call.ready()?;
     kind.required()?;
     let node = state.node(node.raw())?;

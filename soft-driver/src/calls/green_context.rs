@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device's multiprocessors, and the contexts that work on them.
 //!
-//! A resource is 144 bytes of which the driver alone knows the first hundred. Here they say which multiprocessors it is,
-//! as a range, and where it comes from.
+//! A resource is 144 bytes of which the driver alone knows the first hundred. Here they say which
+//! multiprocessors it is, as a range, and where it comes from.
 
 use core::ffi::{c_int, c_uint};
 
@@ -19,16 +19,19 @@ use crate::model::machine::State;
 /// The same where it is told to look at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;
 
-/// Measured: of the 16 parts of that size which would fit, the H200 makes 15; of larger ones as many as fit.
+/// Measured: of the 16 parts of that size which would fit, the H200 makes 15; of larger ones as
+/// many as fit.
 const LEAST_PARTS: u32 = 15;
 
 const IGNORE_SM_COSCHEDULING: u32 = 1;
 
-/// The first version that detaches the streams of a green context, which ends, where older ones end them too.
+/// The first version that detaches the streams of a green context, which ends, where older ones end
+/// them too.
 const DETACHES: i32 = 13_010;
 
 const INVALID_RESOURCE_TYPE: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE;
-const INVALID_RESOURCE_CONFIGURATION: CUresult = CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+const INVALID_RESOURCE_CONFIGURATION: CUresult =
+    CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 
 pub(crate) type GreenArg = Ptr<CUgreenCtx_st>;
 
@@ -40,7 +43,10 @@ impl Part {
     }
 
     fn to_resource(self, state: &State) -> CUdevResource {
-        let mut resource = CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
+        let mut resource = CUdevResource {
+            type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM,
+            ..Default::default()
+        };
         let words = [MARK, self.device as u32, self.first, self.unit, self.split];
         for (place, word) in resource._internal_padding.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -66,10 +72,15 @@ impl Part {
             *word = u32::from_le_bytes([place[0], place[1], place[2], place[3]]);
         }
         let [mark, device, first, unit, split] = words;
-        // SAFETY: the union's bytes are initialised, whoever wrote them, and every number is a count.
+        // SAFETY: the union's bytes are initialised, whoever wrote them, and every number is a
+        // count.
         let count = unsafe { resource.u.sm }.smCount;
         if mark != MARK || first.saturating_add(count) > MULTIPROCESSORS || unit == 0 {
-            return Err(state.misuse(call, "a resource that this driver did not give", INVALID_VALUE));
+            return Err(state.misuse(
+                call,
+                "a resource that this driver did not give",
+                INVALID_VALUE,
+            ));
         }
         Ok(Self { device: device as CUdevice, first, count, unit, split })
     }
@@ -82,9 +93,11 @@ impl State {
         if handle == 0 {
             return Err(INVALID_CONTEXT);
         }
-        self.greens.table.find(handle).map_err(|bad| match self.bad_handle(call, Kind::Green, handle, bad) {
-            INVALID_HANDLE => INVALID_CONTEXT,
-            code => code,
+        self.greens.table.find(handle).map_err(|bad| {
+            match self.bad_handle(call, Kind::Green, handle, bad) {
+                INVALID_HANDLE => INVALID_CONTEXT,
+                code => code,
+            }
         })
     }
 
@@ -98,14 +111,14 @@ impl State {
         self.green_of(context).map_or(context, |(_, green)| green.primary)
     }
 
-    /// Whether what belongs to one of two contexts may be used with what belongs to the other. Measured: events are of the
-    /// primary context and of all its green ones.
+    /// Whether what belongs to one of two contexts may be used with what belongs to the other.
+    /// Measured: events are of the primary context and of all its green ones.
     pub(crate) fn go_together(&self, one: u32, other: u32) -> bool {
         one == other || self.primary_behind(one) == self.primary_behind(other)
     }
 
-    /// What everything of a context answers that was destroyed. Measured for a green one on 13.0; what newer drivers do is
-    /// documented.
+    /// What everything of a context answers that was destroyed. Measured for a green one on 13.0;
+    /// what newer drivers do is documented.
     pub(crate) fn destroyed_code(&self, context: u32) -> CUresult {
         if self.contexts[context].green && self.config.version >= DETACHES {
             STREAM_DETACHED
@@ -114,7 +127,8 @@ impl State {
         }
     }
 
-    /// A context, and if it is a primary one all green contexts of its device: what is asked of it is meant for them too.
+    /// A context, and if it is a primary one all green contexts of its device: what is asked of it
+    /// is meant for them too.
     pub(crate) fn with_greens(&self, context: u32) -> Vec<u32> {
         let green = self.greens.table.iter().filter(|(_, green)| green.primary == context);
         core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
@@ -138,7 +152,11 @@ impl State {
 }
 
 fn known_type(kind: CUdevResourceType) -> Answer {
-    if kind == CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM { Ok(()) } else { Err(INVALID_RESOURCE_TYPE) }
+    if kind == CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+        Ok(())
+    } else {
+        Err(INVALID_RESOURCE_TYPE)
+    }
 }
 
 pub(crate) fn device_get_dev_resource(
@@ -163,7 +181,8 @@ pub(crate) fn ctx_get_dev_resource(
     let state = call.ready()?;
     resource.required()?;
     known_type(kind)?;
-    let context = if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    let context =
+        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     state.usable(context)?;
     let part = match state.green_of(context) {
         // What a green context has can be split again.
@@ -223,8 +242,18 @@ pub(crate) fn dev_sm_resource_split_by_count(
         let part = Part { first: whole.first + index * size, count: size, unit, split, ..whole };
         result.put_at(index as usize, part.to_resource(&state));
     }
-    let rest = Part { first: whole.first + made * size, count: whole.count - made * size, unit, split, ..whole };
-    remaining.put_if(if rest.count == 0 { CUdevResource::default() } else { rest.to_resource(&state) });
+    let rest = Part {
+        first: whole.first + made * size,
+        count: whole.count - made * size,
+        unit,
+        split,
+        ..whole
+    };
+    remaining.put_if(if rest.count == 0 {
+        CUdevResource::default()
+    } else {
+        rest.to_resource(&state)
+    });
     groups.put(made)
 }
 
@@ -249,7 +278,8 @@ pub(crate) fn dev_resource_generate_desc(
         let what = "a description of resources of two devices";
         return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
     }
-    // Measured: parts of two splits, and a part twice, are taken. Nothing runs here on what they are of.
+    // Measured: parts of two splits, and a part twice, are taken. Nothing runs here on what they
+    // are of.
     parts.sort_by_key(|part| part.first);
     let total: u32 = parts.iter().map(|part| part.count).sum();
     let total = total.min(MULTIPROCESSORS);
@@ -269,7 +299,9 @@ pub(crate) fn green_ctx_create(
     green.required()?;
     let ordinal = device::check(&state, device)?;
     // To do without the default stream came later.
-    if flags != CU_GREEN_CTX_DEFAULT_STREAM && (flags != CU_GREEN_CTX_NONE || state.config.version < 13_030) {
+    if flags != CU_GREEN_CTX_DEFAULT_STREAM
+        && (flags != CU_GREEN_CTX_NONE || state.config.version < 13_030)
+    {
         return Err(INVALID_VALUE);
     }
     let part = match (description.addr() as usize >> 4).checked_sub(1) {
@@ -285,7 +317,8 @@ pub(crate) fn green_ctx_create(
     let context = state.new_context(device, flags, false)?;
     state.contexts[context].green = true;
     let born = state.call_number;
-    let (_, handle) = state.greens.table.insert(born, Green { context, primary, part }).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) =
+        state.greens.table.insert(born, Green { context, primary, part }).ok_or(OUT_OF_MEMORY)?;
     green.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -298,26 +331,40 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     if state.greens.table.find(handle) != Ok(index) {
         return Err(CONTEXT_IS_DESTROYED);
     }
-    let Some(Green { primary, .. }) = state.greens.table.remove(index) else { return Err(INVALID_CONTEXT) };
+    let Some(Green { primary, .. }) = state.greens.table.remove(index) else {
+        return Err(INVALID_CONTEXT);
+    };
     state.bury(call, handle);
     state.end_captures_of(context);
-    // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone. Its events are the
-    // primary context's from here on.
+    // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone.
+    // Its events are the primary context's from here on.
     if state.config.version < DETACHES {
         state.end_streams_of(context);
     }
-    let events: Vec<u32> =
-        state.events.iter().filter(|(_, event)| event.context == context).map(|(index, _)| index).collect();
+    let events: Vec<u32> = state
+        .events
+        .iter()
+        .filter(|(_, event)| event.context == context)
+        .map(|(index, _)| index)
+        .collect();
     for event in events {
         state.events[event].context = primary;
     }
     state.contexts[context].alive = false;
     let ordinal = state.contexts[context].device as usize;
     state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
-    if state.devices[ordinal].retained == 0 { reset_primary(call, state, ordinal, false) } else { Ok(()) }
+    if state.devices[ordinal].retained == 0 {
+        reset_primary(call, state, ordinal, false)
+    } else {
+        Ok(())
+    }
 }
 
-pub(crate) fn ctx_from_green_ctx(call: &CallFrame, context: Ptr<CUcontext>, green: GreenArg) -> Answer {
+pub(crate) fn ctx_from_green_ctx(
+    call: &CallFrame,
+    context: Ptr<CUcontext>,
+    green: GreenArg,
+) -> Answer {
     let state = call.ready()?;
     context.required()?;
     let green = state.green(call, green)?;

@@ -8,7 +8,12 @@ use crate::model::call_frame::CallFrame;
 use crate::model::host_function::{HostCall, UserData};
 use crate::model::work::Task;
 
-pub(crate) fn launch_host_func(call: &CallFrame, stream: StreamArg, host_fn: CUhostFn, user_data: Memory) -> Answer {
+pub(crate) fn launch_host_func(
+    call: &CallFrame,
+    stream: StreamArg,
+    host_fn: CUhostFn,
+    user_data: Memory,
+) -> Answer {
     let mut state = call.ready()?;
     let function = host_fn.ok_or(INVALID_VALUE)?;
     let stream = state.stream(call, stream)?;

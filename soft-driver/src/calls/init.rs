@@ -32,15 +32,27 @@ pub(crate) fn driver_get_version(call: &CallFrame, version: Ptr<c_int>) -> Answe
     version.put(state.config.version)
 }
 
-pub(crate) fn get_error_name(call: &CallFrame, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+pub(crate) fn get_error_name(
+    call: &CallFrame,
+    error: CUresult,
+    text: Ptr<*const c_uchar>,
+) -> Answer {
     error_text(call, errors::find(error).map(|entry| entry.0), text)
 }
 
-pub(crate) fn get_error_string(call: &CallFrame, error: CUresult, text: Ptr<*const c_uchar>) -> Answer {
+pub(crate) fn get_error_string(
+    call: &CallFrame,
+    error: CUresult,
+    text: Ptr<*const c_uchar>,
+) -> Answer {
     error_text(call, errors::find(error).map(|entry| entry.1), text)
 }
 
-fn error_text(call: &CallFrame, found: Option<&'static core::ffi::CStr>, text: Ptr<*const c_uchar>) -> Answer {
+fn error_text(
+    call: &CallFrame,
+    found: Option<&'static core::ffi::CStr>,
+    text: Ptr<*const c_uchar>,
+) -> Answer {
     let state = call.lock()?;
     if text.is_null() {
         return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));

@@ -30,7 +30,11 @@ pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
     }
 }
 
-pub(crate) fn ipc_get_event_handle(call: &CallFrame, handle: Ptr<CUipcEventHandle>, event: EventArg) -> Answer {
+pub(crate) fn ipc_get_event_handle(
+    call: &CallFrame,
+    handle: Ptr<CUipcEventHandle>,
+    event: EventArg,
+) -> Answer {
     let state = call.ready()?;
     handle.required()?;
     if event.is_null() {
@@ -49,7 +53,11 @@ pub(crate) fn ipc_get_event_handle(call: &CallFrame, handle: Ptr<CUipcEventHandl
     handle.put(CUipcEventHandle { reserved })
 }
 
-pub(crate) fn ipc_open_event_handle(call: &CallFrame, event: Ptr<CUevent>, handle: CUipcEventHandle) -> Answer {
+pub(crate) fn ipc_open_event_handle(
+    call: &CallFrame,
+    event: Ptr<CUevent>,
+    handle: CUipcEventHandle,
+) -> Answer {
     let mut state = call.ready()?;
     event.required()?;
     if !state.config.ipc || !AVAILABLE {

@@ -19,14 +19,30 @@ impl State {
         Ok(Word { place: self.device_range(address, bytes)?, wide })
     }
 
-    fn value_wait(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
+    fn value_wait(
+        &self,
+        address: u64,
+        value: u64,
+        flags: u32,
+        wide: bool,
+    ) -> Result<NodeKind, CUresult> {
         if flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
             return Err(INVALID_VALUE);
         }
-        Ok(NodeKind::WaitValue(ValueWait { word: self.word(address, wide)?, value, condition: flags & 3 }))
+        Ok(NodeKind::WaitValue(ValueWait {
+            word: self.word(address, wide)?,
+            value,
+            condition: flags & 3,
+        }))
     }
 
-    fn value_write(&self, address: u64, value: u64, flags: u32, wide: bool) -> Result<NodeKind, CUresult> {
+    fn value_write(
+        &self,
+        address: u64,
+        value: u64,
+        flags: u32,
+        wide: bool,
+    ) -> Result<NodeKind, CUresult> {
         if flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
             return Err(INVALID_VALUE);
         }
@@ -57,11 +73,25 @@ fn value_operations(
     Ok(())
 }
 
-pub(crate) fn stream_wait_value32(call: &CallFrame, stream: StreamArg, address: u64, value: u32, flags: u32) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, u64::from(value), flags, false)?]))
+pub(crate) fn stream_wait_value32(
+    call: &CallFrame,
+    stream: StreamArg,
+    address: u64,
+    value: u32,
+    flags: u32,
+) -> Answer {
+    value_operations(call, stream, |state| {
+        Ok(vec![state.value_wait(address, u64::from(value), flags, false)?])
+    })
 }
 
-pub(crate) fn stream_wait_value64(call: &CallFrame, stream: StreamArg, address: u64, value: u64, flags: u32) -> Answer {
+pub(crate) fn stream_wait_value64(
+    call: &CallFrame,
+    stream: StreamArg,
+    address: u64,
+    value: u64,
+    flags: u32,
+) -> Answer {
     value_operations(call, stream, |state| Ok(vec![state.value_wait(address, value, flags, true)?]))
 }
 
@@ -72,7 +102,9 @@ pub(crate) fn stream_write_value32(
     value: u32,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_write(address, u64::from(value), flags, false)?]))
+    value_operations(call, stream, |state| {
+        Ok(vec![state.value_write(address, u64::from(value), flags, false)?])
+    })
 }
 
 pub(crate) fn stream_write_value64(
@@ -82,7 +114,9 @@ pub(crate) fn stream_write_value64(
     value: u64,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_write(address, value, flags, true)?]))
+    value_operations(call, stream, |state| {
+        Ok(vec![state.value_write(address, value, flags, true)?])
+    })
 }
 
 pub(crate) fn stream_batch_mem_op(
@@ -102,20 +136,31 @@ pub(crate) fn stream_batch_mem_op(
     value_operations(call, stream, |state| {
         let mut tasks = Vec::new();
         for operation in &operations {
-            // SAFETY: every variant begins with the operation, and all are plain integers: reading one of them from
-            // bytes that another one wrote gives numbers, never an invalid value.
-            let (kind, wait, write) = unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
+            // SAFETY: every variant begins with the operation, and all are plain integers: reading
+            // one of them from bytes that another one wrote gives numbers, never an invalid value.
+            let (kind, wait, write) =
+                unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
             // SAFETY: both members are integers.
             let (narrow, wide) = unsafe { (wait.u.value, wait.u.value64) };
             match kind {
                 Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-                    tasks.push(state.value_wait(wait.address, u64::from(narrow), wait.flags, false)?);
+                    tasks.push(state.value_wait(
+                        wait.address,
+                        u64::from(narrow),
+                        wait.flags,
+                        false,
+                    )?);
                 }
                 Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
                     tasks.push(state.value_wait(wait.address, wide, wait.flags, true)?);
                 }
                 Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                    tasks.push(state.value_write(write.address, u64::from(narrow), write.flags, false)?);
+                    tasks.push(state.value_write(
+                        write.address,
+                        u64::from(narrow),
+                        write.flags,
+                        false,
+                    )?);
                 }
                 Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
                     tasks.push(state.value_write(write.address, wide, write.flags, true)?);

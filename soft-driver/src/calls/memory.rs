@@ -56,10 +56,12 @@ impl State {
         Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
     }
 
-    /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which it answers.
+    /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which
+    /// it answers.
     fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
         let address = pointer.expose_provenance();
-        let keeper = self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
+        let keeper =
+            self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
         Place { address, keeper }
     }
 }
@@ -101,7 +103,12 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     state.free(address, false)
 }
 
-pub(crate) fn mem_host_alloc(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) fn mem_host_alloc(
+    call: &CallFrame,
+    memory: Ptr<*mut c_void>,
+    bytes: usize,
+    flags: c_uint,
+) -> Answer {
     let mut state = call.ready()?;
     memory.required()?;
     if flags & !7 != 0 {
@@ -147,12 +154,19 @@ pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: M
     let state = call.ready()?;
     flags.required()?;
     match state.memory.around(memory.addr()) {
-        Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => flags.put(*kept),
+        Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => {
+            flags.put(*kept)
+        }
         _ => Err(INVALID_VALUE),
     }
 }
 
-pub(crate) fn mem_host_register(call: &CallFrame, memory: Memory, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) fn mem_host_register(
+    call: &CallFrame,
+    memory: Memory,
+    bytes: usize,
+    flags: c_uint,
+) -> Answer {
     let mut state = call.ready()?;
     memory.required()?;
     if bytes == 0 || flags & !15 != 0 {
@@ -164,7 +178,10 @@ pub(crate) fn mem_host_register(call: &CallFrame, memory: Memory, bytes: usize, 
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
     let region = Arc::new(Region { base, bytes, owned: false });
-    state.memory.0.insert(base as u64, Allocation { region, context, kind: Kind::Registered(flags), bytes });
+    state
+        .memory
+        .0
+        .insert(base as u64, Allocation { region, context, kind: Kind::Registered(flags), bytes });
     Ok(())
 }
 
@@ -193,7 +210,14 @@ pub(crate) fn mem_get_address_range(
     Ok(())
 }
 
-fn set(call: &CallFrame, destination: u64, value: u32, width: usize, count: usize, stream: StreamArg) -> Answer {
+fn set(
+    call: &CallFrame,
+    destination: u64,
+    value: u32,
+    width: usize,
+    count: usize,
+    stream: StreamArg,
+) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     let bytes = width.checked_mul(count).ok_or(INVALID_VALUE)?;
@@ -258,14 +282,17 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
         Side::Any(0) => Err(INVALID_VALUE),
         Side::Any(address) => match state.memory.around(address) {
             Some(_) => state.device_range(address, bytes),
-            None => Ok(state.host_range(core::ptr::with_exposed_provenance(address as usize), bytes)),
+            None => {
+                Ok(state.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
+            }
         },
     };
     let (to, mut from) = (place(to)?, place(from)?);
     if state.streams[stream].capture.is_some() {
         return submit(call, state, stream, MemoryWork::Copy { to, from, bytes });
     }
-    // As documented of ordinary memory: it has been read when the call returns, and has been written.
+    // As documented of ordinary memory: it has been read when the call returns, and has been
+    // written.
     if from.pageable() {
         from = from.staged(bytes);
     }
@@ -327,30 +354,65 @@ fn synchronous(call: &CallFrame, submit: impl FnOnce(StreamArg) -> Answer) -> An
     wait_idle(call, state, index)
 }
 
-pub(crate) fn memcpy(call: &CallFrame, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+) -> Answer {
     synchronous(call, |stream| memcpy_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_h_to_d(call: &CallFrame, destination: CUdeviceptr, source: Memory, bytes: usize) -> Answer {
+pub(crate) fn memcpy_h_to_d(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    source: Memory,
+    bytes: usize,
+) -> Answer {
     synchronous(call, |stream| memcpy_h_to_d_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_d_to_h(call: &CallFrame, destination: Memory, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy_d_to_h(
+    call: &CallFrame,
+    destination: Memory,
+    source: CUdeviceptr,
+    bytes: usize,
+) -> Answer {
     synchronous(call, |stream| memcpy_d_to_h_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memcpy_d_to_d(call: &CallFrame, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Answer {
+pub(crate) fn memcpy_d_to_d(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+) -> Answer {
     synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
 }
 
-pub(crate) fn memset_d8(call: &CallFrame, destination: CUdeviceptr, value: c_uchar, count: usize) -> Answer {
+pub(crate) fn memset_d8(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    value: c_uchar,
+    count: usize,
+) -> Answer {
     synchronous(call, |stream| memset_d8_async(call, destination, value, count, stream))
 }
 
-pub(crate) fn memset_d16(call: &CallFrame, destination: CUdeviceptr, value: c_ushort, count: usize) -> Answer {
+pub(crate) fn memset_d16(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    value: c_ushort,
+    count: usize,
+) -> Answer {
     synchronous(call, |stream| memset_d16_async(call, destination, value, count, stream))
 }
 
-pub(crate) fn memset_d32(call: &CallFrame, destination: CUdeviceptr, value: c_uint, count: usize) -> Answer {
+pub(crate) fn memset_d32(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    value: c_uint,
+    count: usize,
+) -> Answer {
     synchronous(call, |stream| memset_d32_async(call, destination, value, count, stream))
 }

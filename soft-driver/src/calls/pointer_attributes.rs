@@ -13,8 +13,8 @@ enum Value {
     Wide(u64),
 }
 
-/// The attribute of an address. `None` for an attribute that there is no such thing as; for an address that is nobody's
-/// there are values too, those of ordinary memory.
+/// The attribute of an address. `None` for an attribute that there is no such thing as; for an
+/// address that is nobody's there are values too, those of ordinary memory.
 fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
     let known = state.memory.describe(address);
     let host = known.as_ref().is_some_and(|known| known.host);
@@ -29,8 +29,11 @@ fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
         6 => Some(Value::Word(0)),
         7 => wide(known.map(|known| known.base)),
         8 => Some(Value::Word(0)),
-        9 => Some(Value::Word(known.map_or(-2_i32 as u32, |known| state.contexts[known.context].device as u32))),
-        // Whether a legacy handle can be made, where the allocation begins and how long it is, whether it is mapped.
+        9 => Some(Value::Word(
+            known.map_or(-2_i32 as u32, |known| state.contexts[known.context].device as u32),
+        )),
+        // Whether a legacy handle can be made, where the allocation begins and how long it is,
+        // whether it is mapped.
         10 => Some(Value::Word(u32::from(known.is_some() && !host))),
         11 => wide(known.map(|known| known.base)),
         12 => wide(known.map(|known| known.bytes)),

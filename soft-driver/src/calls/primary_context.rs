@@ -10,7 +10,11 @@ use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
 use crate::model::places::PLACES;
 
-pub(crate) fn device_primary_ctx_retain(call: &CallFrame, context: Ptr<CUcontext>, device: CUdevice) -> Answer {
+pub(crate) fn device_primary_ctx_retain(
+    call: &CallFrame,
+    context: Ptr<CUcontext>,
+    device: CUdevice,
+) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     let ordinal = device::check(&state, device)?;
@@ -21,7 +25,11 @@ pub(crate) fn device_primary_ctx_retain(call: &CallFrame, context: Ptr<CUcontext
 
 impl State {
     /// One more retain of a device's primary context, which is made if it is not there.
-    pub(crate) fn retain_primary(&mut self, device: CUdevice, ordinal: usize) -> Result<u32, CUresult> {
+    pub(crate) fn retain_primary(
+        &mut self,
+        device: CUdevice,
+        ordinal: usize,
+    ) -> Result<u32, CUresult> {
         let flags = self.devices[ordinal].flags;
         let primary = match self.devices[ordinal].primary {
             Some(primary) => {
@@ -59,8 +67,15 @@ pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
 }
 
 /// Ends a primary context that nobody retains: after the last release, or at a `reset`.
-pub(crate) fn reset_primary(call: &CallFrame, state: Locked, ordinal: usize, reset: bool) -> Answer {
-    let Some(primary) = state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive) else {
+pub(crate) fn reset_primary(
+    call: &CallFrame,
+    state: Locked,
+    ordinal: usize,
+    reset: bool,
+) -> Answer {
+    let Some(primary) =
+        state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive)
+    else {
         return Ok(());
     };
     let mut state = call.machine.drain(state, primary)?;
@@ -90,7 +105,11 @@ pub(crate) fn device_primary_ctx_reset(call: &CallFrame, device: CUdevice) -> An
     reset_primary(call, state, ordinal, true)
 }
 
-pub(crate) fn device_primary_ctx_set_flags(call: &CallFrame, device: CUdevice, flags: c_uint) -> Answer {
+pub(crate) fn device_primary_ctx_set_flags(
+    call: &CallFrame,
+    device: CUdevice,
+    flags: c_uint,
+) -> Answer {
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     check_flags(flags)?;

@@ -34,7 +34,13 @@ pub(crate) fn named(call: &CallFrame, stream: StreamArg) -> Named {
 }
 
 impl State {
-    fn new_stream(&mut self, context: u32, flags: u32, priority: i32, is_legacy: bool) -> Result<(u32, u64), CUresult> {
+    fn new_stream(
+        &mut self,
+        context: u32,
+        flags: u32,
+        priority: i32,
+        is_legacy: bool,
+    ) -> Result<(u32, u64), CUresult> {
         let id = self.next_id();
         let stream = Stream {
             context,
@@ -104,7 +110,9 @@ impl State {
     fn stream_by_handle(&self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let handle = stream.addr();
         let found = match self.streams.find(handle) {
-            Ok(index) if self.streams[index].destroyed || !self.streams[index].created => Err(Bad::Stale),
+            Ok(index) if self.streams[index].destroyed || !self.streams[index].created => {
+                Err(Bad::Stale)
+            }
             found => found,
         };
         found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))
@@ -123,7 +131,8 @@ impl State {
         }
     }
 
-    /// The streams whose work counts as a stream's own: for the legacy default stream all blocking ones too.
+    /// The streams whose work counts as a stream's own: for the legacy default stream all blocking
+    /// ones too.
     fn streams_behind(&self, index: u32) -> Vec<u32> {
         let stream = &self.streams[index];
         let mut behind = Vec::new();
@@ -141,13 +150,18 @@ impl State {
         let stream = &self.streams[index];
         !stream.queue.is_empty()
             || (stream.is_legacy
-                && self.contexts[stream.context].busy.iter().any(|other| self.streams[*other].blocking()))
+                && self.contexts[stream.context]
+                    .busy
+                    .iter()
+                    .any(|other| self.streams[*other].blocking()))
     }
 
     /// Whether a stream is one that the program has to destroy.
     pub(crate) fn is_live_stream(&self, index: u32) -> bool {
         let stream = &self.streams[index];
-        stream.created && !stream.destroyed && !self.given_back(stream.context, self.streams.handle(index))
+        stream.created
+            && !stream.destroyed
+            && !self.given_back(stream.context, self.streams.handle(index))
     }
 }
 
@@ -213,7 +227,9 @@ pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer 
 /// Waits for what a stream has to do now.
 pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answer {
     // Another thread may have destroyed it since the caller looked.
-    let Some(context) = state.streams.get(index).map(|stream| stream.context) else { return Ok(()) };
+    let Some(context) = state.streams.get(index).map(|stream| stream.context) else {
+        return Ok(());
+    };
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()
@@ -232,7 +248,12 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
     state.usable(context)
 }
 
-pub(crate) fn stream_wait_event(call: &CallFrame, stream: StreamArg, event: EventArg, flags: c_uint) -> Answer {
+pub(crate) fn stream_wait_event(
+    call: &CallFrame,
+    stream: StreamArg,
+    event: EventArg,
+    flags: c_uint,
+) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
     }
@@ -249,17 +270,24 @@ pub(crate) fn stream_wait_event(call: &CallFrame, stream: StreamArg, event: Even
     if external {
         return Err(ILLEGAL_STATE);
     }
-    if state.events[event].shared.is_some() && state.events[event].context != state.streams[stream].context {
+    if state.events[event].shared.is_some()
+        && state.events[event].context != state.streams[stream].context
+    {
         // Measured: plain events cross contexts, the real driver crashes on these.
         let handle = state.events.handle(event);
-        let what = format!("a stream waits for the interprocess event {handle:#x} of another context");
+        let what =
+            format!("a stream waits for the interprocess event {handle:#x} of another context");
         return Err(state.misuse(call, &what, INVALID_HANDLE));
     }
     state.wait_for(call.machine, stream, event);
     Ok(())
 }
 
-pub(crate) fn stream_get_priority(call: &CallFrame, stream: StreamArg, priority: Ptr<c_int>) -> Answer {
+pub(crate) fn stream_get_priority(
+    call: &CallFrame,
+    stream: StreamArg,
+    priority: Ptr<c_int>,
+) -> Answer {
     let mut state = call.ready()?;
     priority.required()?;
     let index = state.stream(call, stream)?;
@@ -280,7 +308,11 @@ pub(crate) fn stream_get_id(call: &CallFrame, stream: StreamArg, id: Ptr<c_ulong
     id.put(state.streams[index].id)
 }
 
-pub(crate) fn stream_get_ctx(call: &CallFrame, stream: StreamArg, context: Ptr<CUcontext>) -> Answer {
+pub(crate) fn stream_get_ctx(
+    call: &CallFrame,
+    stream: StreamArg,
+    context: Ptr<CUcontext>,
+) -> Answer {
     let mut state = call.ready()?;
     context.required()?;
     let index = state.stream(call, stream)?;
@@ -303,22 +335,31 @@ pub(crate) fn stream_get_ctx_v2(
     green.put(of)
 }
 
-pub(crate) fn stream_get_green_ctx(call: &CallFrame, stream: StreamArg, green: Ptr<CUgreenCtx>) -> Answer {
+pub(crate) fn stream_get_green_ctx(
+    call: &CallFrame,
+    stream: StreamArg,
+    green: Ptr<CUgreenCtx>,
+) -> Answer {
     let mut state = call.ready()?;
     green.required()?;
     let index = state.stream(call, stream)?;
     green.put(state.green_and_primary(state.streams[index].context).1)
 }
 
-pub(crate) fn stream_get_device(call: &CallFrame, stream: StreamArg, device: Ptr<CUdevice>) -> Answer {
+pub(crate) fn stream_get_device(
+    call: &CallFrame,
+    stream: StreamArg,
+    device: Ptr<CUdevice>,
+) -> Answer {
     let mut state = call.ready()?;
     device.required()?;
     let index = state.stream(call, stream)?;
     device.put(state.contexts[state.streams[index].context].device)
 }
 
-/// What a driver of this version has on streams: access policy and synchronisation policy, and from 12.0 priority and memory
-/// domains. All but the priority are kept for the program to read back; nothing in software depends on them.
+/// What a driver of this version has on streams: access policy and synchronisation policy, and from
+/// 12.0 priority and memory domains. All but the priority are kept for the program to read back;
+/// nothing in software depends on them.
 fn attribute_of(state: &State, attribute: CUstreamAttrID) -> Result<u32, CUresult> {
     match attribute.0 {
         id @ (1 | 3) => Ok(id),
@@ -341,7 +382,8 @@ pub(crate) fn stream_get_attribute(
     let pad = match (id, stream.attributes.get(&id)) {
         (8, _) => first_word(stream.priority as u32),
         (_, Some(set)) => *set,
-        // A policy that has no name; the domain map is 0 for the default domain and 1 for the remote one.
+        // A policy that has no name; the domain map is 0 for the default domain and 1 for the
+        // remote one.
         (3, None) => first_word(u32::MAX),
         (9, None) => first_word(0x100),
         (_, None) => [0; 64],
@@ -378,7 +420,11 @@ pub(crate) fn stream_set_attribute(
     Ok(())
 }
 
-pub(crate) fn stream_copy_attributes(call: &CallFrame, destination: StreamArg, source: StreamArg) -> Answer {
+pub(crate) fn stream_copy_attributes(
+    call: &CallFrame,
+    destination: StreamArg,
+    source: StreamArg,
+) -> Answer {
     let mut state = call.ready()?;
     let destination = state.stream(call, destination)?;
     let source = state.stream(call, source)?;

@@ -1,4 +1,5 @@
-//! User objects: something of the program's that graphs keep, and that is destroyed when the last of them is done.
+//! User objects: something of the program's that graphs keep, and that is destroyed when the last
+//! of them is done.
 
 use core::ffi::{c_uint, c_void};
 
@@ -45,7 +46,10 @@ pub(crate) fn user_object_create(
         return Err(INVALID_VALUE);
     }
     state.ensure_host_thread(call.machine)?;
-    let new = UserObject { references: u64::from(count), destroy: Destroy(destroy, UserData(data.raw())) };
+    let new = UserObject {
+        references: u64::from(count),
+        destroy: Destroy(destroy, UserData(data.raw())),
+    };
     let born = state.call_number;
     let (_, handle) = state.objects.insert(born, new).ok_or(OUT_OF_MEMORY)?;
     object.put(core::ptr::without_provenance_mut(handle as usize))
@@ -102,7 +106,10 @@ pub(crate) fn graph_release_user_object(
     let graph = state.graph(graph)?;
     let object = state.object(object)?;
     let held = &mut state.graphs[graph].objects;
-    let at = held.iter().position(|(other, held)| *other == object && *held >= count).ok_or(INVALID_VALUE)?;
+    let at = held
+        .iter()
+        .position(|(other, held)| *other == object && *held >= count)
+        .ok_or(INVALID_VALUE)?;
     held[at].1 -= count;
     if held[at].1 == 0 {
         held.swap_remove(at);

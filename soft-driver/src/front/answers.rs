@@ -23,7 +23,8 @@ pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {
     (call.in_host_function() && refused()).then_some(NOT_PERMITTED)
 }
 
-/// What a host function may not call, as measured on the real driver; its contract forbids every call.
+/// What a host function may not call, as measured on the real driver; its contract forbids every
+/// call.
 pub(crate) fn refused_in_host_function(id: Id) -> bool {
     matches!(
         id,
@@ -45,7 +46,8 @@ pub(crate) fn refused_in_host_function(id: Id) -> bool {
     )
 }
 
-/// What asks about nothing that other calls change, so that it works before `cuInit` and in a forked child.
+/// What asks about nothing that other calls change, so that it works before `cuInit` and in a
+/// forked child.
 fn asks_about_no_state(id: Id) -> bool {
     matches!(
         id,
@@ -88,7 +90,9 @@ pub(crate) fn forked_answer(call: &CallFrame, words: &Words) -> Option<CUresult>
         id if asks_about_no_state(id) => None,
         Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
             let stream = words.0[0];
-            let what = format!("stream {stream:#x} is destroyed in a forked child, where the real driver crashes");
+            let what = format!(
+                "stream {stream:#x} is destroyed in a forked child, where the real driver crashes"
+            );
             Some(call.machine.lock().misuse(call, &what, NOT_INITIALIZED))
         }
         Id::cuEventQuery

@@ -8,7 +8,11 @@ use crate::model::machine::Machine;
 
 /// Where every call comes through. With all switches off it does no more than count the call.
 #[inline]
-pub(crate) fn enter(machine: &'static Machine, of: &'static EntryPoint, arguments: impl Arguments + Copy) -> CUresult {
+pub(crate) fn enter(
+    machine: &'static Machine,
+    of: &'static EntryPoint,
+    arguments: impl Arguments + Copy,
+) -> CUresult {
     let call = CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() };
     if machine.switches.plain() {
         return arguments.run(&call);

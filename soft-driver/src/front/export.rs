@@ -28,7 +28,11 @@ impl Export {
         let name = self.name;
         let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
         match name.rsplit_once("_v") {
-            Some((base, version)) if !version.is_empty() && version.bytes().all(|digit| digit.is_ascii_digit()) => base,
+            Some((base, version))
+                if !version.is_empty() && version.bytes().all(|digit| digit.is_ascii_digit()) =>
+            {
+                base
+            }
             _ => name,
         }
     }

@@ -11,8 +11,8 @@ use crate::random;
 
 /// What a fault in text takes behind its pattern.
 const WORDS: &str = "`nth=3`, `every=2`, `chance=0.1` or `chance=0.1/7` with a seed, `code=2` or \
-                     `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, \
-                     `thread=NAME`";
+                     `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, \
+                     `block`, `poison`, `context`, `thread=NAME`";
 
 /// When a fault strikes, counted in calls that match it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -60,14 +60,17 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of the functions whose exported names match: a name, or a pattern in which `*` stands for anything.
-    /// `cuEventRecord` is the plain function only; `cuEventRecord*` also the per-thread twin.
+    /// A fault of the functions whose exported names match: a name, or a pattern in which `*`
+    /// stands for anything. `cuEventRecord` is the plain function only; `cuEventRecord*` also the
+    /// per-thread twin.
     ///
-    /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of doing the work.
+    /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of
+    /// doing the work.
     ///
-    /// A pattern that matches nothing that any version of the driver exports is refused by whoever takes the fault. So is
-    /// what could not strike or could not be meant: a count of 0, a probability that is none, two ways to say when, an
-    /// empty name of a thread, `CUDA_SUCCESS` as the code, garbage or a failed context without any code.
+    /// A pattern that matches nothing that any version of the driver exports is refused by whoever
+    /// takes the fault. So is what could not strike or could not be meant: a count of 0, a
+    /// probability that is none, two ways to say when, an empty name of a thread, `CUDA_SUCCESS` as
+    /// the code, garbage or a failed context without any code.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -87,7 +90,10 @@ impl Fault {
         };
         let known = EXPORTS.iter().any(|export| matches(pattern, export.name));
         fault.refuse_unless(known, || {
-            format!("no entry point matches `{pattern}`: it takes an exported name like cuEventRecord_ptsz, with * for anything")
+            format!(
+                "no entry point matches `{pattern}`: it takes an exported name like \
+                cuEventRecord_ptsz, with * for anything"
+            )
         })
     }
 
@@ -98,22 +104,26 @@ impl Fault {
         self
     }
 
-    /// The fault, or what is wrong with it. What depends on several of its words is looked at here, because they come in
-    /// any order.
+    /// The fault, or what is wrong with it. What depends on several of its words is looked at here,
+    /// because they come in any order.
     pub(crate) fn checked(self) -> Result<Self, String> {
         let answers = self.code();
         let (poison, fails_context) = (self.poison, self.fails_context);
         let checked = self
             .refuse_unless(!poison || answers.is_some(), || {
-                "a fault with garbage needs a code to answer: a held call works afterwards, and a success with garbage is no \
-                 driver's"
+                "a fault with garbage needs a code to answer: a held call works afterwards, and a \
+                 success with garbage is no driver's"
                     .to_owned()
             })
             .refuse_unless(!fails_context || answers.is_some(), || {
-                "a fault that has a context fail needs a code to answer: it is the context's from then on".to_owned()
+                "a fault that has a context fail needs a code to answer: it is the context's from \
+                    then on"
+                    .to_owned()
             })
             .refuse_unless(!fails_context || answers.is_none_or(can_fail_contexts), || {
-                "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be ready".to_owned()
+                "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be \
+                    ready"
+                    .to_owned()
             });
         match checked.wrong {
             Some(what) => Err(what),
@@ -124,32 +134,41 @@ impl Fault {
     /// Sets when it strikes, once.
     fn when(mut self, when: When) -> Self {
         let first = core::mem::replace(&mut self.when, when) == When::Always;
-        self.refuse_unless(first, || "a fault takes one of nth, every and a chance, once".to_owned())
+        self.refuse_unless(first, || {
+            "a fault takes one of nth, every and a chance, once".to_owned()
+        })
     }
 
     fn one_limit(self) -> Self {
         let good = self.limit.is_none() || !self.persistent;
-        self.refuse_unless(good, || "a fault strikes either once or from then on, not both".to_owned())
+        self.refuse_unless(good, || {
+            "a fault strikes either once or from then on, not both".to_owned()
+        })
     }
 
     /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
     pub fn nth(self, n: u64) -> Self {
-        self.when(When::Nth(n))
-            .refuse_unless(n > 0, || "a fault at the 0th call never strikes: calls are counted from 1".to_owned())
+        self.when(When::Nth(n)).refuse_unless(n > 0, || {
+            "a fault at the 0th call never strikes: calls are counted from 1".to_owned()
+        })
     }
 
     /// At every k-th matching call.
     pub fn every(self, k: u64) -> Self {
-        self.when(When::Every(k))
-            .refuse_unless(k > 0, || "a fault at every 0th call never strikes: it takes 1 or more".to_owned())
+        self.when(When::Every(k)).refuse_unless(k > 0, || {
+            "a fault at every 0th call never strikes: it takes 1 or more".to_owned()
+        })
     }
 
-    /// At each matching call with this probability, from 0.000001 to 1; the seed makes it come again.
+    /// At each matching call with this probability, from 0.000001 to 1; the seed makes it come
+    /// again.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
         self.random = seed;
         let good = (1e-6..=1.0).contains(&probability);
         self.when(When::Chance((probability * 1e6).round() as u32)).refuse_unless(good, || {
-            format!("a fault cannot strike with the probability {probability}: it takes 0.000001 to 1")
+            format!(
+                "a fault cannot strike with the probability {probability}: it takes 0.000001 to 1"
+            )
         })
     }
 
@@ -168,14 +187,17 @@ impl Fault {
     /// Only in threads of this name.
     pub fn in_thread(mut self, name: &str) -> Self {
         self.thread = Some(name.to_owned());
-        self.refuse_unless(!name.is_empty(), || "a fault in a thread takes the thread's name".to_owned())
+        self.refuse_unless(!name.is_empty(), || {
+            "a fault in a thread takes the thread's name".to_owned()
+        })
     }
 
     /// The code to answer, which is an error's.
     pub fn answer(mut self, code: CUresult) -> Self {
         self.code = Some(code);
         self.refuse_unless(code != SUCCESS, || {
-            "a fault cannot answer CUDA_SUCCESS: a success without the work, or without its results, is no driver's"
+            "a fault cannot answer CUDA_SUCCESS: a success without the work, or without its \
+                results, is no driver's"
                 .to_owned()
         })
     }
@@ -186,8 +208,8 @@ impl Fault {
         self
     }
 
-    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as usual, unless there is a
-    /// code to [answer](Self::answer) as well.
+    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as
+    /// usual, unless there is a code to [answer](Self::answer) as well.
     pub fn block(mut self) -> Self {
         self.block = true;
         self
@@ -199,36 +221,44 @@ impl Fault {
         self.code.or(unless_told)
     }
 
-    /// Small out-parameters are filled with garbage, those of a call that fails: a fault that only [blocks](Self::block)
-    /// cannot have this without an [answer](Self::answer). Otherwise a call that fails leaves them as they were. Arrays are
-    /// never filled: their length is not known here.
+    /// Small out-parameters are filled with garbage, those of a call that fails: a fault that only
+    /// [blocks](Self::block) cannot have this without an [answer](Self::answer). Otherwise a call
+    /// that fails leaves them as they were. Arrays are never filled: their length is not known
+    /// here.
     pub fn poison(mut self) -> Self {
         self.poison = true;
         self
     }
 
-    /// A context fails with the code, for good: everything in it answers it from then on. It is that of the event or
-    /// stream that the call names, or the context that it names, else the calling thread's current one. Where there is none
-    /// of these either, none fails.
+    /// A context fails with the code, for good: everything in it answers it from then on. It is
+    /// that of the event or stream that the call names, or the context that it names, else the
+    /// calling thread's current one. Where there is none of these either, none fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
     }
 
-    /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`, `chance=0.1/7` (with its
-    /// seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
+    /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`,
+    /// `chance=0.1/7` (with its seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on`
+    /// (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
     ///
     /// # Errors
     ///
-    /// A sentence about the first word that is not understood, is there twice, or makes no sense with the others.
+    /// A sentence about the first word that is not understood, is there twice, or makes no sense
+    /// with the others.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut seen = BTreeSet::new();
         let mut words = text.split(':');
-        let mut fault = Self::on(words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?);
+        let mut fault = Self::on(
+            words.next().filter(|pattern| !pattern.is_empty()).ok_or("a fault needs a pattern")?,
+        );
         for word in words {
             // What takes no value is one whole word.
-            let (name, value) = word.split_once('=').map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
-            let bad = || format!("`{word}` is not understood in the fault `{text}`: it takes {WORDS}");
+            let (name, value) = word
+                .split_once('=')
+                .map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
+            let bad =
+                || format!("`{word}` is not understood in the fault `{text}`: it takes {WORDS}");
             if !seen.insert(name) {
                 return Err(format!("`{name}` is twice in the fault `{text}`"));
             }
@@ -237,7 +267,10 @@ impl Fault {
                 "every=" => fault.every(value.parse().map_err(|_| bad())?),
                 "chance=" => {
                     let (chance, seed) = value.split_once('/').unwrap_or((value, "1"));
-                    fault.probability(chance.parse().map_err(|_| bad())?, seed.parse().map_err(|_| bad())?)
+                    fault.probability(
+                        chance.parse().map_err(|_| bad())?,
+                        seed.parse().map_err(|_| bad())?,
+                    )
                 }
                 "code=" => fault.answer(errors::parse(value)?),
                 "once" => fault.once(),
@@ -277,13 +310,15 @@ impl Fault {
                 When::Always => true,
                 When::Nth(n) => self.seen == n,
                 When::Every(k) => self.seen.is_multiple_of(k),
-                When::Chance(of_a_million) => random::next(&mut self.random) % 1_000_000 < u64::from(of_a_million),
+                When::Chance(of_a_million) => {
+                    random::next(&mut self.random) % 1_000_000 < u64::from(of_a_million)
+                }
             }
     }
 }
 
-/// Whether a context can have failed with this code: with success its calls would do nothing and say nothing, and with
-/// "not ready" whoever waits for it would wait for ever.
+/// Whether a context can have failed with this code: with success its calls would do nothing and
+/// say nothing, and with "not ready" whoever waits for it would wait for ever.
 pub(crate) fn can_fail_contexts(code: CUresult) -> bool {
     code != SUCCESS && code != NOT_READY
 }
@@ -398,7 +433,10 @@ mod tests {
         assert!(wrong("cuInit:nth=0").contains("counted from 1"));
         assert!(wrong("cuInit:every=0").contains("takes 1 or more"));
         for chance in ["7", "-0.1", "NaN", "0", "0.0000001/3"] {
-            assert!(wrong(&format!("cuInit:chance={chance}")).contains("it takes 0.000001 to 1"), "{chance}");
+            assert!(
+                wrong(&format!("cuInit:chance={chance}")).contains("it takes 0.000001 to 1"),
+                "{chance}"
+            );
         }
         assert!(wrong("cuInit:thread=").contains("the thread's name"));
         for text in ["cuInit:nth=3:every=2", "cuInit:every=2:nth=3", "cuInit:chance=0.5:nth=1"] {
@@ -410,7 +448,10 @@ mod tests {
         assert!(wrong("cuInit:code=1:code=2").contains("`code=` is twice"));
         assert!(wrong("cuInit:sometimes").contains("it takes `nth=3`"));
         assert!(wrong("cuInit:code=CUDA_ERROR_NONE").contains("a number like 2 or a name like"));
-        assert_eq!(Fault::from_text("cuInit:code=CUDA_ERROR_NO_DEVICE").unwrap().code, Some(CUresult(100)));
+        assert_eq!(
+            Fault::from_text("cuInit:code=CUDA_ERROR_NO_DEVICE").unwrap().code,
+            Some(CUresult(100))
+        );
         for good in [
             "*",
             "cu*",
@@ -439,7 +480,8 @@ mod tests {
             let said = Fault::from_text(text).expect_err(text);
             assert!(said.contains(told), "{text}: {said}");
             assert!(
-                crate::Builder::from_text(&format!("fault={text}")).is_err_and(|said| said.contains(told)),
+                crate::Builder::from_text(&format!("fault={text}"))
+                    .is_err_and(|said| said.contains(told)),
                 "{text}"
             );
         }
@@ -449,9 +491,11 @@ mod tests {
         };
         assert!(inject(Fault::on("cuEventCreate").block().poison()));
         assert!(inject(Fault::on("cuEventCreate").poison().block()));
-        for good in
-            ["cuEventQuery:block:poison:code=2", "cuEventQuery:poison:block:after", "cuEventQuery:context:block:code=2"]
-        {
+        for good in [
+            "cuEventQuery:block:poison:code=2",
+            "cuEventQuery:poison:block:after",
+            "cuEventQuery:context:block:code=2",
+        ] {
             assert!(Fault::from_text(good).is_ok(), "{good}");
         }
         assert!(!inject(Fault::on("cuEventCreate").poison()));

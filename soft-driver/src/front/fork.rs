@@ -1,7 +1,8 @@
 //! `fork` and the end of the process: their handlers, which hold the locks and set the switches.
 //!
-//! The locks are taken around the fork, so that the child never finds one held by a thread that it does not have. In
-//! the child every machine that was initialised answers from then on as the real driver does there.
+//! The locks are taken around the fork, so that the child never finds one held by a thread that it
+//! does not have. In the child every machine that was initialised answers from then on as the real
+//! driver does there.
 
 #[cfg(unix)]
 mod unix {
@@ -13,13 +14,16 @@ mod unix {
     use crate::model::switches::FORKED;
 
     thread_local! {
-        static HELD: RefCell<Vec<(MutexGuard<'static, Control>, Locked)>> = const { RefCell::new(Vec::new()) };
+        static HELD: RefCell<Vec<(MutexGuard<'static, Control>, Locked)>> =
+            const { RefCell::new(Vec::new()) };
     }
 
     extern "C" fn before() {
         let _ = HELD.try_with(|held| {
             // The log and the faults first, as everywhere.
-            held.borrow_mut().extend(MACHINES.iter().map(|machine| (hooks::of(machine).control(), machine.lock())));
+            held.borrow_mut().extend(
+                MACHINES.iter().map(|machine| (hooks::of(machine).control(), machine.lock())),
+            );
         });
     }
 
@@ -38,8 +42,9 @@ mod unix {
         });
     }
 
-    /// From here on every call answers that the driver is gone. Handlers run in the reverse order of their registration:
-    /// what the program registered before it made its first driver finds none, what came later does.
+    /// From here on every call answers that the driver is gone. Handlers run in the reverse order
+    /// of their registration: what the program registered before it made its first driver finds
+    /// none, what came later does.
     extern "C" fn at_exit() {
         for machine in &MACHINES {
             machine.switches.shut_down(true);
@@ -51,9 +56,9 @@ mod unix {
         ONCE.call_once(|| {
             // SAFETY: the function is never unloaded, as below, and sets a flag in statics.
             unsafe { libc::atexit(at_exit) };
-            // SAFETY: the three functions are never unloaded: this crate is linked into the program, or into a library
-            // that a driver's user never closes. What they do in the child is to set a flag and to release locks that
-            // this very thread holds.
+            // SAFETY: the three functions are never unloaded: this crate is linked into the
+            // program, or into a library that a driver's user never closes. What they do in the
+            // child is to set a flag and to release locks that this very thread holds.
             unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }

@@ -16,9 +16,10 @@ use crate::model::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::model::machine::{MACHINES, Machine};
 use crate::model::places::SLOTS;
 
-/// What pointers to arrays are called in the list: their room is another argument's, and may be none. A fault leaves them
-/// alone.
-const ARRAYS: &[&str] = &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
+/// What pointers to arrays are called in the list: their room is another argument's, and may be
+/// none. A fault leaves them alone.
+const ARRAYS: &[&str] =
+    &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
 
 /// The bodies by the names that the list gives them: those of `calls`, and the lookup, which gives
 /// addresses from here.
@@ -89,7 +90,8 @@ macro_rules! body {
                 }
 
                 fn given(&self) -> Option<u64> {
-                    // SAFETY: as for the arguments themselves; it is asked after a call that succeeded.
+                    // SAFETY: as for the arguments themselves; it is asked after a call that
+                    // succeeded.
                     None$(.or_else(|| unsafe { Arg::given(&self.$argument) }))*
                 }
 
@@ -100,14 +102,16 @@ macro_rules! body {
                 }
             }
 
-            const OF: EntryPoint = EntryPoint { id: Id::$name, name: stringify!($name), per_thread: $per_thread };
+            const OF: EntryPoint = EntryPoint { id: Id::$name, name: stringify!($name),
+                per_thread: $per_thread };
             enter(&MACHINES[slot], &OF, Given { $($argument),* })
         }
     };
 }
 
 macro_rules! define {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+        => $body:ident $arguments:tt;)*) => {
         /// The C functions, one instance for each slot.
         #[allow(non_snake_case)]
         pub mod functions {
@@ -168,7 +172,8 @@ macro_rules! define_foreign {
         enum Index { $($name,)* }
 
         static FOREIGN_ENTRY_POINTS: [EntryPoint; FOREIGN.len()] =
-            [$(EntryPoint { id: Id::foreign(Index::$name as usize), name: stringify!($name), per_thread: false },)*];
+            [$(EntryPoint { id: Id::foreign(Index::$name as usize), name: stringify!($name),
+                per_thread: false },)*];
 
         /// The foreign C functions, one instance for each slot. They look at no argument, so that
         /// all have the same type.
@@ -212,11 +217,13 @@ macro_rules! define_unlisted {
             let mut all = [Address(core::ptr::null()); UNLISTED.len()];
             let mut at = 0;
             $(unless_supported! { $function unless_foreign! { $function
-                all[at] = Address(unlisted_function::<SLOT, { index(Function::$function, false) }> as *const ());
+                all[at] = Address(unlisted_function::<SLOT,
+                    { index(Function::$function, false) }> as *const ());
                 at += 1;
                 $(
                     let _ = stringify!($twin);
-                    all[at] = Address(unlisted_function::<SLOT, { index(Function::$function, true) }> as *const ());
+                    all[at] = Address(unlisted_function::<SLOT,
+                        { index(Function::$function, true) }> as *const ());
                     at += 1;
                 )?
             } })*
@@ -264,8 +271,8 @@ static ADDRESSES: [Addresses; SLOTS] = [
 ];
 
 /// The addresses under which the shared library exports everything, in the order of
-/// [`EXPORTS`](crate::exports::EXPORTS): there a lookup gives the very address that the dynamic linker
-/// does.
+/// [`EXPORTS`](crate::exports::EXPORTS): there a lookup gives the very address that the dynamic
+/// linker does.
 static EXPORTED: OnceLock<Vec<usize>> = OnceLock::new();
 
 pub(crate) fn exported_as(addresses: Vec<usize>) {

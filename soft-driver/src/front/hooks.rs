@@ -33,7 +33,8 @@ pub(crate) fn of(machine: &Machine) -> &'static Hooks {
     &HOOKS[machine.slot]
 }
 
-/// What the log and the faults need; a lock of its own, so that they work whatever the machine is doing.
+/// What the log and the faults need; a lock of its own, so that they work whatever the machine is
+/// doing.
 pub(crate) struct Control {
     pub(crate) log: Log,
     pub(crate) faults: Faults,
@@ -43,7 +44,11 @@ pub(crate) struct Control {
 impl Hooks {
     const fn new() -> Self {
         Self {
-            control: Mutex::new(Control { log: Log::new(), faults: Faults::new(), latency: Duration::ZERO }),
+            control: Mutex::new(Control {
+                log: Log::new(),
+                faults: Faults::new(),
+                latency: Duration::ZERO,
+            }),
             released: Condvar::new(),
         }
     }
@@ -134,8 +139,8 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     result
 }
 
-/// The context that a call is about: that of the first stream, event or context among its arguments, else the calling
-/// thread's.
+/// The context that a call is about: that of the first stream, event or context among its
+/// arguments, else the calling thread's.
 fn context_of(call: &CallFrame, words: &Words) -> Option<u32> {
     let state = call.machine.lock();
     let named = |word: u64| match Kind::of(word)? {
@@ -155,7 +160,8 @@ fn fail(call: &CallFrame, context: u32, code: CUresult) {
     }
 }
 
-/// Whether a call gives the program a handle or an address, in its first out-parameter of that size.
+/// Whether a call gives the program a handle or an address, in its first out-parameter of that
+/// size.
 fn makes(call: &CallFrame) -> bool {
     ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
         .iter()

@@ -22,7 +22,8 @@ pub struct CallRecord {
     pub arguments: Vec<u64>,
     /// What was answered.
     pub result: CUresult,
-    /// The handle or address that a creating call gave: of an event, a stream, a context, a graph or node, memory.
+    /// The handle or address that a creating call gave: of an event, a stream, a context, a graph
+    /// or node, memory.
     pub given: Option<u64>,
     /// The name of the calling thread.
     pub thread: String,

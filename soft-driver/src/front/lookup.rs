@@ -20,7 +20,8 @@ fn by_base(name: &[u8]) -> &'static [usize] {
     let index = INDEX.get_or_init(|| {
         let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (id, export) in EXPORTS.iter().enumerate() {
-            // That twin is there for programs that link to it; what is looked up is the function itself.
+            // That twin is there for programs that link to it; what is looked up is the function
+            // itself.
             if export.name == "cuGetProcAddress_v2_ptsz" {
                 continue;
             }
@@ -43,10 +44,19 @@ fn visible(state: &State, id: usize) -> bool {
     EXPORTS[id].version <= state.config.version && !state.config.lacks(EXPORTS[id].name)
 }
 
-fn look_up(address: AddressOf, machine: &Machine, state: &State, name: &[u8], version: i32, per_thread: bool) -> Found {
-    // A function that was configured away still counts here: whoever asks for its version, or for its per-thread twin,
-    // calls with its arguments, and must not get an older or other function in its place.
-    let ids = by_base(name).iter().copied().filter(|id| EXPORTS[*id].version <= state.config.version);
+fn look_up(
+    address: AddressOf,
+    machine: &Machine,
+    state: &State,
+    name: &[u8],
+    version: i32,
+    per_thread: bool,
+) -> Found {
+    // A function that was configured away still counts here: whoever asks for its version, or for
+    // its per-thread twin, calls with its arguments, and must not get an older or other function in
+    // its place.
+    let ids =
+        by_base(name).iter().copied().filter(|id| EXPORTS[*id].version <= state.config.version);
     let mut known = false;
     let mut has_twin = false;
     let mut best: [Option<usize>; 2] = [None, None];
@@ -64,7 +74,8 @@ fn look_up(address: AddressOf, machine: &Machine, state: &State, name: &[u8], ve
     if !known {
         return Found::NoSuchName;
     }
-    // Measured: the per-thread flag with a version older than the twin finds nothing, not the legacy function.
+    // Measured: the per-thread flag with a version older than the twin finds nothing, not the
+    // legacy function.
     match best[usize::from(per_thread && has_twin)] {
         Some(id) if visible(state, id) => Found::Function(address(machine.slot, id)),
         Some(_) => Found::NoSuchName,
@@ -91,9 +102,13 @@ fn proc_address(
     if state.config.null_lookups.iter().any(|absent| absent.as_bytes() == name) {
         return Ok(Found::Function(core::ptr::null_mut()));
     }
-    if let Some((_, other)) = state.config.wrong_lookups.iter().find(|(base, _)| base.as_bytes() == name) {
+    if let Some((_, other)) =
+        state.config.wrong_lookups.iter().find(|(base, _)| base.as_bytes() == name)
+    {
         let id = EXPORTS.iter().position(|export| export.name == other);
-        return Ok(id.map_or(Found::NoSuchName, |id| Found::Function(address(call.machine.slot, id))));
+        return Ok(
+            id.map_or(Found::NoSuchName, |id| Found::Function(address(call.machine.slot, id)))
+        );
     }
     Ok(look_up(address, call.machine, &state, name, version, flags & 2 != 0))
 }
@@ -113,13 +128,16 @@ pub(crate) fn get_proc_address(
     let (found, result) = match proc_address(address, call, symbol, function, version, flags)? {
         Found::Function(found) => (found, Status::CU_GET_PROC_ADDRESS_SUCCESS),
         Found::NoSuchName => (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
-        Found::TooOld => (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+        Found::TooOld => {
+            (core::ptr::null_mut(), Status::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT)
+        }
     };
     status.put_if(result);
     function.put(found)
 }
 
-/// The four-argument form of CUDA 11.3: what is not found is an error, and the out-parameter stays as it was.
+/// The four-argument form of CUDA 11.3: what is not found is an error, and the out-parameter stays
+/// as it was.
 pub(crate) fn get_proc_address_v1(
     address: AddressOf,
     call: &CallFrame,

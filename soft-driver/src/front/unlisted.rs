@@ -1,7 +1,8 @@
 //! What `cuda-events` binds and neither list has: that of `exports.rs` nor that of `foreign.rs`.
 //!
-//! Each is exported and answers `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. There is no third list: an entry
-//! point that is bound is here from then on, and goes when one of the two lists gets it.
+//! Each is exported and answers `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. There is no
+//! third list: an entry point that is bound is here from then on, and goes when one of the two
+//! lists gets it.
 
 use core::ffi::c_int;
 
@@ -23,7 +24,8 @@ macro_rules! define_unless {
 }
 
 macro_rules! supported {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)? => $body:ident $arguments:tt;)*) => {
+    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+        => $body:ident $arguments:tt;)*) => {
         define_unless!(unless_supported, ($), $($name)*);
     };
 }
@@ -47,11 +49,13 @@ macro_rules! define {
             let mut found = [None; MOST];
             let mut count = 0;
             $(unless_supported! { $function unless_foreign! { $function
-                found[count] = Some((Function::$function, legacy(Function::$function, stringify!($function))));
+                found[count] = Some((Function::$function,
+                    legacy(Function::$function, stringify!($function))));
                 count += 1;
                 $(
                     let name = concat!(stringify!($function), "_ptsz");
-                    found[count] = Some((Function::$function, per_thread(Function::$function, name, stringify!($twin))));
+                    found[count] = Some((Function::$function,
+                        per_thread(Function::$function, name, stringify!($twin))));
                     count += 1;
                 )?
             } })*

@@ -23,7 +23,8 @@ pub(crate) struct Capture {
     pub(crate) invalid: bool,
     /// All its streams, with the nodes that their next work depends on.
     pub(crate) streams: BTreeMap<u32, Vec<u32>>,
-    /// The nodes that joined streams ended with which were destroyed since: they have to be joined all the same.
+    /// The nodes that joined streams ended with which were destroyed since: they have to be joined
+    /// all the same.
     pub(crate) left: Vec<u32>,
 }
 

@@ -28,7 +28,8 @@ impl Clock {
         self.virtual_ns = self.virtual_ns.saturating_add(ns);
     }
 
-    /// The next stamp, in ticks: later than every one before, as on a device that does one thing after the other.
+    /// The next stamp, in ticks: later than every one before, as on a device that does one thing
+    /// after the other.
     pub(crate) fn stamp(&mut self) -> u64 {
         let now = match self.kind {
             Time::Real => self.origin.map_or(0, |origin| origin.elapsed().as_nanos() as u64),

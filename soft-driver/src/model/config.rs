@@ -2,16 +2,18 @@
 
 use core::time::Duration;
 
-/// What happens when the program does what is undefined on a real driver: a destroyed or made-up handle, a NULL
-/// pointer where the real driver dereferences it.
+/// What happens when the program does what is undefined on a real driver: a destroyed or made-up
+/// handle, a NULL pointer where the real driver dereferences it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnMisuse {
-    /// Ends the process with a message: the call, the handle, and where it was destroyed. Some of it a real driver was seen
-    /// to survive, a handle of the wrong kind and zeroed memory; that is undefined too, and ends the process like the rest.
+    /// Ends the process with a message: the call, the handle, and where it was destroyed. Some of
+    /// it a real driver was seen to survive, a handle of the wrong kind and zeroed memory; that is
+    /// undefined too, and ends the process like the rest.
     #[default]
     Abort,
-    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses). A fuzzer wants this: by default
-    /// even the use of an event from a damaged descriptor ends the process.
+    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses). A
+    /// fuzzer wants this: by default even the use of an event from a damaged descriptor ends the
+    /// process.
     Error,
 }
 
@@ -21,8 +23,8 @@ pub enum Rules {
     /// As measured on the real driver.
     #[default]
     Faithful,
-    /// As documented, where the document forbids more than the real driver refuses: no driver call in a host function,
-    /// and stale IPC descriptors are recognised.
+    /// As documented, where the document forbids more than the real driver refuses: no driver call
+    /// in a host function, and stale IPC descriptors are recognised.
     Strict,
 }
 
@@ -32,29 +34,34 @@ pub enum Time {
     /// The machine's monotonic clock.
     #[default]
     Real,
-    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset or copy takes
-    /// one nanosecond for each 1024 bytes, everything else one tick.
+    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset
+    /// or copy takes one nanosecond for each 1024 bytes, everything else one tick.
     Virtual,
 }
 
 /// In what order independent work is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheduler {
-    /// At once where a stream is idle; host functions on one thread in the order in which they become ready.
+    /// At once where a stream is idle; host functions on one thread in the order in which they
+    /// become ready.
     #[default]
     Prompt,
-    /// Seeded random: among the streams that could go on, which one goes on next, and how far before the call returns.
+    /// Seeded random: among the streams that could go on, which one goes on next, and how far
+    /// before the call returns.
     ///
-    /// Work is done in steps between the program's calls and while it waits. The same seed gives the same order to a
-    /// program that makes its calls from one thread, and whose host functions do not wait for it; one that does not call
-    /// the driver for a tenth of a second gets its work done all the same, in an order that then depends on time.
+    /// Work is done in steps between the program's calls and while it waits. The same seed gives
+    /// the same order to a program that makes its calls from one thread, and whose host functions
+    /// do not wait for it; one that does not call the driver for a tenth of a second gets its work
+    /// done all the same, in an order that then depends on time.
     Seeded(u64),
 }
 
 impl Scheduler {
-    /// Seeded by the time. The seed is printed when the driver starts, so that the run can be had again.
+    /// Seeded by the time. The seed is printed when the driver starts, so that the run can be had
+    /// again.
     pub fn random() -> Self {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self::Seeded(since.as_nanos() as u64)
     }
 }

@@ -25,7 +25,8 @@ pub(crate) struct Context {
     /// Streams with work.
     pub(crate) busy: BTreeSet<u32>,
     pub(crate) ipc: Option<ipc::Exporter>,
-    /// What every stream of the context waits for from its next operation on, in the order in which that came.
+    /// What every stream of the context waits for from its next operation on, in the order in which
+    /// that came.
     pub(crate) gates: Vec<(u64, Gate)>,
     pub(crate) last_gate: u64,
 }
@@ -45,7 +46,10 @@ impl Gate {
         }
     }
 
-    #[cfg_attr(not(target_os = "linux"), allow(unreachable_code, reason = "elsewhere there is no such wait"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(unreachable_code, reason = "elsewhere there is no such wait")
+    )]
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Point(point) => Task::Wait(point.clone()),
@@ -66,8 +70,8 @@ pub(crate) struct Settings {
 pub(crate) const LIMITS: usize = 7;
 
 impl Default for Settings {
-    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch granularity, and
-    /// persisting cache.
+    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch
+    /// granularity, and persisting cache.
     fn default() -> Self {
         Self { limits: [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, shared_memory: 0 }
     }

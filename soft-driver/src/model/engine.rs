@@ -1,7 +1,7 @@
 //! The engine: it moves the work in the queues of streams on, and completes points.
 //!
-//! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for, or with its first
-//! task on a thread. No stream has a thread of its own, and nothing spins.
+//! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for,
+//! or with its first task on a thread. No stream has a thread of its own, and nothing spins.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
@@ -48,7 +48,8 @@ impl State {
         }
     }
 
-    /// Submits an operation to a stream: after what the legacy default stream's rule puts before it.
+    /// Submits an operation to a stream: after what the legacy default stream's rule puts before
+    /// it.
     pub(crate) fn submit(&mut self, machine: &'static Machine, stream: u32, task: Task) {
         self.join_default(stream);
         self.streams[stream].submitted += 1;
@@ -56,17 +57,19 @@ impl State {
         self.run(machine);
     }
 
-    /// The legacy default stream's rule: its operations first wait for all blocking streams of the context, and later
-    /// work of those waits for it.
+    /// The legacy default stream's rule: its operations first wait for all blocking streams of the
+    /// context, and later work of those waits for it.
     pub(crate) fn join_default(&mut self, stream: u32) {
         self.pass_gates(stream);
         let entry = &self.streams[stream];
         let context = entry.context;
         if entry.is_legacy {
-            let others: Vec<u32> = self.contexts[context].busy.iter().copied().filter(|k| *k != stream).collect();
+            let others: Vec<u32> =
+                self.contexts[context].busy.iter().copied().filter(|k| *k != stream).collect();
             for other in others {
                 let entry = &mut self.streams[other];
-                // The legacy stream is in order: it waits once for each other stream's state, not once an operation.
+                // The legacy stream is in order: it waits once for each other stream's state, not
+                // once an operation.
                 if !entry.blocking() || entry.joined == Some(entry.submitted) {
                     continue;
                 }
@@ -98,8 +101,11 @@ impl State {
         }
         self.streams[stream].gates_seen = self.contexts[context].last_gate;
         let gates = &self.contexts[context].gates;
-        let tasks: Vec<Task> =
-            gates.iter().filter(|(at, gate)| *at > seen && !gate.is_done()).map(|(_, gate)| gate.task()).collect();
+        let tasks: Vec<Task> = gates
+            .iter()
+            .filter(|(at, gate)| *at > seen && !gate.is_done())
+            .map(|(_, gate)| gate.task())
+            .collect();
         for task in tasks {
             self.push(stream, task);
         }
@@ -118,7 +124,9 @@ impl State {
 
     /// Whether a thread has yet to take a job, or is at one.
     fn at_work(&self) -> bool {
-        self.engine.running > 0 || !self.engine.pool_queue.is_empty() || !self.engine.host_queue.is_empty()
+        self.engine.running > 0
+            || !self.engine.pool_queue.is_empty()
+            || !self.engine.host_queue.is_empty()
     }
 
     /// Does one task of one ready stream, chosen by the seed. Whether there was one.
@@ -211,7 +219,9 @@ impl State {
             self.engine.ready.extend(streams);
         }
         if !self.engine.deferred.is_empty() {
-            for (_, references) in self.engine.deferred.extract_if(.., |(last, _)| last.is_done()).collect::<Vec<_>>() {
+            for (_, references) in
+                self.engine.deferred.extract_if(.., |(last, _)| last.is_done()).collect::<Vec<_>>()
+            {
                 self.release_objects(references);
             }
         }
@@ -274,8 +284,8 @@ impl State {
         self.contexts[entry.context].failed
     }
 
-    /// The next job for the thread of the host functions. Those that are held back stay in the queue, except in a failed
-    /// context: it leaves its functions out, and tells its callbacks.
+    /// The next job for the thread of the host functions. Those that are held back stay in the
+    /// queue, except in a failed context: it leaves its functions out, and tells its callbacks.
     pub(crate) fn next_host_job(&mut self) -> Option<Job> {
         if !self.engine.hold_host_functions {
             return self.engine.host_queue.pop_front();
@@ -304,7 +314,11 @@ impl State {
 
     /// Has a user object destroyed by the thread of the host functions.
     pub(crate) fn destroy_later(&mut self, machine: &'static Machine, destroy: Destroy) {
-        self.engine.host_queue.push_back(Job { stream: u32::MAX, id: 0, work: Work::Destroy(destroy) });
+        self.engine.host_queue.push_back(Job {
+            stream: u32::MAX,
+            id: 0,
+            work: Work::Destroy(destroy),
+        });
         machine.host.notify_one();
     }
 
@@ -326,8 +340,9 @@ impl State {
     }
 }
 
-/// How long a seeded step waits for the function or copy that it began, so that what comes next does not depend on the
-/// machine's speed. One that waits for the program itself takes longer, and is left behind.
+/// How long a seeded step waits for the function or copy that it began, so that what comes next
+/// does not depend on the machine's speed. One that waits for the program itself takes longer, and
+/// is left behind.
 const STEP_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Machine {

@@ -39,7 +39,8 @@ pub(crate) struct ExecNode {
     /// The handle of the graph's node.
     pub(crate) of: u64,
     pub(crate) kind: NodeKind,
-    /// Whether its event was set in the executable graph, and is not the one that it was instantiated with.
+    /// Whether its event was set in the executable graph, and is not the one that it was
+    /// instantiated with.
     pub(crate) set: bool,
 }
 

@@ -1,10 +1,11 @@
-//! Handles: tagged numbers that are never dereferenced, so that a stale or foreign one is recognised.
+//! Handles: tagged numbers that are never dereferenced, so that a stale or foreign one is
+//! recognised.
 //!
-//! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may keep one in a signed
-//! or floating-point number. From the top: 4 bits of kind, 4 of machine, 4 of the machine's life, 11 of generation,
-//! 21 of index, 3 that are 0.
-//! The kinds are chosen so that the addresses are in a part of the address space where no system maps anything: code
-//! that mistakes a handle for a pointer faults at once.
+//! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may
+//! keep one in a signed or floating-point number. From the top: 4 bits of kind, 4 of machine, 4 of
+//! the machine's life, 11 of generation, 21 of index, 3 that are 0. The kinds are chosen so that
+//! the addresses are in a part of the address space where no system maps anything: code that
+//! mistakes a handle for a pointer faults at once.
 
 /// What a handle names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +119,9 @@ impl<T> Table<T> {
                 index
             }
             None => {
-                let index = u32::try_from(self.entries.len()).ok().filter(|index| *index < 1 << INDEX_BITS)?;
+                let index = u32::try_from(self.entries.len())
+                    .ok()
+                    .filter(|index| *index < 1 << INDEX_BITS)?;
                 self.entries.push(entry);
                 index
             }
@@ -144,7 +147,10 @@ impl<T> Table<T> {
             None => Bad::Foreign,
             Some(kind) if kind != self.kind => Bad::OtherKind(kind),
             Some(_) if slot != self.slot => Bad::OtherMachine(slot),
-            Some(_) if handle >> LIFE_AT & ((1 << LIFE_BITS) - 1) != self.life & ((1 << LIFE_BITS) - 1) => {
+            Some(_)
+                if handle >> LIFE_AT & ((1 << LIFE_BITS) - 1)
+                    != self.life & ((1 << LIFE_BITS) - 1) =>
+            {
                 Bad::EarlierLife
             }
             Some(_) => Bad::Stale,
@@ -177,7 +183,10 @@ impl<T> Table<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
     }
 
     /// The number of the call that made what lives at `index`.
@@ -217,7 +226,10 @@ impl<T> core::ops::IndexMut<u32> for Table<T> {
 
 #[cold]
 fn gone(kind: Kind, index: u32) -> ! {
-    panic!("cuda-soft-driver: a bug in the software driver itself: {} {index} is gone", kind.name());
+    panic!(
+        "cuda-soft-driver: a bug in the software driver itself: {} {index} is gone",
+        kind.name()
+    );
 }
 
 #[cfg(test)]
@@ -230,7 +242,10 @@ mod tests {
         let (index, handle) = table.insert(1, "a").unwrap();
         assert_eq!(table.find(handle), Ok(index));
         assert!(handle < 1 << 47 && handle.is_multiple_of(8), "{handle:#x}");
-        assert!((1 << 44..5 << 44).contains(&handle), "{handle:#x} may be where something is mapped");
+        assert!(
+            (1 << 44..5 << 44).contains(&handle),
+            "{handle:#x} may be where something is mapped"
+        );
 
         let elsewhere: Table<&str> = Table::new(Kind::Event, 4);
         assert_eq!(elsewhere.find(handle), Err(Bad::OtherMachine(3)));

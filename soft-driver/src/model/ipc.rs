@@ -1,9 +1,11 @@
-//! Interprocess events: one file of shared memory for each exporting context, one slot for each event.
+//! Interprocess events: one file of shared memory for each exporting context, one slot for each
+//! event.
 //!
-//! A slot's word of 64 bits holds how many records were made, how many of them are done, and which event of the slot's it
-//! is about. Whoever records, in whatever process, adds to the first two; all of it in compare-and-swap, so that a process
-//! that is killed leaves no lock behind. The file's header has a bell that rings with each completion somebody may wait for;
-//! waiters sleep on it as a futex.
+//! A slot's word of 64 bits holds how many records were made, how many of them are done, and which
+//! event of the slot's it is about. Whoever records, in whatever process, adds to the first two;
+//! all of it in compare-and-swap, so that a process that is killed leaves no lock behind. The
+//! file's header has a bell that rings with each completion somebody may wait for; waiters sleep on
+//! it as a futex.
 
 #[cfg(not(target_os = "linux"))]
 use crate::abi::*;

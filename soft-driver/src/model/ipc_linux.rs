@@ -23,7 +23,8 @@ struct Layout {
     magic: AtomicU32,
     /// Rings, by growing, when something is done that somebody may wait for.
     bell: AtomicU32,
-    /// How many threads listen. One that was killed is counted for ever: then the bell rings in vain.
+    /// How many threads listen. One that was killed is counted for ever: then the bell rings in
+    /// vain.
     listeners: AtomicU32,
     _padding: [AtomicU32; 13],
     slots: [Slot; SLOTS],
@@ -33,12 +34,14 @@ struct Layout {
 struct Slot {
     /// A [`Word`].
     word: AtomicU64,
-    /// Grows by one when an event takes the slot, and by one when it leaves: odd while an event has it.
+    /// Grows by one when an event takes the slot, and by one when it leaves: odd while an event has
+    /// it.
     generation: AtomicU64,
 }
 
-/// The parts of a slot's word: 24 bits of records made, 24 of records done, and the low 16 of how many events had the
-/// slot. Those are enough to tell a late completion from the next event's; stale imports are known by the generation.
+/// The parts of a slot's word: 24 bits of records made, 24 of records done, and the low 16 of how
+/// many events had the slot. Those are enough to tell a late completion from the next event's;
+/// stale imports are known by the generation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -46,7 +49,11 @@ const COUNT_MASK: u32 = (1 << 24) - 1;
 
 impl Word {
     fn new(made: u32, done: u32, generation: u16) -> Self {
-        Self(u64::from(made & COUNT_MASK) << 40 | u64::from(done & COUNT_MASK) << 16 | u64::from(generation))
+        Self(
+            u64::from(made & COUNT_MASK) << 40
+                | u64::from(done & COUNT_MASK) << 16
+                | u64::from(generation),
+        )
     }
 
     fn made(self) -> u32 {
@@ -72,14 +79,16 @@ struct Mapping {
     watchers: Mutex<Vec<(usize, u64)>>,
 }
 
-// SAFETY: the pointer is to shared memory that stays mapped while the value lives, and holds atomics only.
+// SAFETY: the pointer is to shared memory that stays mapped while the value lives, and holds
+// atomics only.
 unsafe impl Send for Mapping {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(file: &File, name: String) -> Option<Self> {
-        // SAFETY: a new shared mapping of a file that is as long as the layout; no existing memory is named.
+        // SAFETY: a new shared mapping of a file that is as long as the layout; no existing memory
+        // is named.
         let address = unsafe {
             libc::mmap(
                 core::ptr::null_mut(),
@@ -91,11 +100,16 @@ impl Mapping {
             )
         };
         let layout = address.cast_const().cast();
-        (address != libc::MAP_FAILED).then(|| Self { layout, name, watchers: Mutex::new(Vec::new()) })
+        (address != libc::MAP_FAILED).then(|| Self {
+            layout,
+            name,
+            watchers: Mutex::new(Vec::new()),
+        })
     }
 
     fn layout(&self) -> &Layout {
-        // SAFETY: mapped and as long as a `Layout` while `self` lives, page-aligned, and all of it atomics.
+        // SAFETY: mapped and as long as a `Layout` while `self` lives, page-aligned, and all of it
+        // atomics.
         unsafe { &*self.layout }
     }
 
@@ -117,22 +131,35 @@ impl Mapping {
         layout.bell.fetch_add(1, Ordering::SeqCst);
         if layout.listeners.load(Ordering::SeqCst) > 0 {
             // SAFETY: a wake on a word that is mapped while `self` lives.
-            unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+            unsafe {
+                libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX)
+            };
         }
     }
 
     /// Sleeps until the bell has rung since it showed `bell`, at most `limit`.
     fn listen(&self, bell: u32, limit: Duration) {
         let layout = self.layout();
-        let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
-        // SAFETY: a wait on a word that is mapped while `self` lives, with a time limit that lives for the call.
-        unsafe { libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAIT, bell, &raw const limit) };
+        let limit =
+            libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+        // SAFETY: a wait on a word that is mapped while `self` lives, with a time limit that lives
+        // for the call.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                layout.bell.as_ptr(),
+                libc::FUTEX_WAIT,
+                bell,
+                &raw const limit,
+            )
+        };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, unmapped once, and no reference outlives `self`.
+        // SAFETY: mapped by `new` with this length, unmapped once, and no reference outlives
+        // `self`.
         unsafe { libc::munmap(self.layout.cast_mut().cast(), size_of::<Layout>()) };
     }
 }
@@ -142,7 +169,8 @@ impl Drop for Mapping {
 struct Cell {
     mapping: Arc<Mapping>,
     slot: u32,
-    /// Made and done by this process, under the generation in the low bits: the same word as in the file.
+    /// Made and done by this process, under the generation in the low bits: the same word as in the
+    /// file.
     own: AtomicU64,
 }
 
@@ -151,20 +179,30 @@ impl Cell {
     fn others(&self) -> (Word, u32, u32) {
         let word = self.mapping.load(self.slot);
         let own = Word(self.own.load(Ordering::SeqCst));
-        let own = if own.generation() == word.generation() { own } else { Word::new(0, 0, word.generation()) };
+        let own = if own.generation() == word.generation() {
+            own
+        } else {
+            Word::new(0, 0, word.generation())
+        };
         let made = word.made().wrapping_sub(own.made()) & COUNT_MASK;
         let done = word.done().wrapping_sub(own.done()) & COUNT_MASK;
         (word, made, done)
     }
 
-    /// Adds to what this process made and did, unless the slot has another generation than the given one. The answer
-    /// is the slot's generation.
+    /// Adds to what this process made and did, unless the slot has another generation than the
+    /// given one. The answer is the slot's generation.
     fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
         let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
-        let counted = self.mapping.slot(self.slot).word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
-            let word = Word(word);
-            generation.is_none_or(|generation| generation == word.generation()).then(|| add(word).0)
-        });
+        let counted = self.mapping.slot(self.slot).word.fetch_update(
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+            |word| {
+                let word = Word(word);
+                generation
+                    .is_none_or(|generation| generation == word.generation())
+                    .then(|| add(word).0)
+            },
+        );
         let now = Word(counted.unwrap_or_else(|word| word)).generation();
         if counted.is_ok() {
             let own = Word(self.own.load(Ordering::SeqCst));
@@ -201,7 +239,8 @@ pub(crate) struct Wait {
 impl Wait {
     pub(crate) fn is_done(&self) -> bool {
         let (word, _, done) = self.cell.others();
-        // Another event in the slot: the one that was waited for is destroyed, which its owner must not do.
+        // Another event in the slot: the one that was waited for is destroyed, which its owner must
+        // not do.
         word.generation() != self.generation || reached(done, self.made)
     }
 }
@@ -238,7 +277,11 @@ impl SharedEvent {
     /// What is left to wait for of what others recorded.
     pub(crate) fn wait_for_others(&self) -> Option<Wait> {
         let (word, made, done) = self.cell.others();
-        (made != done).then(|| Wait { cell: self.cell.clone(), made, generation: word.generation() })
+        (made != done).then(|| Wait {
+            cell: self.cell.clone(),
+            made,
+            generation: word.generation(),
+        })
     }
 
     /// What is wrong with using this import, if anything is.
@@ -246,7 +289,10 @@ impl SharedEvent {
         let Descriptor { process, context, slot, .. } = self.descriptor;
         let named = || format!("slot {slot} of context {context} of process {process}");
         if self.imported && slot as usize >= SLOTS {
-            return Some(format!("{}, which has {SLOTS}: the descriptor was damaged or made up", named()));
+            return Some(format!(
+                "{}, which has {SLOTS}: the descriptor was damaged or made up",
+                named()
+            ));
         }
         let now = self.cell.mapping.generation(slot);
         self.expected.filter(|expected| *expected != now).map(|_| {
@@ -274,15 +320,16 @@ impl SharedEvent {
         let mapping = descriptor.find(strict).ok_or(MAP_FAILED)?;
         let now = mapping.generation(descriptor.slot);
         // Generation 0: the exporter does not tell its events apart.
-        let expected = strict.then_some(if descriptor.generation == 0 { now } else { descriptor.generation });
+        let expected =
+            strict.then_some(if descriptor.generation == 0 { now } else { descriptor.generation });
         let own = AtomicU64::new(Word::new(0, 0, mapping.load(descriptor.slot).generation()).0);
         let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
         Ok(Box::new(Self { cell, descriptor, imported: true, expected }))
     }
 }
 
-/// What the 64 bytes say. Measured: process, context and slot are all that the real driver looks at. The nonce finds the
-/// right file among those that dead processes of the same number left.
+/// What the 64 bytes say. Measured: process, context and slot are all that the real driver looks
+/// at. The nonce finds the right file among those that dead processes of the same number left.
 #[derive(Clone)]
 struct Descriptor {
     process: u32,
@@ -333,16 +380,20 @@ impl Descriptor {
             return found;
         }
         let stem = self.stem();
-        let mut names =
-            std::fs::read_dir(FOLDER).ok()?.flatten().filter_map(|file| file.file_name().into_string().ok());
-        let there = names.find(|name| name.starts_with(&stem)).and_then(|name| open(&format!("{FOLDER}/{name}")));
+        let mut names = std::fs::read_dir(FOLDER)
+            .ok()?
+            .flatten()
+            .filter_map(|file| file.file_name().into_string().ok());
+        let there = names
+            .find(|name| name.starts_with(&stem))
+            .and_then(|name| open(&format!("{FOLDER}/{name}")));
         let stem = format!("{FOLDER}/{stem}");
         there.or_else(|| find_open(|opened| opened.starts_with(&stem)))
     }
 }
 
-/// What this process has opened. Measured: what was opened once can be opened again after its exporter has ended in
-/// peace, whether the import was destroyed meanwhile or not.
+/// What this process has opened. Measured: what was opened once can be opened again after its
+/// exporter has ended in peace, whether the import was destroyed meanwhile or not.
 static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
 
 fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
@@ -350,18 +401,21 @@ fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
     opened.iter().find(|mapping| is(&mapping.name)).cloned()
 }
 
-/// Opens a file that somebody else made, and trusts it only if it is of the same user and of the right shape.
+/// Opens a file that somebody else made, and trusts it only if it is of the same user and of the
+/// right shape.
 fn open(name: &str) -> Option<Arc<Mapping>> {
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let path = CString::new(name).ok()?;
     // SAFETY: a C string that lives for the call.
-    let descriptor = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
+    let descriptor =
+        unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
     if descriptor < 0 {
         return None;
     }
     // SAFETY: just opened, and owned by nothing else.
     let file = unsafe { File::from_raw_fd(descriptor) };
-    // A file that is open already may have been removed and made anew: the name has a nonce, so it was not.
+    // A file that is open already may have been removed and made anew: the name has a nonce, so it
+    // was not.
     if let Some(mapping) = opened.iter().find(|mapping| mapping.name == name) {
         return Some(mapping.clone());
     }
@@ -396,13 +450,19 @@ pub(crate) struct Exporter {
     _file: File,
 }
 
-/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or more: as on the real driver a
-/// descriptor of a dead exporter can be opened for a while.
+/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or
+/// more: as on the real driver a descriptor of a dead exporter can be opened for a while.
 fn sweep() {
     const AGE: Duration = Duration::from_secs(60);
     let Ok(files) = std::fs::read_dir(FOLDER) else { return };
-    for file in files.flatten().filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
-        let age = file.metadata().and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
+    for file in files
+        .flatten()
+        .filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+    {
+        let age = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .map(|modified| modified.elapsed());
         if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
             && let Ok(open) = File::open(file.path())
             && lock(&open)
@@ -419,7 +479,8 @@ fn lock(file: &File) -> bool {
 }
 
 impl Exporter {
-    /// Makes the file: a name that nobody can guess, for this user only, and never one that is there already.
+    /// Makes the file: a name that nobody can guess, for this user only, and never one that is
+    /// there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
         static CONTEXTS: AtomicU64 = AtomicU64::new(0);
         static SWEPT: Once = Once::new();
@@ -430,10 +491,17 @@ impl Exporter {
             .map_err(|_| OPERATING_SYSTEM)?;
         let process = std::process::id();
         let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce: u128::from_be_bytes(nonce) };
+        let descriptor = Descriptor {
+            process,
+            context,
+            slot: 0,
+            generation: 0,
+            nonce: u128::from_be_bytes(nonce),
+        };
         let name = descriptor.name();
         let path = CString::new(name.as_str()).map_err(|_| OPERATING_SYSTEM)?;
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        let flags =
+            libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: a C string that lives for the call.
         let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
         if opened < 0 {
@@ -461,7 +529,8 @@ impl Exporter {
         self.mapping.slot(slot).word.store(fresh.0, Ordering::SeqCst);
         // Whoever waits for what was in the slot before is done with it.
         self.mapping.ring();
-        let cell = Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
+        let cell =
+            Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
         let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
         Ok(Box::new(SharedEvent { cell, descriptor, imported: false, expected: None }))
     }
@@ -482,7 +551,8 @@ impl Exporter {
 }
 
 impl Drop for Exporter {
-    /// The creator removes the name; those who have it open keep what they have. A forked child is not the creator.
+    /// The creator removes the name; those who have it open keep what they have. A forked child is
+    /// not the creator.
     fn drop(&mut self) {
         if self.process == std::process::id() {
             let _ = std::fs::remove_file(&self.mapping.name);
@@ -547,13 +617,20 @@ pub(crate) fn watch<Locked: 'static>(
             Some(thread)
         }
         Err(error) => {
-            crate::say!("no thread to wait for another process's event, so that a stream waits for ever: {error}");
+            crate::say!(
+                "no thread to wait for another process's event, so that a stream waits for ever: \
+                    {error}"
+            );
             None
         }
     }
 }
 
-fn listen_for_streams<Locked>(mapping: &Mapping, watcher: (usize, u64), look: impl Fn() -> Option<Locked>) {
+fn listen_for_streams<Locked>(
+    mapping: &Mapping,
+    watcher: (usize, u64),
+    look: impl Fn() -> Option<Locked>,
+) {
     let _listener = Listener::new(mapping);
     loop {
         let bell = mapping.layout().bell.load(Ordering::SeqCst);

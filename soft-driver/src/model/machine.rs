@@ -23,7 +23,8 @@ use crate::model::thread;
 use crate::model::user_object::UserObject;
 use crate::model::work::Engine;
 
-/// The machines. The C functions are compiled once for each, so a plain function pointer finds its own.
+/// The machines. The C functions are compiled once for each, so a plain function pointer finds its
+/// own.
 pub(crate) static MACHINES: [Machine; SLOTS] = [
     Machine::new(0),
     Machine::new(1),
@@ -87,7 +88,8 @@ impl Machine {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Makes the machine as new, for its next owner or for none: calls that began before are nobody's.
+    /// Makes the machine as new, for its next owner or for none: calls that began before are
+    /// nobody's.
     pub(crate) fn reset(&self, state: &mut State) {
         state.reset();
         self.epoch.store(state.epoch, Ordering::Release);
@@ -108,11 +110,16 @@ impl Machine {
 
     /// Whether the calling thread is the one that runs this machine's host functions.
     pub(crate) fn in_host_function(&self, epoch: u64) -> bool {
-        self.switches.in_host_functions() && thread::with(self.slot, epoch, |on| on.in_host_function)
+        self.switches.in_host_functions()
+            && thread::with(self.slot, epoch, |on| on.in_host_function)
     }
 
     /// Sleeps until work was done; fails when the machine went away meanwhile.
-    pub(crate) fn wait_done(&'static self, mut state: Locked, epoch: u64) -> Result<Locked, CUresult> {
+    pub(crate) fn wait_done(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+    ) -> Result<Locked, CUresult> {
         state.waiters += 1;
         let mut state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         if state.epoch != epoch {
@@ -161,7 +168,8 @@ pub(crate) struct State {
     next_id: u64,
     pub(crate) tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
-    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the call that made it.
+    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the
+    /// call that made it.
     pub(crate) lost: Vec<(&'static str, u64, u64)>,
     /// What the program tried to destroy by a call that did no work.
     pub(crate) given_up: BTreeSet<u64>,

@@ -14,8 +14,8 @@ pub(crate) struct Word {
 
 impl Word {
     fn load(&self) -> u64 {
-        // SAFETY: within a region that `place` keeps, aligned as submission checked. The program reads and writes the
-        // same word from other threads, hence the atomics.
+        // SAFETY: within a region that `place` keeps, aligned as submission checked. The program
+        // reads and writes the same word from other threads, hence the atomics.
         unsafe {
             if self.wide {
                 AtomicU64::from_ptr(self.place.pointer().cast()).load(Ordering::Acquire)
@@ -31,7 +31,8 @@ impl Word {
             if self.wide {
                 AtomicU64::from_ptr(self.place.pointer().cast()).store(value, Ordering::Release);
             } else {
-                AtomicU32::from_ptr(self.place.pointer().cast()).store(value as u32, Ordering::Release);
+                AtomicU32::from_ptr(self.place.pointer().cast())
+                    .store(value as u32, Ordering::Release);
             }
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Memory that the driver gave out, or that the program registered. Work in a queue keeps it: freeing takes the
-/// address away at once and the memory when nothing uses it any more.
+/// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
+/// freeing takes the address away at once and the memory when nothing uses it any more.
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) base: usize,
@@ -17,7 +17,8 @@ pub(crate) const ALIGNMENT: usize = 512;
 
 #[cfg(unix)]
 pub(crate) fn map(bytes: usize) -> Option<usize> {
-    // SAFETY: a new private mapping; no existing memory is named. Pages are only there once they are touched.
+    // SAFETY: a new private mapping; no existing memory is named. Pages are only there once they
+    // are touched.
     let address = unsafe {
         libc::mmap(
             core::ptr::null_mut(),
@@ -110,7 +111,10 @@ impl Allocations {
 
     /// The addresses of what a context has.
     pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
-        self.0.iter().filter(move |(_, allocation)| allocation.context == context).map(|(address, _)| *address)
+        self.0
+            .iter()
+            .filter(move |(_, allocation)| allocation.context == context)
+            .map(|(address, _)| *address)
     }
 
     /// Frees what a context has. How much of it was device memory.
@@ -203,16 +207,20 @@ impl MemoryWork {
                 unsafe { to.pointer().write_bytes(*value as u8, *count) };
             }
             Self::Set { to, value, width: 2, count } => {
-                // SAFETY: `count` values of 2 bytes within a region that `to` keeps, aligned as submission checked.
-                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u16>(), *count) }.fill(*value as u16);
+                // SAFETY: `count` values of 2 bytes within a region that `to` keeps, aligned as
+                // submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u16>(), *count) }
+                    .fill(*value as u16);
             }
             Self::Set { to, value, count, .. } => {
-                // SAFETY: `count` values of 4 bytes within a region that `to` keeps, aligned as submission checked.
-                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u32>(), *count) }.fill(*value);
+                // SAFETY: `count` values of 4 bytes within a region that `to` keeps, aligned as
+                // submission checked.
+                unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u32>(), *count) }
+                    .fill(*value);
             }
             Self::Copy { to, from, bytes } => {
-                // SAFETY: device ranges were checked and are kept; host ranges are the program's promise. They may
-                // overlap.
+                // SAFETY: device ranges were checked and are kept; host ranges are the program's
+                // promise. They may overlap.
                 unsafe { core::ptr::copy(from.pointer(), to.pointer(), *bytes) };
             }
         }

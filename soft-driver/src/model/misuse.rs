@@ -26,7 +26,8 @@ impl State {
         });
     }
 
-    /// The program did what is undefined on a real driver: ends the process, or gives `code` to answer.
+    /// The program did what is undefined on a real driver: ends the process, or gives `code` to
+    /// answer.
     #[cold]
     pub(crate) fn misuse(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
         match self.config.on_misuse {
@@ -41,19 +42,29 @@ impl State {
 
     /// Says what is wrong with a handle that names nothing.
     #[cold]
-    pub(crate) fn bad_handle(&self, call: &CallFrame, kind: Kind, handle: u64, bad: Bad) -> CUresult {
+    pub(crate) fn bad_handle(
+        &self,
+        call: &CallFrame,
+        kind: Kind,
+        handle: u64,
+        bad: Bad,
+    ) -> CUresult {
         let kind = kind.name();
         let (what, code) = match bad {
             Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),
             Bad::OtherKind(other) => {
                 // The real driver survives this one, and answers so.
-                (format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()), CONTEXT_IS_DESTROYED)
+                (
+                    format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()),
+                    CONTEXT_IS_DESTROYED,
+                )
             }
             Bad::OtherMachine(slot) => {
                 (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
             }
             Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
-            // That driver was dropped, which is its shutdown: who comes late, as from another thread, is told so.
+            // That driver was dropped, which is its shutdown: who comes late, as from another
+            // thread, is told so.
             Bad::EarlierLife => return DEINITIALIZED,
         };
         self.misuse(call, &what, code)

@@ -1,8 +1,10 @@
-//! Who has which of the slots: those that live, and those that were dropped before what was made with them.
+//! Who has which of the slots: those that live, and those that were dropped before what was made
+//! with them.
 //!
-//! A handle says which life of a slot it is of, so that nobody takes it for one of the next owner's. The release of a
-//! primary context names a device and nothing else: it would release the next owner's. That is why a dropped driver keeps
-//! its slot until the releases that its program owes have come.
+//! A handle says which life of a slot it is of, so that nobody takes it for one of the next
+//! owner's. The release of a primary context names a device and nothing else: it would release the
+//! next owner's. That is why a dropped driver keeps its slot until the releases that its program
+//! owes have come.
 
 use core::cell::Cell;
 use core::time::Duration;
@@ -53,7 +55,8 @@ thread_local! {
 /// How many places are kept for threads that have a driver already.
 const RESERVE: usize = 6;
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How long a release is waited for once its driver was dropped, where a slot is wanted: contexts may be leaked.
+/// How long a release is waited for once its driver was dropped, where a slot is wanted: contexts
+/// may be leaked.
 const LATEST_RELEASE: Duration = Duration::from_secs(1);
 /// How often the time is looked at while waiting.
 const LOOK: Duration = Duration::from_millis(50);
@@ -65,8 +68,8 @@ pub(crate) fn count_here(more: isize) {
 
 /// A slot for a new driver; waits while there is none.
 pub(crate) fn take() -> usize {
-    // Threads that have a driver and make another come first: if the last places went to those that have none, tests
-    // that need two could wait for each other.
+    // Threads that have a driver and make another come first: if the last places went to those that
+    // have none, tests that need two could wait for each other.
     let kept = if HERE.with(Cell::get) == 0 { RESERVE } else { 0 };
     let until = Instant::now() + LONGEST_WAIT;
     let mut table = PLACES.lock();
@@ -81,7 +84,11 @@ pub(crate) fn take() -> usize {
         }
         let left = until.saturating_duration_since(Instant::now());
         assert!(!left.is_zero(), "{}", table.told());
-        table = PLACES.changed.wait_timeout(table, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
+        table = PLACES
+            .changed
+            .wait_timeout(table, left.min(LOOK))
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
     };
     table.waiting -= 1;
     taken(table, slot)
@@ -94,7 +101,8 @@ fn taken(mut table: MutexGuard<'_, Table>, slot: usize) -> usize {
     slot
 }
 
-/// How many threads wait for a place now, and how often one had to so far. For tests of this very thing.
+/// How many threads wait for a place now, and how often one had to so far. For tests of this very
+/// thing.
 #[doc(hidden)]
 pub fn waits_for_places() -> (usize, u64) {
     let table = PLACES.lock();
@@ -145,8 +153,8 @@ impl Table {
         }
     }
 
-    /// The slot that was free for longest, so that a late call most likely meets none that lives. Where there is none, the
-    /// one that has waited longest for its releases.
+    /// The slot that was free for longest, so that a late call most likely meets none that lives.
+    /// Where there is none, the one that has waited longest for its releases.
     fn free(&self, kept: usize) -> Option<usize> {
         let at = |place: &Place| match place {
             Place::Free(since) => Some((0, *since)),
@@ -155,7 +163,8 @@ impl Table {
             }
             _ => None,
         };
-        let mut free: Vec<_> = (0..SLOTS).filter_map(|slot| Some((at(&self.places[slot])?, slot))).collect();
+        let mut free: Vec<_> =
+            (0..SLOTS).filter_map(|slot| Some((at(&self.places[slot])?, slot))).collect();
         free.sort_unstable();
         free.get(kept).and(free.first()).map(|(_, slot)| *slot)
     }
@@ -163,8 +172,9 @@ impl Table {
     fn told(&self) -> String {
         let early = self.places.iter().filter(|place| matches!(place, Place::Retired(..))).count();
         format!(
-            "a process can have {SLOTS} software drivers, of which some are kept for threads that have one, and none came free \
-             in two minutes; {early} were dropped before what was made with them: drop contexts first, and the driver last"
+            "a process can have {SLOTS} software drivers, of which some are kept for threads that \
+             have one, and none came free in two minutes; {early} were dropped before what was \
+             made with them: drop contexts first, and the driver last"
         )
     }
 }

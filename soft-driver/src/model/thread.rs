@@ -22,8 +22,9 @@ pub(crate) struct OnMachine {
     pub(crate) in_host_function: bool,
 }
 
-/// What a thread has on all machines. It is kept apart from the guard that frees it: at the end of the process exit
-/// handlers run after the thread's destructors, and the thread's context must still be current then.
+/// What a thread has on all machines. It is kept apart from the guard that frees it: at the end of
+/// the process exit handlers run after the thread's destructors, and the thread's context must
+/// still be current then.
 type Machines = [RefCell<OnMachine>; SLOTS];
 
 thread_local! {
@@ -39,7 +40,8 @@ struct Guard;
 impl Drop for Guard {
     fn drop(&mut self) {
         let Some(machines) = MACHINES.get() else { return };
-        // With a current context it is kept, in case that this is the end of the process and not just of the thread.
+        // With a current context it is kept, in case that this is the end of the process and not
+        // just of the thread.
         if machines.iter().all(|on| on.borrow().stack.is_empty()) {
             MACHINES.set(None);
             // SAFETY: the box that `machines` leaked in this thread; nothing else refers to it.
@@ -57,8 +59,8 @@ fn machines() -> &'static Machines {
     })
 }
 
-/// The name that the system has for the calling thread: in the shared library the standard library knows only of threads
-/// that it started there itself.
+/// The name that the system has for the calling thread: in the shared library the standard library
+/// knows only of threads that it started there itself.
 #[cfg(target_os = "linux")]
 fn system_name() -> Option<String> {
     let mut name = [0_u8; 16];
@@ -117,6 +119,8 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
 #[cold]
 pub(crate) fn abort(call: &str, what: &str) -> ! {
     crate::say!("{call}: {what} (thread \"{}\")", name(number()));
-    crate::say!("undefined on a real driver, so the process ends here; on_misuse can make it an error");
+    crate::say!(
+        "undefined on a real driver, so the process ends here; on_misuse can make it an error"
+    );
     std::process::abort();
 }

@@ -1,4 +1,5 @@
-//! The threads behind the queues: one for host functions, two at most for memory, one that looks now and then.
+//! The threads behind the queues: one for host functions, two at most for memory, one that looks
+//! now and then.
 
 use core::time::Duration;
 use std::sync::PoisonError;
@@ -13,7 +14,8 @@ use crate::model::work::{Job, Work};
 const POOL_THREADS: usize = 2;
 /// How often the ticker looks, and no more often.
 const TICK: Duration = Duration::from_millis(1);
-/// After how many ticks without a call the program is taken to wait for work without asking the driver.
+/// After how many ticks without a call the program is taken to wait for work without asking the
+/// driver.
 const SILENCE: u32 = 100;
 
 impl State {
@@ -28,8 +30,8 @@ impl State {
 
     /// A thread for memory work, another one where that is all busy.
     pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
-        let wanted =
-            self.engine.pool_threads == 0 || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
+        let wanted = self.engine.pool_threads == 0
+            || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
         if wanted {
             self.spawn(machine, "cuda-soft-copy", pool_thread)?;
             self.engine.pool_threads += 1;
@@ -37,7 +39,8 @@ impl State {
         Ok(())
     }
 
-    /// The thread that polls memory values and drives the seeded scheduler, started when either is first needed.
+    /// The thread that polls memory values and drives the seeded scheduler, started when either is
+    /// first needed.
     pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
         if self.engine.ticker_threads == 0 {
             self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
@@ -46,9 +49,15 @@ impl State {
         Ok(())
     }
 
-    fn spawn(&mut self, machine: &'static Machine, name: &str, body: fn(&'static Machine, u64)) -> Answer {
+    fn spawn(
+        &mut self,
+        machine: &'static Machine,
+        name: &str,
+        body: fn(&'static Machine, u64),
+    ) -> Answer {
         let epoch = self.epoch;
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
+        let thread =
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
         self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
     }
@@ -69,11 +78,14 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         drop(state);
         machine.switches.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
-        // SAFETY: the program handed these functions and pointers to the driver for exactly these calls.
+        // SAFETY: the program handed these functions and pointers to the driver for exactly these
+        // calls.
         unsafe {
             match work {
                 // After an error host functions are left out; the old callbacks are told.
-                Work::Host(HostCall::Function(function, data)) if status == SUCCESS => function(data.0),
+                Work::Host(HostCall::Function(function, data)) if status == SUCCESS => {
+                    function(data.0)
+                }
                 Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
                 Work::Host(HostCall::Callback(function, stream, data)) => {
                     function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
@@ -97,7 +109,9 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, work: Work::Memory(work) }) = state.engine.pool_queue.pop_front() else {
+        let Some(Job { stream, id, work: Work::Memory(work) }) =
+            state.engine.pool_queue.pop_front()
+        else {
             state.engine.pool_idle += 1;
             state = machine.pool.wait(state).unwrap_or_else(PoisonError::into_inner);
             if state.epoch != epoch {
@@ -140,7 +154,8 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         let waiting = core::mem::take(&mut state.engine.value_waits);
         state.engine.ready.extend(waiting);
         state.run(machine);
-        // The calls of the program drive a seeded scheduler; this thread does only when there are none.
+        // The calls of the program drive a seeded scheduler; this thread does only when there are
+        // none.
         let now = machine.calls();
         silent = if now == calls { silent + 1 } else { 0 };
         calls = now;

@@ -1,4 +1,5 @@
-//! Stream capture and graphs: the table of what each operation does to a capture, in the three modes.
+//! Stream capture and graphs: the table of what each operation does to a capture, in the three
+//! modes.
 
 use crate::common;
 
@@ -106,7 +107,9 @@ fn what_spoils_a_capture_in_every_mode() {
         assert_eq!(spoiled(&|raw, _| unsafe { (raw.cuCtxSynchronize)() }), 900);
         unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut std::ffi::c_void) {}
         assert_eq!(
-            spoiled(&|raw, stream| unsafe { (raw.cuStreamAddCallback)(stream, Some(nothing), null_mut(), 0) }),
+            spoiled(&|raw, stream| unsafe {
+                (raw.cuStreamAddCallback)(stream, Some(nothing), null_mut(), 0)
+            }),
             900
         );
         for call in [0, 1] {
@@ -128,7 +131,10 @@ fn what_spoils_a_capture_in_every_mode() {
             unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }
         });
         assert_eq!(code, 905);
-        assert_eq!(spoiled(&|raw, _| unsafe { raw.cuCtxRecordEvent.unwrap()(null_mut(), raw.event(0)) }), 900);
+        assert_eq!(
+            spoiled(&|raw, _| unsafe { raw.cuCtxRecordEvent.unwrap()(null_mut(), raw.event(0)) }),
+            900
+        );
     }
 }
 
@@ -193,7 +199,11 @@ fn what_does_no_harm() {
             let external = raw.event(0);
             assert_eq!(unsafe { raw.cuEventRecordWithFlags.unwrap()(external, stream, 1) }.0, OK);
             assert_eq!(unsafe { (raw.cuStreamWaitEvent)(stream, external, 1) }.0, OK);
-            assert_eq!(raw.elapsed(external, external), Err(INVALID_HANDLE), "only the launch records it");
+            assert_eq!(
+                raw.elapsed(external, external),
+                Err(INVALID_HANDLE),
+                "only the launch records it"
+            );
         });
         assert_eq!(status, Ok(ACTIVE));
     }
@@ -322,10 +332,11 @@ fn ending_in_another_thread() {
         let stream = raw.stream(1);
         assert_eq!(begin(&raw, stream, mode), OK);
         let handle = stream.expose_provenance();
-        let code = elsewhere(&raw, |raw| match end(raw, std::ptr::with_exposed_provenance_mut(handle)) {
-            Ok(_) => OK,
-            Err(code) => code,
-        });
+        let code =
+            elsewhere(&raw, |raw| match end(raw, std::ptr::with_exposed_provenance_mut(handle)) {
+                Ok(_) => OK,
+                Err(code) => code,
+            });
         assert_eq!(code, expected);
         assert_eq!(end(&raw, stream), Err(ILLEGAL_STATE), "it is over");
     }
@@ -414,7 +425,10 @@ fn nodes_with_events() {
         assert_eq!(raw.cuGraphEventRecordNodeGetEvent.unwrap()(record, &mut found).0, OK);
         assert_eq!(found, first);
         assert_eq!(raw.cuGraphEventRecordNodeGetEvent.unwrap()(wait, &mut found).0, INVALID_VALUE);
-        assert_eq!(raw.cuGraphInstantiate_v2.unwrap()(&mut exec, graph, null_mut(), null_mut(), 0).0, OK);
+        assert_eq!(
+            raw.cuGraphInstantiate_v2.unwrap()(&mut exec, graph, null_mut(), null_mut(), 0).0,
+            OK
+        );
         let set = raw.cuGraphExecEventRecordNodeSetEvent.unwrap();
         assert_eq!(set(exec, record, second).0, OK);
         let latch = raw.latch(stream);
@@ -436,9 +450,17 @@ fn launching_with_an_event_that_is_gone_is_misuse() {
         unsafe {
             assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
             let (add, set, pattern) = if is_record {
-                (raw.cuGraphAddEventRecordNode, raw.cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecord*")
+                (
+                    raw.cuGraphAddEventRecordNode,
+                    raw.cuGraphExecEventRecordNodeSetEvent,
+                    "cuGraphExecEventRecord*",
+                )
             } else {
-                (raw.cuGraphAddEventWaitNode, raw.cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWait*")
+                (
+                    raw.cuGraphAddEventWaitNode,
+                    raw.cuGraphExecEventWaitNodeSetEvent,
+                    "cuGraphExecEventWait*",
+                )
             };
             assert_eq!(add.unwrap()(&mut node, graph, std::ptr::null(), 0, first).0, OK);
             assert_eq!(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0).0, OK);
@@ -486,14 +508,26 @@ fn edges_with_data_are_refused_and_the_capture_goes_on() {
         let mut node = [*nodes];
         let update = raw.cuStreamUpdateCaptureDependencies_v2.unwrap();
         for odd in odd {
-            assert_eq!(update(stream, node.as_mut_ptr(), &odd, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0, INVALID_VALUE);
+            assert_eq!(
+                update(stream, node.as_mut_ptr(), &odd, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0,
+                INVALID_VALUE
+            );
         }
-        assert_eq!(update(stream, node.as_mut_ptr(), &plain, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0, OK);
+        assert_eq!(
+            update(stream, node.as_mut_ptr(), &plain, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES).0,
+            OK
+        );
         // What is not counted is not looked at.
-        assert_eq!(update(stream, null_mut(), &odd[0], 0, CU_STREAM_ADD_CAPTURE_DEPENDENCIES).0, OK);
+        assert_eq!(
+            update(stream, null_mut(), &odd[0], 0, CU_STREAM_ADD_CAPTURE_DEPENDENCIES).0,
+            OK
+        );
         let graph = end(&raw, stream).unwrap();
         let begin = raw.cuStreamBeginCaptureToGraph.unwrap();
-        assert_eq!(begin(stream, graph, node.as_ptr(), &odd[0], 1, CUstreamCaptureMode(0)).0, INVALID_VALUE);
+        assert_eq!(
+            begin(stream, graph, node.as_ptr(), &odd[0], 1, CUstreamCaptureMode(0)).0,
+            INVALID_VALUE
+        );
         assert_eq!(self::status(&raw, stream), Ok(NONE));
         assert_eq!(begin(stream, graph, node.as_ptr(), &plain, 1, CUstreamCaptureMode(0)).0, OK);
         assert_eq!(end(&raw, stream), Ok(graph));
@@ -521,7 +555,10 @@ fn launches_are_not_captured_and_handles_are_checked() {
         let mode = CUstreamCaptureMode(0);
         assert_eq!(to_graph(stream, graph, std::ptr::null(), std::ptr::null(), 0, mode).0, OK);
         let other = raw.stream(1);
-        assert_eq!(to_graph(other, graph, std::ptr::null(), std::ptr::null(), 0, mode).0, ILLEGAL_STATE);
+        assert_eq!(
+            to_graph(other, graph, std::ptr::null(), std::ptr::null(), 0, mode).0,
+            ILLEGAL_STATE
+        );
         assert_eq!((raw.cuGraphDestroy)(graph).0, ILLEGAL_STATE);
         raw.host(stream, || {});
         assert_eq!(end(&raw, stream), Ok(graph));
@@ -557,7 +594,11 @@ fn capture_info_and_dependencies() {
         let ask = raw.cuStreamGetCaptureInfo_v2.unwrap();
         let code = unsafe { ask(stream, &mut status, &mut id, &mut graph, &mut nodes, &mut count) };
         assert_eq!(code.0, OK);
-        let nodes = if count == 0 { vec![] } else { unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec() };
+        let nodes = if count == 0 {
+            vec![]
+        } else {
+            unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()
+        };
         (status.0, id, graph, nodes)
     };
     assert_eq!(info(&raw).0, NONE);
@@ -573,14 +614,18 @@ fn capture_info_and_dependencies() {
     let update = raw.cuStreamUpdateCaptureDependencies.unwrap();
     assert_eq!(unsafe { update(stream, null_mut(), 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES) }.0, OK);
     assert_eq!(info(&raw).3.len(), 0);
-    assert_eq!(unsafe { update(stream, nodes.as_mut_ptr(), 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES) }.0, OK);
+    assert_eq!(
+        unsafe { update(stream, nodes.as_mut_ptr(), 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES) }.0,
+        OK
+    );
     assert_eq!(info(&raw).3, nodes);
     assert_eq!(end(&raw, stream).unwrap(), graph);
 }
 
 #[test]
 fn user_objects_live_as_long_as_what_refers_to_them() {
-    type Create = unsafe extern "C" fn(*mut CUgraph, *mut std::ffi::c_void, CUhostFn, u32, u32) -> CUresult;
+    type Create =
+        unsafe extern "C" fn(*mut CUgraph, *mut std::ffi::c_void, CUhostFn, u32, u32) -> CUresult;
     type Count = unsafe extern "C" fn(CUgraph, u32) -> CUresult;
     type Retain = unsafe extern "C" fn(CUgraph, CUgraph, u32, u32) -> CUresult;
     static DESTROYED: AtomicU32 = AtomicU32::new(0);
@@ -604,7 +649,11 @@ fn user_objects_live_as_long_as_what_refers_to_them() {
         let latch = raw.latch(stream);
         assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
         assert_eq!((raw.cuGraphExecDestroy)(exec).0, OK);
-        assert_eq!((DESTROYED.load(Ordering::SeqCst), raw.soft.live().user_objects), (0, 1), "a launch is under way");
+        assert_eq!(
+            (DESTROYED.load(Ordering::SeqCst), raw.soft.live().user_objects),
+            (0, 1),
+            "a launch is under way"
+        );
         latch.release();
         raw.sync(stream);
         // The destruction is queued in front of this.
@@ -624,14 +673,18 @@ fn host_nodes_and_edges() {
         usize,
         *const cuda_soft_driver::abi::HostNodeParams,
     ) -> CUresult;
-    type Edges = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize) -> CUresult;
+    type Edges =
+        unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize) -> CUresult;
     unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
     let raw = Raw::new();
     unsafe {
         let add: Add = std::mem::transmute(raw.soft.resolve(c"cuGraphAddHostNode"));
         let edges: Edges = std::mem::transmute(raw.soft.resolve(c"cuGraphGetEdges"));
         let (mut graph, mut one, mut two) = (null_mut(), null_mut(), null_mut());
-        let params = cuda_soft_driver::abi::HostNodeParams { function: Some(nothing), user_data: null_mut() };
+        let params = cuda_soft_driver::abi::HostNodeParams {
+            function: Some(nothing),
+            user_data: null_mut(),
+        };
         assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
         assert_eq!(add(&mut one, graph, std::ptr::null(), 0, &params).0, OK);
         assert_eq!(add(&mut two, graph, &one, 1, &params).0, OK);

@@ -1,4 +1,5 @@
-//! The last release of a context with work that never ends: it waits, as on a real driver, and the driver's drop ends that.
+//! The last release of a context with work that never ends: it waits, as on a real driver, and the
+//! driver's drop ends that.
 
 use crate::common;
 
@@ -12,10 +13,15 @@ use cuda_soft_driver::SoftDriver;
 
 const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
 
-/// Ends a context in another thread, sees that this waits for its work, and has `end` end that: the answer.
+/// Ends a context in another thread, sees that this waits for its work, and has `end` end that: the
+/// answer.
 ///
 /// `waiting` says when the call is inside: a thread waits in the driver for a context's work.
-fn ending(soft: SoftDriver, call: impl FnOnce() -> CUresult + Send + 'static, end: impl FnOnce(SoftDriver)) -> u32 {
+fn ending(
+    soft: SoftDriver,
+    call: impl FnOnce() -> CUresult + Send + 'static,
+    end: impl FnOnce(SoftDriver),
+) -> u32 {
     let ended = begin(move || call().0);
     while soft.waiting_for_work() == 0 {
         assert!(!ended.is_finished(), "it did not wait");
@@ -99,7 +105,9 @@ fn the_drivers_drop_ends_a_wait_for_what_is_held_back() {
         assert_eq!((symbols.cuLaunchHostFunc)(stream, Some(never), null_mut()).0, OK);
     }
     let context = context.expose_provenance();
-    let destroy = move || unsafe { (symbols.cuCtxDestroy_v2)(std::ptr::with_exposed_provenance_mut(context)) };
+    let destroy = move || unsafe {
+        (symbols.cuCtxDestroy_v2)(std::ptr::with_exposed_provenance_mut(context))
+    };
     assert_eq!(ending(soft, destroy, drop), DEINITIALIZED);
 }
 

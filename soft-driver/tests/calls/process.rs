@@ -18,7 +18,11 @@ fn initialisation() {
         assert_eq!((raw.cuDeviceGetCount)(&mut count).0, NOT_INITIALIZED);
         assert_eq!((raw.cuEventCreate)(&mut event, 0).0, NOT_INITIALIZED);
         assert_eq!((raw.cuStreamQuery)(null_mut()).0, NOT_INITIALIZED);
-        assert_eq!((raw.cuEventQuery)(null_mut()).0, INVALID_HANDLE, "the handle is looked at first");
+        assert_eq!(
+            (raw.cuEventQuery)(null_mut()).0,
+            INVALID_HANDLE,
+            "the handle is looked at first"
+        );
         assert_eq!((raw.cuInit)(1).0, INVALID_VALUE);
         assert_eq!((raw.cuDeviceGetCount)(&mut count).0, NOT_INITIALIZED);
         assert_eq!((raw.cuDriverGetVersion)(&mut count).0, OK);
@@ -123,7 +127,8 @@ fn lookup_by_name_and_version() {
     let look = |name: &str, version: i32, flags: u64| {
         let name = CString::new(name).unwrap();
         let (mut function, mut status) = (poison, 77);
-        let code = unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) };
+        let code =
+            unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) };
         (code, function, status)
     };
     let exported = |name: &CStr| soft.resolve(name);
@@ -141,7 +146,11 @@ fn lookup_by_name_and_version() {
     assert_eq!(look("cuEventRecord", 13000, 1).1, exported(c"cuEventRecord"));
     assert_eq!(look("cuEventRecord", 13000, 2).1, exported(c"cuEventRecord_ptsz"));
     assert_eq!(look("cuEventRecord", 13000, 3).0, 0);
-    assert_eq!(look("cuEventRecord", 2000, 2), (0, null_mut(), 2), "no fallback to the legacy function");
+    assert_eq!(
+        look("cuEventRecord", 2000, 2),
+        (0, null_mut(), 2),
+        "no fallback to the legacy function"
+    );
     assert_eq!(look("cuEventQuery", 2000, 2).1, exported(c"cuEventQuery"), "no such twin");
     assert_eq!(look("cuEventQuery", -5, 0).1, exported(c"cuEventQuery"));
     assert_eq!(look("cuLaunchHostFunc", 13000, 0).1, exported(c"cuLaunchHostFunc"));
@@ -162,7 +171,10 @@ fn what_is_not_of_this_driver_answers_so() {
     let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
         unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
     assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
-    assert_eq!(unsafe { raw.cuStreamAttachMemAsync.unwrap()(null_mut(), 0, 0, 1) }.0, NOT_SUPPORTED);
+    assert_eq!(
+        unsafe { raw.cuStreamAttachMemAsync.unwrap()(null_mut(), 0, 0, 1) }.0,
+        NOT_SUPPORTED
+    );
 }
 
 /// Whatever has no body tells the log its own name, be it of a list or only bound by `cuda-events`.
@@ -176,7 +188,11 @@ fn what_has_no_body_is_called_by_its_name() {
         let call: unsafe extern "C" fn() -> u32 = unsafe { std::mem::transmute(address) };
         assert_eq!(unsafe { call() }, NOT_SUPPORTED, "{}", export.name);
         let last = raw.soft.log().last().unwrap().to_string();
-        assert!(last.contains(&format!("{}() = {NOT_SUPPORTED}", export.name)), "{}: {last}", export.name);
+        assert!(
+            last.contains(&format!("{}() = {NOT_SUPPORTED}", export.name)),
+            "{}: {last}",
+            export.name
+        );
     }
 }
 
@@ -215,15 +231,26 @@ fn everything_that_cuda_events_binds_is_exported() {
         for (name, version) in [(name.to_owned(), entry.version)].into_iter().chain(twin) {
             let listed = |text, file| line(file, text, &format!(" {} ", entry.function));
             let supported = listed(SUPPORTED, "soft-driver/src/front/exports.rs");
-            let list =
-                if supported.contains(':') { supported } else { listed(FOREIGN, "soft-driver/src/front/foreign.rs") };
+            let list = if supported.contains(':') {
+                supported
+            } else {
+                listed(FOREIGN, "soft-driver/src/front/foreign.rs")
+            };
             let export = EXPORTS.iter().find(|export| export.name == name);
-            let export = export.unwrap_or_else(|| panic!("{list} has {} and lacks {name}: add it", entry.function));
+            let export = export.unwrap_or_else(|| {
+                panic!("{list} has {} and lacks {name}: add it", entry.function)
+            });
             assert_eq!(export.base(), entry.base);
             let listed = cuda_events::Version::from_raw(export.version as u32);
-            assert_eq!(listed, version, "{list} says that {name} came with {listed}, wrapper.h with {version}");
+            assert_eq!(
+                listed, version,
+                "{list} says that {name} came with {listed}, wrapper.h with {version}"
+            );
             let found = soft.resolve(&CString::new(name.as_str()).unwrap());
-            assert!(!found.is_null(), "{name} is of {version}: raise VERSIONS in soft-driver/src/api/builder.rs");
+            assert!(
+                !found.is_null(),
+                "{name} is of {version}: raise VERSIONS in soft-driver/src/api/builder.rs"
+            );
         }
     }
 }
@@ -260,11 +287,18 @@ fn what_is_known_of_an_address() {
 #[test]
 fn the_lookup_of_programs_with_per_thread_streams() {
     let soft = SoftDriver::new();
-    let look: GetProcAddress = unsafe { std::mem::transmute(soft.resolve(c"cuGetProcAddress_v2_ptsz")) };
+    let look: GetProcAddress =
+        unsafe { std::mem::transmute(soft.resolve(c"cuGetProcAddress_v2_ptsz")) };
     let mut function = null_mut();
     let mut status = 9;
-    assert_eq!(unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 0, &mut status) }, 0);
+    assert_eq!(
+        unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 0, &mut status) },
+        0
+    );
     assert_eq!(function, soft.resolve(c"cuEventRecord_ptsz"));
-    assert_eq!(unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 1, &mut status) }, 0);
+    assert_eq!(
+        unsafe { look(c"cuEventRecord".as_ptr().cast(), &mut function, 13000, 1, &mut status) },
+        0
+    );
     assert_eq!(function, soft.resolve(c"cuEventRecord"));
 }

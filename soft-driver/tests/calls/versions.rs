@@ -1,4 +1,5 @@
-//! What `without` takes away, and what is found instead: nothing. An older function has other arguments.
+//! What `without` takes away, and what is found instead: nothing. An older function has other
+//! arguments.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -19,7 +20,9 @@ const TOO_OLD: u32 = 2;
 /// All functions of one base name, oldest first: plain ones, or per-thread twins.
 fn family(base: &str, per_thread: bool) -> Vec<&'static Export> {
     let unlisted = "cuGetProcAddress_v2_ptsz";
-    let of = |export: &&Export| export.base() == base && export.per_thread == per_thread && export.name != unlisted;
+    let of = |export: &&Export| {
+        export.base() == base && export.per_thread == per_thread && export.name != unlisted
+    };
     let mut family: Vec<_> = EXPORTS.iter().filter(of).collect();
     family.sort_by_key(|export| export.version);
     family
@@ -40,7 +43,11 @@ fn look(soft: &SoftDriver, base: &str, version: i32, flags: u64) -> (*mut c_void
     };
     assert_eq!(code, SUCCESS, "{base} at {version}");
     assert_eq!(function, older, "{base} at {version}: both forms find the same");
-    assert_eq!(older_code, if function.is_null() { NOT_FOUND } else { SUCCESS }, "{base} at {version}");
+    assert_eq!(
+        older_code,
+        if function.is_null() { NOT_FOUND } else { SUCCESS },
+        "{base} at {version}"
+    );
     (function, status, older_code)
 }
 
@@ -59,11 +66,14 @@ fn what_is_left_out_is_replaced_by_nothing() {
         pairs += usize::from(family.len() > 1);
         let soft = SoftDriver::builder().version(13, 5).without(left_out.name).build();
         let flags = if left_out.per_thread { 2 } else { 0 };
-        let others = EXPORTS.iter().any(|export| export.base() == left_out.base() && export.name != left_out.name);
+        let others = EXPORTS
+            .iter()
+            .any(|export| export.base() == left_out.base() && export.name != left_out.name);
         let name = CString::new(left_out.name).unwrap();
         assert!(soft.resolve(&name).is_null(), "{} is exported", left_out.name);
         // At each version at which the answer may change, just below it, and at the driver's own.
-        let versions = family.iter().flat_map(|export| [export.version - 1, export.version]).chain([VERSION]);
+        let versions =
+            family.iter().flat_map(|export| [export.version - 1, export.version]).chain([VERSION]);
         for version in versions {
             let (function, status, _) = look(&soft, left_out.base(), version, flags);
             let meant = family.iter().rfind(|export| export.version <= version);
@@ -74,13 +84,20 @@ fn what_is_left_out_is_replaced_by_nothing() {
                 Some(_) => (std::ptr::null_mut(), NO_SUCH_NAME),
                 None => (std::ptr::null_mut(), if others { TOO_OLD } else { NO_SUCH_NAME }),
             };
-            assert_eq!((function, status), expected, "{} at {version} without {}", left_out.base(), left_out.name);
+            assert_eq!(
+                (function, status),
+                expected,
+                "{} at {version} without {}",
+                left_out.base(),
+                left_out.name
+            );
         }
     }
     assert!(pairs > 100, "{pairs} functions with other versions");
 }
 
-/// The same through the library: it finds the older function under its own name, and calls that with its own arguments.
+/// The same through the library: it finds the older function under its own name, and calls that
+/// with its own arguments.
 fn updates_dependencies(driver: Driver) {
     let context = Context::primary(Device::new(driver, 0).unwrap()).unwrap();
     let stream = Stream::new(&context, StreamOptions::new()).unwrap();
@@ -104,14 +121,20 @@ fn updates_dependencies(driver: Driver) {
 fn the_older_function_is_called_as_the_older_one() {
     for version in [(12, 3), (12, 4), (13, 0), (13, 5)] {
         let builder = SoftDriver::builder().version(version.0, version.1).log(1000);
-        let soft = builder.without("cuStreamUpdateCaptureDependencies_v2").without("cuStreamGetCaptureInfo_v3").build();
+        let soft = builder
+            .without("cuStreamUpdateCaptureDependencies_v2")
+            .without("cuStreamGetCaptureInfo_v3")
+            .build();
         let driver = soft.driver();
         assert!(driver.symbols().cuStreamUpdateCaptureDependencies_v2.is_none());
         assert!(driver.symbols().cuStreamGetCaptureInfo_v3.is_none());
         updates_dependencies(driver);
         let called = |name: &str| soft.log().iter().filter(|call| call.function == name).count();
         assert_eq!(called("cuStreamUpdateCaptureDependencies"), 2);
-        assert_eq!(called("cuStreamUpdateCaptureDependencies_v2") + called("cuStreamGetCaptureInfo_v3"), 0);
+        assert_eq!(
+            called("cuStreamUpdateCaptureDependencies_v2") + called("cuStreamGetCaptureInfo_v3"),
+            0
+        );
         soft.assert_no_leaks();
     }
 }

@@ -69,7 +69,8 @@ fn elapsed_time() {
     assert!(time > 0.0);
     assert_eq!(raw.elapsed(end, start), Ok(-time));
     assert_eq!(raw.elapsed(end, end), Ok(0.0));
-    // Short differences, for a number of few digits tells where it lies; a longer one is less exact.
+    // Short differences, for a number of few digits tells where it lies; a longer one is less
+    // exact.
     for _ in 0..100 {
         raw.record(start, stream);
         raw.record(end, stream);
@@ -161,7 +162,10 @@ fn callbacks_get_the_stream_and_the_status() {
     let raw = Raw::new();
     let stream = raw.stream(0);
     let data = std::ptr::without_provenance_mut(77);
-    assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), data, 1) }.0, INVALID_VALUE);
+    assert_eq!(
+        unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), data, 1) }.0,
+        INVALID_VALUE
+    );
     assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, None, data, 0) }.0, INVALID_VALUE);
     assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), data, 0) }.0, OK);
     raw.sync(stream);
@@ -364,7 +368,10 @@ fn misuse_is_told_with_its_history() {
     assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
     assert_eq!(raw.query(event), INVALID_HANDLE);
     assert_eq!(unsafe { (raw.cuEventQuery)(stream.cast()) }.0, DESTROYED, "another kind");
-    assert_eq!(unsafe { (raw.cuStreamQuery)(std::ptr::without_provenance_mut(0xFFFF)) }.0, INVALID_HANDLE);
+    assert_eq!(
+        unsafe { (raw.cuStreamQuery)(std::ptr::without_provenance_mut(0xFFFF)) }.0,
+        INVALID_HANDLE
+    );
     let misuses = raw.soft.misuses();
     assert!(misuses[0].starts_with("cuEventQuery: event 0x"), "{misuses:?}");
     assert!(misuses[0].contains("was destroyed by cuEventDestroy_v2, call "), "{misuses:?}");

@@ -1,4 +1,5 @@
-//! What a test can do with the driver: the log, leak checks, faults, time, the seeded scheduler, the special times.
+//! What a test can do with the driver: the log, leak checks, faults, time, the seeded scheduler,
+//! the special times.
 
 use crate::common;
 
@@ -33,7 +34,11 @@ fn the_log_has_calls_arguments_results_and_threads() {
     assert_eq!(log[1].number, log[0].number + 1);
     assert_eq!(log[2].number, raw.soft.calls());
     assert!(log[0].at <= log[1].at);
-    assert!(log[0].to_string().contains("the_log_has_calls_arguments_results_and_threads] cuEventRecord(0x"));
+    assert!(
+        log[0]
+            .to_string()
+            .contains("the_log_has_calls_arguments_results_and_threads] cuEventRecord(0x")
+    );
     raw.soft.clear_log();
     assert!(raw.soft.log().is_empty());
 }
@@ -56,7 +61,9 @@ fn the_log_says_what_was_made_and_leaves_lookups_out() {
     let made = log.iter().find(|call| call.function == "cuEventCreate").unwrap();
     assert_eq!(made.given, Some(event.addr() as u64));
     assert!(made.to_string().ends_with(&format!(" = 0, gave {event:p}")), "{made}");
-    let lookups = |soft: &SoftDriver| soft.log().iter().filter(|call| call.function.starts_with("cuGetProc")).count();
+    let lookups = |soft: &SoftDriver| {
+        soft.log().iter().filter(|call| call.function.starts_with("cuGetProc")).count()
+    };
     assert_eq!(lookups(&raw.soft), 0);
     let soft = SoftDriver::builder().log(200).log_lookups(true).build();
     soft.driver();
@@ -90,7 +97,9 @@ fn commands_that_cannot_be_meant_are_refused() {
 fn real_time_is_not_moved_by_anyone() {
     let soft = SoftDriver::new();
     assert!(soft.control("advance=5").unwrap_err().contains("time=virtual"));
-    let moved = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| soft.advance(Duration::from_nanos(5))));
+    let moved = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        soft.advance(Duration::from_nanos(5))
+    }));
     assert!(moved.is_err());
 }
 
@@ -117,13 +126,21 @@ fn garbage_goes_to_results_and_not_to_arrays() {
         let add = raw.cuGraphAddEventRecordNode.unwrap();
         assert_eq!(add(&mut node, graph, std::ptr::null(), 0, event).0, 7);
         assert_eq!(node.addr(), 0xA5A5_A5A5_A5A5_A5A5, "a result");
-        // An array of no room, as a slice of none has it: it is at no address that can be written to.
+        // An array of no room, as a slice of none has it: it is at no address that can be written
+        // to.
         let none = std::ptr::dangling_mut();
         assert_eq!(raw.cuStreamUpdateCaptureDependencies.unwrap()(stream, none, 0, 0).0, 7);
-        assert_eq!(raw.cuStreamUpdateCaptureDependencies_v2.unwrap()(stream, none, std::ptr::null(), 0, 0).0, 7);
+        assert_eq!(
+            raw.cuStreamUpdateCaptureDependencies_v2.unwrap()(stream, none, std::ptr::null(), 0, 0)
+                .0,
+            7
+        );
         // And one with nodes keeps them.
         let mut nodes = [null_mut::<CUgraphNode_st>(); 2];
-        assert_eq!(raw.cuStreamUpdateCaptureDependencies.unwrap()(stream, nodes.as_mut_ptr(), 2, 0).0, 7);
+        assert_eq!(
+            raw.cuStreamUpdateCaptureDependencies.unwrap()(stream, nodes.as_mut_ptr(), 2, 0).0,
+            7
+        );
         assert_eq!(nodes, [null_mut(); 2]);
         type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
         let get: Nodes = std::mem::transmute(raw.soft.resolve(c"cuGraphGetNodes"));
@@ -149,11 +166,12 @@ fn leaks_are_counted_and_told() {
     assert_eq!((live.retains, live.contexts, live.streams, live.events), (1, 0, 1, 1));
     assert_eq!((live.ipc_slots, live.allocations, live.graphs), (1, 1, 0));
     let report = raw.soft.leak_report();
-    assert!(
-        report.starts_with("1 retain of a primary context, 1 stream, 1 event, 1 interprocess slot, 1 piece of memory")
-    );
+    assert!(report.starts_with(
+        "1 retain of a primary context, 1 stream, 1 event, 1 interprocess slot, 1 piece of memory"
+    ));
     assert!(report.contains("stream 0x") && report.contains("cuStreamCreate("), "{report}");
-    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
+    let failed =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
     assert!(failed.is_err());
     unsafe {
         // A stream with work is given back all the same.
@@ -199,10 +217,13 @@ fn what_only_its_context_destroys_is_a_leak() {
     assert_eq!(raw.soft.live().lost, 5);
     let report = raw.soft.leak_report();
     assert!(report.starts_with("5 things that only their context's end destroyed\n"), "{report}");
-    for (what, handle) in [("stream", stream.addr()), ("event", event.addr()), ("piece of memory", memory as usize)] {
+    for (what, handle) in
+        [("stream", stream.addr()), ("event", event.addr()), ("piece of memory", memory as usize)]
+    {
         assert!(report.contains(&format!("lost {what} {handle:#x}")), "{report}");
     }
-    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
+    let failed =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| raw.soft.assert_no_leaks()));
     assert!(failed.is_err());
 }
 
@@ -264,7 +285,10 @@ fn faults_strike_when_they_are_told_to() {
     std::thread::scope(|scope| {
         let (raw, event) = (&raw, event.expose_provenance());
         let query = move || raw.query(std::ptr::with_exposed_provenance_mut(event));
-        let other = std::thread::Builder::new().name("somebody else".into()).spawn_scoped(scope, query).unwrap();
+        let other = std::thread::Builder::new()
+            .name("somebody else".into())
+            .spawn_scoped(scope, query)
+            .unwrap();
         assert_eq!(other.join().unwrap(), 7);
     });
     raw.soft.clear_faults();
@@ -304,7 +328,8 @@ fn a_call_can_be_held() {
                 assert!(!held.is_finished(), "it is not held");
                 std::thread::yield_now();
             }
-            // It had every chance to go on: another thread's whole life passes, and calls of that and of this one.
+            // It had every chance to go on: another thread's whole life passes, and calls of that
+            // and of this one.
             for _ in 0..100 {
                 scope.spawn(|| raw.soft.calls()).join().unwrap();
                 assert_eq!(raw.soft.blocked(), 1);
@@ -353,7 +378,11 @@ fn a_context_that_failed_stays_so() {
         assert_eq!(*STATUS.lock().unwrap(), Some(719), "callbacks are told");
         assert!(ran.lock().unwrap().is_empty(), "host functions are left out");
         assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
-        assert_eq!((raw.cuDevicePrimaryCtxRetain)(&mut context, 0).0, 719, "only a new process recovers");
+        assert_eq!(
+            (raw.cuDevicePrimaryCtxRetain)(&mut context, 0).0,
+            719,
+            "only a new process recovers"
+        );
     }
     // The same by a fault: the call's own context.
     let raw = Raw::new();
@@ -390,7 +419,8 @@ fn a_failure_wakes_whoever_waits_for_ever() {
 
 #[test]
 fn lookups_can_lie() {
-    let raw = Raw::bare(SoftDriver::builder().without("cuStreamGetId").null_lookup("cuStreamGetDevice"));
+    let raw =
+        Raw::bare(SoftDriver::builder().without("cuStreamGetId").null_lookup("cuStreamGetDevice"));
     assert!(raw.soft.resolve(c"cuStreamGetId").is_null());
     assert!(raw.cuStreamGetId.is_none());
     let ask = raw.cuGetProcAddress_v2.unwrap();
@@ -414,14 +444,17 @@ fn what_is_not_supported_is_a_call_like_any_other() {
     // Two drivers, because the functions are not the same for each.
     let (raw, other) = (Raw::bare(SoftDriver::builder().log(2)), Raw::new());
     type Anything = unsafe extern "C" fn() -> CUresult;
-    let find = |raw: &Raw| unsafe { std::mem::transmute::<_, Anything>(raw.soft.resolve(c"cuModuleLoad")) };
+    let find = |raw: &Raw| unsafe {
+        std::mem::transmute::<_, Anything>(raw.soft.resolve(c"cuModuleLoad"))
+    };
     let load = find(&raw);
     assert_eq!(unsafe { load() }.0, NOT_INITIALIZED);
     assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
     assert_eq!(unsafe { load() }.0, NOT_SUPPORTED);
     raw.soft.inject(fault("cuModule*", 218).nth(2));
     assert_eq!([0; 3].map(|_| unsafe { load() }.0), [NOT_SUPPORTED, 218, NOT_SUPPORTED]);
-    let log: Vec<_> = raw.soft.log().iter().map(|record| (record.function, record.result.0)).collect();
+    let log: Vec<_> =
+        raw.soft.log().iter().map(|record| (record.function, record.result.0)).collect();
     assert_eq!(log, [("cuModuleLoad", 218), ("cuModuleLoad", NOT_SUPPORTED)]);
     raw.soft.shut_down();
     assert_eq!(unsafe { load() }.0, DEINITIALIZED);
@@ -578,7 +611,11 @@ fn what_was_destroyed_in_a_failed_context_is_no_leak() {
     let raw = Raw::with(SoftDriver::builder().log(100));
     let (stream, other) = (raw.stream(1), raw.stream(1));
     let (event, kept) = (raw.event(NO_TIMING), raw.event(NO_TIMING));
-    let shared = if cfg!(target_os = "linux") { raw.event(CU_EVENT_INTERPROCESS | NO_TIMING) } else { raw.event(0) };
+    let shared = if cfg!(target_os = "linux") {
+        raw.event(CU_EVENT_INTERPROCESS | NO_TIMING)
+    } else {
+        raw.event(0)
+    };
     raw.soft.fail_contexts(CUresult(719));
     for event in [event, shared] {
         assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, 719);
@@ -592,7 +629,10 @@ fn what_was_destroyed_in_a_failed_context_is_no_leak() {
     assert_eq!([other.addr(), kept.addr()].map(told), [true; 2], "{report}");
     assert_eq!([stream.addr(), event.addr(), shared.addr()].map(told), [false; 3], "{report}");
     unsafe {
-        assert_eq!(((raw.cuEventDestroy_v2)(kept).0, (raw.cuStreamDestroy_v2)(other).0), (719, 719));
+        assert_eq!(
+            ((raw.cuEventDestroy_v2)(kept).0, (raw.cuStreamDestroy_v2)(other).0),
+            (719, 719)
+        );
         assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
     }
     raw.soft.assert_no_leaks();
@@ -630,7 +670,11 @@ fn order(seed: u64) -> Vec<usize> {
     let order = order.lock().unwrap().clone();
     for number in 0..4 {
         let own: Vec<usize> = order.iter().copied().filter(|entry| entry / 10 == number).collect();
-        assert_eq!(own, (0..4).map(|round| 10 * number + round).collect::<Vec<_>>(), "in order within a stream");
+        assert_eq!(
+            own,
+            (0..4).map(|round| 10 * number + round).collect::<Vec<_>>(),
+            "in order within a stream"
+        );
     }
     order
 }
@@ -668,7 +712,8 @@ fn seeded_work_is_done_without_calls_too() {
 
 #[test]
 fn settings_as_text() {
-    let raw = Raw::bare(Builder::from_text("devices=2,version=12.0,fault=cuDeviceGet:code=46").unwrap());
+    let raw =
+        Raw::bare(Builder::from_text("devices=2,version=12.0,fault=cuDeviceGet:code=46").unwrap());
     let mut count = 0;
     let mut device = 0;
     unsafe {

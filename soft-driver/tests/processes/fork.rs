@@ -28,7 +28,8 @@ fn the_answers_in_a_forked_child() {
     raw.record(event, stream);
     raw.host(stream, || {});
     raw.sync(stream);
-    // Dropping the driver there does nothing, and does not wait for threads that the child does not have.
+    // Dropping the driver there does nothing, and does not wait for threads that the child does not
+    // have.
     let dropped = in_child(|| {
         // SAFETY: the child ends with `_exit`, so that nothing else drops it there.
         drop(unsafe { std::ptr::read(&raw) });
@@ -49,10 +50,16 @@ fn the_answers_in_a_forked_child() {
             ((raw.cuEventDestroy_v2)(event).0, OK),
         ];
         // The place of the first that is wrong, from 1.
-        answers.iter().position(|(answer, expected)| answer != expected).map_or(0, |at| at as i32 + 1)
+        answers
+            .iter()
+            .position(|(answer, expected)| answer != expected)
+            .map_or(0, |at| at as i32 + 1)
     });
     assert_eq!(failed, Ok(0));
-    assert_eq!(in_child(|| unsafe { (raw.cuStreamDestroy_v2)(stream) }.0 as i32), Err(libc::SIGABRT));
+    assert_eq!(
+        in_child(|| unsafe { (raw.cuStreamDestroy_v2)(stream) }.0 as i32),
+        Err(libc::SIGABRT)
+    );
     // The parent goes on unharmed.
     latch.release();
     raw.sync(stream);
@@ -135,7 +142,8 @@ fn misuse_ends_the_process_with_its_history() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_misuse() {
     let soft = SoftDriver::new();
     let driver = soft.driver();

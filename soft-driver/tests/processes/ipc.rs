@@ -1,4 +1,5 @@
-//! Interprocess events between real processes. The child is this test binary again, in one of the roles below.
+//! Interprocess events between real processes. The child is this test binary again, in one of the
+//! roles below.
 
 #![cfg(target_os = "linux")]
 
@@ -42,10 +43,12 @@ fn peer(role: &str) -> Child {
 
 /// What the child processes do.
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn child() {
     let role = role().expect("this is no test of its own");
-    let rules = if std::env::var_os("SOFT_STRICT").is_some() { Rules::Strict } else { Rules::Faithful };
+    let rules =
+        if std::env::var_os("SOFT_STRICT").is_some() { Rules::Strict } else { Rules::Faithful };
     let raw = Raw::with(SoftDriver::builder().rules(rules));
     let stream = raw.stream(1);
     match role.as_str() {
@@ -59,7 +62,11 @@ fn child() {
             assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
             say(&format!("done {}", raw.query(event)));
             let mut handle = CUipcEventHandle { reserved: [0; 64] };
-            assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0, INVALID_HANDLE, "re-export");
+            assert_eq!(
+                unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0,
+                INVALID_HANDLE,
+                "re-export"
+            );
             assert_eq!(raw.elapsed(event, event), Err(INVALID_HANDLE));
             hear();
             let latch = raw.latch(stream);
@@ -192,7 +199,9 @@ fn what_cannot_be_opened() {
     for _ in 0..3000 {
         let mut mutated = handle;
         for _ in 0..3 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             mutated.reserved[(random >> 33) as usize % 64] ^= (random >> 41) as u8;
         }
         opened += usize::from(ask(&mutated).starts_with("open"));
@@ -253,11 +262,14 @@ fn strict_rules_tell_the_events_of_a_slot_apart() {
     // A descriptor that comes late is told of, like an import that went stale.
     let mut late = strict("open");
     late.send(&to_text(&handle));
-    let named = format!("slot 4095 of context {} of process {}", handle.reserved[8], std::process::id());
+    let named =
+        format!("slot 4095 of context {} of process {}", handle.reserved[8], std::process::id());
     let gone = "whose event the exporter destroyed; the slot";
     assert_eq!(
         late.receive(),
-        format!("400 cuIpcOpenEventHandle: the descriptor names {named}, {gone} has another event now")
+        format!(
+            "400 cuIpcOpenEventHandle: the descriptor names {named}, {gone} has another event now"
+        )
     );
     late.send(&to_text(&export(&raw, second)));
     assert_eq!(late.receive(), "open 0");
@@ -387,7 +399,11 @@ fn the_file_goes_with_the_context() {
     let raw = Raw::new();
     let handle = export(&raw, raw.event(IPC));
     let nonce: String = handle.reserved[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
-    let mine = || files_of(std::process::id()).into_iter().find(|file| file.to_str().unwrap().ends_with(&nonce));
+    let mine = || {
+        files_of(std::process::id())
+            .into_iter()
+            .find(|file| file.to_str().unwrap().ends_with(&nonce))
+    };
     let file = mine().expect("the file is there");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);

@@ -1,9 +1,12 @@
-//! What outlives its driver, and a driver that is made after it. The tests need all places there are, each in a process of its own.
+//! What outlives its driver, and a driver that is made after it. The tests need all places there
+//! are, each in a process of its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Result, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Driver, Error, Event, EventFlags, Result, Stream, StreamOptions,
+};
 use cuda_events_test_support::own_process;
 use cuda_soft_driver::abi::CUresult;
 use cuda_soft_driver::{Fault, SLOTS, SoftDriver, waits_for_places};
@@ -23,7 +26,9 @@ fn next_ones() -> Vec<SoftDriver> {
 }
 
 fn gone<T: std::fmt::Debug>(result: Result<T>) -> bool {
-    result.is_err_and(|error| matches!(error, Error::Driver { code: CUresult::CUDA_ERROR_DEINITIALIZED, .. }))
+    result.is_err_and(|error| {
+        matches!(error, Error::Driver { code: CUresult::CUDA_ERROR_DEINITIALIZED, .. })
+    })
 }
 
 #[test]
@@ -47,7 +52,10 @@ fn a_late_context_releases_nobody_elses() {
     }
     // Now that nothing is owed to it any more, the place is there again, as the only one.
     let last = SoftDriver::new();
-    assert!(!gone(Device::count(old)), "it is not initialised, and this is what cannot be told apart");
+    assert!(
+        !gone(Device::count(old)),
+        "it is not initialised, and this is what cannot be told apart"
+    );
     drop(last);
 }
 
@@ -87,8 +95,10 @@ fn drivers_dropped_first_disturb_nobody() {
                 for _ in 0..500 {
                     let soft = SoftDriver::new();
                     let context = primary(soft.driver());
-                    let event = Event::new(&context, EventFlags::empty()).expect("nobody else's business");
-                    let stream = Stream::new(&context, StreamOptions::new()).expect("nobody else's business");
+                    let event =
+                        Event::new(&context, EventFlags::empty()).expect("nobody else's business");
+                    let stream = Stream::new(&context, StreamOptions::new())
+                        .expect("nobody else's business");
                     event.record(&stream).expect("nobody else's business");
                     context.synchronize().expect("nobody else's business");
                     drop(soft);

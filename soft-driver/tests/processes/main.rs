@@ -1,4 +1,5 @@
-//! What takes a process of its own: forks, interprocess events, the shared library, all places for drivers, the processor.
+//! What takes a process of its own: forks, interprocess events, the shared library, all places for
+//! drivers, the processor.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,

@@ -16,7 +16,8 @@ fn drivers_have_nothing_in_common_and_wait_for_each_other() {
         assert_eq!(raw.query(events[at]), OK);
         assert_eq!(raw.query(events[(at + 1) % SLOTS]), INVALID_HANDLE, "another driver's");
     }
-    // A thread that has none waits until there is room; the last places are for threads that have one.
+    // A thread that has none waits until there is room; the last places are for threads that have
+    // one.
     std::thread::scope(|scope| {
         let other = scope.spawn(|| SoftDriver::new().live().is_empty());
         while waits_for_places().0 == 0 {

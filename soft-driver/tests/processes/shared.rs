@@ -1,5 +1,5 @@
-//! The shared library, opened as a program would open the real driver. One library has one machine, so these tests run
-//! each in a process of their own.
+//! The shared library, opened as a program would open the real driver. One library has one machine,
+//! so these tests run each in a process of their own.
 
 #![cfg(target_os = "linux")]
 
@@ -42,7 +42,8 @@ fn what_an_older_driver_lacks_is_not_found() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_version() {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap();
     let (major, minor) = text.strip_prefix("version=").unwrap().split_once('.').unwrap();
@@ -66,16 +67,21 @@ fn what_is_left_out_is_not_found() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_without() {
-    type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut libc::c_void, i32, u64, *mut u32) -> u32;
+    type GetProcAddress =
+        unsafe extern "C" fn(*const u8, *mut *mut libc::c_void, i32, u64, *mut u32) -> u32;
     let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     let found = |name: &std::ffi::CStr| unsafe { libc::dlsym(handle, name.as_ptr()) };
     let look: GetProcAddress = unsafe { std::mem::transmute(found(c"cuGetProcAddress_v2")) };
     let look = |name: &std::ffi::CStr, version: i32, flags: u64| {
         let (mut function, mut status) = (std::ptr::null_mut(), 77);
-        assert_eq!(unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) }, 0);
+        assert_eq!(
+            unsafe { look(name.as_ptr().cast(), &mut function, version, flags, &mut status) },
+            0
+        );
         (function, status)
     };
     let nothing = (std::ptr::null_mut(), 1);
@@ -102,7 +108,8 @@ fn at_exit_calls_answer_that_it_is_gone() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_exit() {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -133,7 +140,8 @@ fn it_is_controlled_by_words() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_control() {
     type Control = unsafe extern "C" fn(*const libc::c_char, *mut libc::c_char, usize) -> i32;
     let driver = load().unwrap();
@@ -180,7 +188,8 @@ fn a_setting_that_is_not_understood_ends_the_process() {
 }
 
 #[test]
-#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test processes"]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
 fn inner_use() {
     let driver = load().unwrap();
     let symbols = driver.symbols();

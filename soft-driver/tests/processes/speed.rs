@@ -1,5 +1,5 @@
-//! How long the hot calls take. Printed, and asserted only where a build is optimised: a debug build or a busy machine
-//! says nothing about the driver.
+//! How long the hot calls take. Printed, and asserted only where a build is optimised: a debug
+//! build or a busy machine says nothing about the driver.
 
 use crate::common;
 

@@ -12,7 +12,8 @@ use cuda_events_test_support::watch::{LIMIT_VARIABLE, alive};
 #[track_caller]
 fn run(test: &str, role: &str) -> (Output, String) {
     // A child has half of it.
-    let output = command(&own_binary(), &full_name(test), role).env(LIMIT_VARIABLE, "2").output().unwrap();
+    let output =
+        command(&own_binary(), &full_name(test), role).env(LIMIT_VARIABLE, "2").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, said)
 }
@@ -23,7 +24,10 @@ fn a_test_that_hangs_is_named_and_ended() {
         for role in ["at once", "later"] {
             let (output, said) = run("a_test_that_hangs_is_named_and_ended", role);
             assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
-            assert!(said.contains("HUNG: test watch::a_test_that_hangs_is_named_and_ended has"), "{said}");
+            assert!(
+                said.contains("HUNG: test watch::a_test_that_hangs_is_named_and_ended has"),
+                "{said}"
+            );
         }
         return;
     };

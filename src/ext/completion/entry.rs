@@ -14,36 +14,37 @@ use crate::{Driver, Error, Progress, Result};
 ///
 /// Why no query comes after the drop:
 ///
-/// 1. A query is made under the lock of `watch`, from before its `event` is read until the driver has
-///    returned ([`Watch::ask`]).
+/// 1. A query is made under the lock of `watch`, from before its `event` is read until the driver
+///    has returned ([`Watch::ask`]).
 /// 2. The future's destructor takes `event` out under that lock.
 /// 3. So each query has either returned when the destructor gets the lock, or finds no event.
 /// 4. The box that has the event is dropped after the destructor's body, and so after 2.
 ///
 /// Why a task is woken, or sees the result itself:
 ///
-/// 1. `poll` leaves its waker under the lock, and only if there is no result ([`Entry::wake_later`]).
-///    Otherwise it returns the result.
+/// 1. `poll` leaves its waker under the lock, and only if there is no result
+///    ([`Entry::wake_later`]). Otherwise it returns the result.
 /// 2. The poller stores the result under the lock, and takes the waker out before it gives the lock
 ///    back ([`Entry::ask`]).
-/// 3. One of the two comes first. If it is the waker, the poller finds it and wakes it. If it is the
-///    result, `poll` finds it.
-/// 4. The poller does ask: the first `poll` hands the entry over after it has left its waker, and the
-///    poller keeps an entry until it is over. If there is no poller, the task is woken at once and
-///    its next `poll` tries again.
-/// 5. A later `poll` with another waker replaces the one that is there, under the lock. So the poller
-///    wakes the last one, or has taken the one before, whose result that `poll` finds.
+/// 3. One of the two comes first. If it is the waker, the poller finds it and wakes it. If it is
+///    the result, `poll` finds it.
+/// 4. The poller does ask: the first `poll` hands the entry over after it has left its waker, and
+///    the poller keeps an entry until it is over. If there is no poller, the task is woken at once
+///    and its next `poll` tries again.
+/// 5. A later `poll` with another waker replaces the one that is there, under the lock. So the
+///    poller wakes the last one, or has taken the one before, whose result that `poll` finds.
 ///
 /// Why the poller drops nothing of the caller's:
 ///
 /// 1. The event and its context are in the future's box. The entry has the bare handle.
-/// 2. A waker that is not needed is dropped by the future: by the `poll` that replaces it, or by the
-///    destructor, which finds it if the poller has not taken it.
-/// 3. A waker that the poller has taken is consumed by its own `wake`. That hands the share on to the
-///    executor. `wake_by_ref` would leave a share here, which this thread would have to drop. If the
-///    executor is gone, `wake` itself may drop the task: nobody else is left to do it, and to keep the
-///    waker in the entry instead would be a circle that nobody ever frees.
-/// 4. The poller's share of an entry may be the last one. The entry has neither event nor waker then.
+/// 2. A waker that is not needed is dropped by the future: by the `poll` that replaces it, or by
+///    the destructor, which finds it if the poller has not taken it.
+/// 3. A waker that the poller has taken is consumed by its own `wake`. That hands the share on to
+///    the executor. `wake_by_ref` would leave a share here, which this thread would have to drop.
+///    If the executor is gone, `wake` itself may drop the task: nobody else is left to do it, and
+///    to keep the waker in the entry instead would be a circle that nobody ever frees.
+/// 4. The poller's share of an entry may be the last one. The entry has neither event nor waker
+///    then.
 pub(super) struct Entry {
     pub(super) driver: Driver,
     /// Whether the poller has the entry. Only `poll` reads and writes it, which has the future to

@@ -1,7 +1,8 @@
 //! Completions as futures, on any executor.
 //!
-//! Host functions would be the other way to learn of a completion, and the wrong one: the driver does not run them once
-//! the context has failed, so that such a future would never resolve. Here one thread asks, and an error resolves it.
+//! Host functions would be the other way to learn of a completion, and the wrong one: the driver
+//! does not run them once the context has failed, so that such a future would never resolve. Here
+//! one thread asks, and an error resolves it.
 
 mod entry;
 mod poller;
@@ -25,13 +26,14 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// completions of the process: the poller. It starts when it is first needed, and sleeps while
 /// nothing is pending. It does not disturb stream captures of other threads.
 ///
-/// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first poll, and from then on one
-/// `cuEventQuery` now and then, by the poller.
+/// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first
+/// poll, and from then on one `cuEventQuery` now and then, by the poller.
 ///
-/// A task is woken some tens of microseconds after its work is done, also beside thousands of others that have been
-/// pending for longer than ten milliseconds. Work that takes long is told later in proportion, up to a millisecond. What
-/// has been pending for long beside thousands of others, or has just begun together with thousands of others, is told
-/// some milliseconds later. All the asking takes about a tenth of a core at the most, however many are pending.
+/// A task is woken some tens of microseconds after its work is done, also beside thousands of
+/// others that have been pending for longer than ten milliseconds. Work that takes long is told
+/// later in proportion, up to a millisecond. What has been pending for long beside thousands of
+/// others, or has just begun together with thousands of others, is told some milliseconds later.
+/// All the asking takes about a tenth of a core at the most, however many are pending.
 ///
 /// # Dropping it
 ///
@@ -48,17 +50,18 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// The poller wakes the tasks. A waker's `wake` runs on the poller's thread and delays all other
 /// completions of the process. It should hand the task on, as those of executors do. It should
 /// neither block, nor run the task, nor drop the last share of a context. CUDA calls in it are made
-/// in the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode, which is the poller's. The poller runs
-/// nothing else of the caller's, except for [observers](crate::Driver::observe) of its queries: an
-/// observer must not wait for a thread that drops a future.
+/// in the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode, which is the poller's. The
+/// poller runs nothing else of the caller's, except for [observers](crate::Driver::observe) of its
+/// queries: an observer must not wait for a thread that drops a future.
 ///
 /// # Captures
 ///
 /// Until the future has resolved or is dropped, the poller is another thread that uses its event.
-/// So do not record the event in a [`Capture`](crate::capture::Capture) with [`record`](EventRef::record):
-/// the next query would invalidate the capture. Drop the future first.
-/// [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external)
-/// may name it: they do not make the event a part of the capture.
+/// So do not record the event in a [`Capture`](crate::capture::Capture) with
+/// [`record`](EventRef::record): the next query would invalidate the capture. Drop the future
+/// first. [`record_external`](StreamRef::record_external) and
+/// [`wait_external`](StreamRef::wait_external) may name it: they do not make the event a part of
+/// the capture.
 ///
 /// # What holds the event
 ///
@@ -101,11 +104,13 @@ pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
 }
 
 impl<E: AsRef<EventRef> + 'static> Completion<E> {
-    /// Waits for the event's latest record. Record first: an event that was never recorded is done. One that is recorded
-    /// again before the future has resolved is waited for until its new record is done. It makes no driver call.
+    /// Waits for the event's latest record. Record first: an event that was never recorded is done.
+    /// One that is recorded again before the future has resolved is waited for until its new record
+    /// is done. It makes no driver call.
     ///
-    /// It calls `as_ref` once: the event that it names then is the one that is waited for. If the wait fails, dropping the
-    /// future calls `as_ref` once more, so that an event of a pool is not used again.
+    /// It calls `as_ref` once: the event that it names then is the one that is waited for. If the
+    /// wait fails, dropping the future calls `as_ref` once more, so that an event of a pool is not
+    /// used again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();
@@ -119,10 +124,11 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
 impl StreamRef {
     /// A future that resolves when all work that is in the stream now is done.
     ///
-    /// It records an event of its own. That is not for a stream which captures: asking for an event of a capture is an
-    /// error, and invalidates the capture.
+    /// It records an event of its own. That is not for a stream which captures: asking for an event
+    /// of a capture is an error, and invalidates the capture.
     ///
-    /// Driver calls: those of [`record_event`](Self::record_event), and later those of [`Completion`].
+    /// Driver calls: those of [`record_event`](Self::record_event), and later those of
+    /// [`Completion`].
     ///
     /// # Errors
     ///
@@ -142,7 +148,8 @@ impl IntoFuture for Event {
     }
 }
 
-/// `event.await`; the event goes back to its pool when it is done, and is destroyed when the answer is an error.
+/// `event.await`; the event goes back to its pool when it is done, and is destroyed when the answer
+/// is an error.
 impl IntoFuture for PooledEvent {
     type Output = Result<()>;
     type IntoFuture = Completion<Self>;

@@ -8,14 +8,18 @@ use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::{Moment, now};
 use crate::{Driver, Result};
 
-/// How long the poller sleeps between two rounds at the least; it is what a completion waits for on average twice over.
+/// How long the poller sleeps between two rounds at the least; it is what a completion waits for on
+/// average twice over.
 const PAUSE: Duration = Duration::from_micros(25);
 /// How long it sleeps at the most, when nothing has completed for long.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// The share of a core that asking may take, one of this many parts. Waking up comes on top: a tenth in all.
+/// The share of a core that asking may take, one of this many parts. Waking up comes on top: a
+/// tenth in all.
 const SHARE: u32 = 12;
-/// How long a round asks in vain at the most, young and old ones together: the longest pause pays for it.
-const LONGEST_ROUND: Duration = Duration::from_nanos(LONGEST_PAUSE.as_nanos() as u64 / (SHARE as u64 - 1));
+/// How long a round asks in vain at the most, young and old ones together: the longest pause pays
+/// for it.
+const LONGEST_ROUND: Duration =
+    Duration::from_nanos(LONGEST_PAUSE.as_nanos() as u64 / (SHARE as u64 - 1));
 /// For how long a completion is young: asked for in every round, if there is time for all that are.
 const YOUNG: Duration = Duration::from_millis(10);
 
@@ -23,20 +27,21 @@ const YOUNG: Duration = Duration::from_millis(10);
 ///
 /// Why no arrival is slept through:
 ///
-/// 1. [`register`] adds an entry under the lock. If `asleep` is set then, it clears it and notifies.
-/// 2. The poller looks at `arrived` and sets `asleep` under the same lock. It goes to sleep and gives
-///    the lock back in one step, which is what a condition variable does.
+/// 1. [`register`] adds an entry under the lock. If `asleep` is set then, it clears it and
+///    notifies.
+/// 2. The poller looks at `arrived` and sets `asleep` under the same lock. It goes to sleep and
+///    gives the lock back in one step, which is what a condition variable does.
 /// 3. So an entry is added either before the poller looks, which then finds it, or after the poller
 ///    has begun to sleep. Then `asleep` is set, and the notification reaches the poller.
-/// 4. Those that are added after the notification, and before the poller has the lock, find `asleep`
-///    cleared and notify nobody. The poller takes them together with the first.
+/// 4. Those that are added after the notification, and before the poller has the lock, find
+///    `asleep` cleared and notify nobody. The poller takes them together with the first.
 /// 5. A poller that wakes without a notification looks again if it has nothing to ask for, and goes
 ///    on asking otherwise.
-/// 6. While the poller asks or rests, `asleep` is not set. What arrives then waits until it takes the
-///    inbox: for one round and one rest, of a millisecond at the most.
+/// 6. While the poller asks or rests, `asleep` is not set. What arrives then waits until it takes
+///    the inbox: for one round and one rest, of a millisecond at the most.
 ///
-/// Why there is one poller: `started` is read and set under the lock, with the start in between. The
-/// new thread waits for that lock first.
+/// Why there is one poller: `started` is read and set under the lock, with the start in between.
+/// The new thread waits for that lock first.
 struct Inbox {
     arrived: Vec<Arc<Entry>>,
     /// Whether there is the poller's thread.
@@ -45,14 +50,16 @@ struct Inbox {
     asleep: bool,
 }
 
-static INBOX: Mutex<Inbox> = Mutex::new(Inbox { arrived: Vec::new(), started: false, asleep: false });
+static INBOX: Mutex<Inbox> =
+    Mutex::new(Inbox { arrived: Vec::new(), started: false, asleep: false });
 static ARRIVAL: Condvar = Condvar::new();
 
 /// Hands an entry to the poller; whether there is one.
 pub(super) fn register(entry: Arc<Entry>) -> bool {
     let mut inbox = lock(&INBOX);
     if !inbox.started {
-        let thread = std::thread::Builder::new().name("cuda-events".to_owned()).spawn(poll_for_ever);
+        let thread =
+            std::thread::Builder::new().name("cuda-events".to_owned()).spawn(poll_for_ever);
         inbox.started = thread.is_ok();
         if !inbox.started {
             return false;
@@ -90,8 +97,8 @@ fn pause(quiet: Duration) -> Duration {
     (quiet / 2000).clamp(PAUSE, LONGEST_PAUSE)
 }
 
-/// How long to sleep after a round, even if a completion arrives. Sleep pays only for the asking that
-/// was in vain, and never more than the longest pause: this thread may have been held up.
+/// How long to sleep after a round, even if a completion arrives. Sleep pays only for the asking
+/// that was in vain, and never more than the longest pause: this thread may have been held up.
 fn rest(asked: Asked, time: Duration) -> Duration {
     (asked.in_vain(time) * (SHARE - 1)).clamp(PAUSE, LONGEST_PAUSE)
 }
@@ -120,8 +127,9 @@ fn wait_for_arrival(time: Duration) {
     }
 }
 
-/// What the poller asks for. Most work is short: what has just come is asked in every round, and of what has been pending for
-/// longer as much as there is time for, so that a new completion does not wait for thousands of old ones.
+/// What the poller asks for. Most work is short: what has just come is asked in every round, and of
+/// what has been pending for longer as much as there is time for, so that a new completion does not
+/// wait for thousands of old ones.
 struct Poller {
     young: Turns<(Arc<Entry>, Moment)>,
     old: Turns<Arc<Entry>>,
@@ -170,8 +178,8 @@ impl Poller {
         self.young.all.is_empty() && self.old.all.is_empty()
     }
 
-    /// Takes over completions that arrived, and asks. How long to sleep now, and how long to wait in all until the next
-    /// round, unless more arrive.
+    /// Takes over completions that arrived, and asks. How long to sleep now, and how long to wait
+    /// in all until the next round, unless more arrive.
     fn round(&mut self, arrived: Vec<Arc<Entry>>) -> (Duration, Duration) {
         let started = now();
         if !arrived.is_empty() {
@@ -191,8 +199,8 @@ impl Poller {
         self.young.all.extend(arrived.into_iter().map(|entry| (entry, now)));
     }
 
-    /// One round, which asks for the old ones about as long as for the young ones, and for `time` at the least: not
-    /// longer than [`LONGEST_ROUND`] in all, where it asks in vain.
+    /// One round, which asks for the old ones about as long as for the young ones, and for `time`
+    /// at the least: not longer than [`LONGEST_ROUND`] in all, where it asks in vain.
     fn ask(&mut self, started: Moment, time: Duration) -> Asked {
         let mut asked = Asked::default();
         for _ in 0..self.young.all.len() {
@@ -251,7 +259,8 @@ fn sleep_precisely() {
     unsafe extern "C" {
         fn prctl(option: c_int, ...) -> c_int;
     }
-    // SAFETY: the option takes one number and concerns this thread only. Without it completions are told later.
+    // SAFETY: the option takes one number and concerns this thread only. Without it completions are
+    // told later.
     unsafe { prctl(PR_SET_TIMERSLACK, 1000 as c_ulong) };
 }
 
@@ -272,7 +281,9 @@ mod tests {
     /// The documentation promises the figures.
     #[test]
     fn pauses_grow_to_a_millisecond() {
-        for (quiet, micros) in [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)] {
+        for (quiet, micros) in
+            [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)]
+        {
             assert_eq!(pause(MICROSECOND * quiet), MICROSECOND * micros, "{quiet}");
         }
         for quiet in [2, 10, 1_000_000] {
@@ -404,7 +415,11 @@ mod tests {
         for round in 0..20 {
             poller.ask(now(), Duration::ZERO);
             let asked = held.asked();
-            assert_eq!((asked.len(), asked.first()), (2, all.last()), "an old one has its turn in round {round}");
+            assert_eq!(
+                (asked.len(), asked.first()),
+                (2, all.last()),
+                "an old one has its turn in round {round}"
+            );
         }
         // It is new until ten milliseconds are over.
         sleep(YOUNG - MICROSECOND);
@@ -420,8 +435,9 @@ mod tests {
         Asked { over, not_yet }
     }
 
-    /// Rounds of the poller with so many that arrive at once, until so much time is over, as if the poller's thread had
-    /// never to wait for the machine. How much of it was asking, and which were asked.
+    /// Rounds of the poller with so many that arrive at once, until so much time is over, as if the
+    /// poller's thread had never to wait for the machine. How much of it was asking, and which were
+    /// asked.
     fn rounds(pending: usize, cost: Duration, time: Duration) -> (Duration, Duration, Vec<u64>) {
         let held = Held::new(pending);
         let mut poller = Poller::new();
@@ -444,7 +460,9 @@ mod tests {
     fn it_takes_a_twelfth_of_a_core() {
         // Some that are all young until the end, and some that are old for long.
         for time in [YOUNG - MICROSECOND, YOUNG * 6] {
-            for (pending, cost) in [(1, 100), (30, 100), (1000, 100), (1000, 1000), (4000, 200), (200, 20_000)] {
+            for (pending, cost) in
+                [(1, 100), (30, 100), (1000, 100), (1000, 1000), (4000, 200), (200, 20_000)]
+            {
                 let (asking, whole, _) = rounds(pending, Duration::from_nanos(cost), time);
                 let share = asking.as_secs_f64() / whole.as_secs_f64();
                 // A round ends with the query in which its time is over.
@@ -473,7 +491,11 @@ mod tests {
         assert_eq!(rest(asked(0, 100), MICROSECOND * 10), MICROSECOND * 110);
         assert_eq!(rest(asked(50, 50), MICROSECOND * 10), MICROSECOND * 55);
         for (time, over, not_yet) in [(10, 100, 0), (1, 0, 1), (0, 0, 0)] {
-            assert_eq!(rest(asked(over, not_yet), MICROSECOND * time), PAUSE, "{time} {over} {not_yet}");
+            assert_eq!(
+                rest(asked(over, not_yet), MICROSECOND * time),
+                PAUSE,
+                "{time} {over} {not_yet}"
+            );
         }
         // The thread was held up, for an hour even.
         for seconds in [1, 3600] {

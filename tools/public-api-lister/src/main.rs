@@ -14,11 +14,12 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Blanket and auto-trait implementations are left out: they follow from the rest, and static assertions in the
-/// library hold those that are promised.
+/// Blanket and auto-trait implementations are left out: they follow from the rest, and static
+/// assertions in the library hold those that are promised.
 ///
-/// Of the raw layer only the functions written by hand are listed. Its types, constants and pointers are those of
-/// wrapper.h and of the list of symbols, and what becomes of them is committed already, as the bindings.
+/// Of the raw layer only the functions written by hand are listed. Its types, constants and
+/// pointers are those of wrapper.h and of the list of symbols, and what becomes of them is
+/// committed already, as the bindings.
 fn list(file: &str) -> Result<()> {
     let lines = |derived: bool| -> Result<Vec<String>> {
         let api = Builder::from_rustdoc_json(file)

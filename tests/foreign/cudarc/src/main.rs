@@ -1,7 +1,8 @@
-//! cudarc, which was not written with the software driver in mind, on whatever `libcuda.so` the loader finds.
+//! cudarc, which was not written with the software driver in mind, on whatever `libcuda.so` the
+//! loader finds.
 //!
-//! Every scenario asserts what it saw; the first one that is not as it should be ends the program with a panic.
-//! `FOREIGN_DRIVER` is `soft` or `native` and says which driver it must be.
+//! Every scenario asserts what it saw; the first one that is not as it should be ends the program
+//! with a panic. `FOREIGN_DRIVER` is `soft` or `native` and says which driver it must be.
 
 mod adopt;
 
@@ -10,7 +11,9 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use cudarc::driver::sys::{self, CUevent_flags, CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode};
+use cudarc::driver::sys::{
+    self, CUevent_flags, CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode,
+};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
 type Checked = Result<(), DriverError>;
@@ -59,13 +62,22 @@ fn device_queries(soft: bool) -> Checked {
     assert!(count >= 1, "{count} devices");
     let context = CudaContext::new(0)?;
     let name = context.name()?;
-    assert_eq!(name.contains("software driver"), soft, "the driver of `{name}` is not the one that was asked for");
+    assert_eq!(
+        name.contains("software driver"),
+        soft,
+        "the driver of `{name}` is not the one that \
+        was asked for"
+    );
     assert_eq!(context.ordinal(), 0);
     assert_ne!(context.uuid()?.bytes, [0; 16]);
     assert!(context.compute_capability()?.0 >= 3);
     assert!(context.attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)? > 0);
     let (free, total) = context.mem_get_info()?;
-    assert!(free > 0 && free <= total && total <= context.total_mem()?, "{free} of {total} bytes free");
+    assert!(
+        free > 0 && free <= total && total <= context.total_mem()?,
+        "{free} of {total} bytes \
+        free"
+    );
     Ok(())
 }
 
@@ -116,7 +128,12 @@ fn streams(_soft: bool) -> Checked {
     unsafe { sys::cuStreamGetFlags(urgent.cu_stream(), &mut flags) }.result()?;
     assert_eq!(flags, sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
 
-    let streams = [context.default_stream(), context.per_thread_stream(), context.new_stream()?, urgent.fork()?];
+    let streams = [
+        context.default_stream(),
+        context.per_thread_stream(),
+        context.new_stream()?,
+        urgent.fork()?,
+    ];
     for stream in &streams {
         for other in &streams {
             stream.join(other)?;
@@ -138,7 +155,11 @@ fn events(_soft: bool) -> Checked {
         Some(CUevent_flags::CU_EVENT_DISABLE_TIMING),
     ] {
         let event = context.new_event(flags)?;
-        assert!(event.try_is_complete()?, "an event that was never recorded has nothing to wait for");
+        assert!(
+            event.try_is_complete()?,
+            "an event that was never recorded has nothing to wait \
+            for"
+        );
         event.synchronize()?;
         event.record(&stream)?;
         event.synchronize()?;
@@ -167,7 +188,10 @@ fn timing(_soft: bool) -> Checked {
     let untimed = stream.record_event(None)?;
     assert_eq!(start.elapsed_ms(&untimed), Err(DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE)));
     let unrecorded = context.new_event(Some(CUevent_flags::CU_EVENT_DEFAULT))?;
-    assert_eq!(start.elapsed_ms(&unrecorded), Err(DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE)));
+    assert_eq!(
+        start.elapsed_ms(&unrecorded),
+        Err(DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE))
+    );
     Ok(())
 }
 
@@ -189,7 +213,8 @@ impl Latch {
             }
         }
         let latch = Arc::into_raw(self.clone()).cast_mut().cast();
-        // SAFETY: the function takes over the reference that `latch` stands for, and calls nothing of CUDA's.
+        // SAFETY: the function takes over the reference that `latch` stands for, and calls nothing
+        // of CUDA's.
         unsafe { result::stream::launch_host_function(stream.cu_stream(), wait, latch) }
     }
 
@@ -214,7 +239,8 @@ fn host_function(_soft: bool) -> Checked {
         RAN.fetch_add(amount as usize as u32, Ordering::SeqCst);
     }
     let context = CudaContext::new(0)?;
-    let (held, waiting, free) = (context.new_stream()?, context.new_stream()?, context.new_stream()?);
+    let (held, waiting, free) =
+        (context.new_stream()?, context.new_stream()?, context.new_stream()?);
     let before = held.record_event(None)?;
     before.synchronize()?;
 
@@ -297,11 +323,17 @@ fn capture(_soft: bool) -> Checked {
 
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     branch.join(&stream)?;
-    assert_eq!(branch.capture_status()?, sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert_eq!(
+        branch.capture_status()?,
+        sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
+    );
     // SAFETY: the memory is live until it is freed below, after the graph.
     unsafe { result::memset_d8_async(address, 9, LENGTH, branch.cu_stream()) }?;
     stream.join(&branch)?;
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?.expect("there was something to capture");
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?.expect(
+        "there was something to \
+        capture",
+    );
     assert_eq!(stream.capture_status()?, sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
 
     // SAFETY: nobody else has the memory any more.
