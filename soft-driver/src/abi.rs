@@ -35,6 +35,28 @@ pub struct HostNodeParams {
     pub user_data: *mut core::ffi::c_void,
 }
 
+/// What names device memory to another process (`CUipcMemHandle`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MemHandle {
+    /// Nobody's but the driver's.
+    pub reserved: [u8; 64],
+}
+
+/// The parameters of a node of stream memory operations (`CUDA_BATCH_MEM_OP_NODE_PARAMS`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct BatchMemOpNodeParams {
+    /// The context that does them.
+    pub ctx: CUcontext,
+    /// How many there are.
+    pub count: core::ffi::c_uint,
+    /// Where they are: the caller's array, or the driver's own.
+    pub operations: *mut CUstreamBatchMemOpParams,
+    /// None are defined.
+    pub flags: core::ffi::c_uint,
+}
+
 /// How a graph is instantiated, and how that went (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -46,15 +46,22 @@
 //! * A record makes a point of completion. Whatever waits for the event takes the point that it has
 //!   then: recording the event again changes nothing for it.
 //! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits
-//!   costs no thread. One that waits for a value in memory is looked at every millisecond. Host
-//!   functions run on one thread, one after the other, as on the real driver; copies run on two
-//!   others.
+//!   costs no thread. One that waits for a value in memory is looked at now and then, less often
+//!   the longer nothing comes.
+//! * The streams of a context share a few channels, eight unless `CUDA_DEVICE_MAX_CONNECTIONS` says
+//!   otherwise, and a wait for a value holds back its channel, as on a card. Where that is a
+//!   deadlock it is [told](OnDeadlock) and hangs nothing. Host functions run on one thread, one
+//!   after the other, as on the real driver; copies run on two others.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is
 //!   recognised, and [`OnMisuse`] says what then happens.
 //! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context
 //!   is a context that has some of them, and shares the events of the primary one.
 //! * Interprocess events are slots in shared memory, one file for each exporting context, owned by
-//!   and readable for one user. Linux only; elsewhere they are `CUDA_ERROR_NOT_SUPPORTED`.
+//!   and readable for one user. Device memory lies in a file without a name, which the exporter
+//!   sends to whoever asks by a handle, through a Unix socket in the abstract namespace: a private
+//!   `/dev/shm`, or one of its own for process numbers, is no obstacle, as on a card. A network
+//!   namespace of its own is, which it is not on a card. Linux only; elsewhere they are
+//!   `CUDA_ERROR_NOT_SUPPORTED`.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.
 //!
 //! # Making it fail
@@ -132,7 +139,7 @@ pub use cuda_events::for_each_entry_point;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
-pub use model::config::{OnMisuse, Rules, Scheduler, Time};
+pub use model::config::{OnDeadlock, OnMisuse, Rules, Scheduler, Time};
 pub use model::places::SLOTS;
 #[doc(hidden)]
 pub use model::places::waits_for_places;

@@ -8,7 +8,8 @@ use crate::api::driver::SoftDriver;
 use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
-use crate::model::config::{Config, OnMisuse, Rules, Scheduler, Time};
+use crate::model::channel::MOST_CHANNELS;
+use crate::model::config::{Config, OnDeadlock, OnMisuse, Rules, Scheduler, Time};
 
 /// The settings of a [`SoftDriver`].
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("time", "`real` or `virtual`"),
     ("seed", "a number or `random`"),
     ("latency", "whole microseconds"),
+    ("connections", "1 to 32"),
+    ("deadlock", "`misuse` or `hang`"),
     ("ipc", "`on` or `off`"),
     ("ipc_slots", "0 to 4096"),
     ("log", "how many calls"),
@@ -129,7 +132,28 @@ impl Builder {
         self
     }
 
-    /// Whether there are interprocess events.
+    /// How many hardware channels a context's streams share, 1 to 32, each stream the next one as
+    /// it is created. A wait for a value in memory holds back what is submitted to its channel
+    /// after it, also by other streams. Unless told it is what the environment variable
+    /// `CUDA_DEVICE_MAX_CONNECTIONS` says when `cuInit` is called, as for a real driver, and 8
+    /// without that.
+    pub fn connections(mut self, channels: u32) -> Self {
+        let good = (1..=MOST_CHANNELS).contains(&channels);
+        if good {
+            self.config.connections = Some(channels);
+        }
+        self.refuse_unless(good, || {
+            format!("there cannot be {channels} channels: it takes 1 to 32")
+        })
+    }
+
+    /// What happens when streams wait for each other's values for ever.
+    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Self {
+        self.config.on_deadlock = on_deadlock;
+        self
+    }
+
+    /// Whether there are interprocess events, and device memory that other processes can open.
     pub fn ipc(mut self, on: bool) -> Self {
         self.config.ipc = on;
         self
@@ -257,6 +281,8 @@ impl Builder {
     /// | `time` | `real` or `virtual` | [`time`](Self::time) |
     /// | `seed` | a number or `random` | [`scheduler`](Self::scheduler) |
     /// | `latency` | whole microseconds | [`latency`](Self::latency) |
+    /// | `connections` | 1 to 32 | [`connections`](Self::connections) |
+    /// | `deadlock` | `misuse` or `hang` | [`on_deadlock`](Self::on_deadlock) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
@@ -340,6 +366,12 @@ impl Builder {
             "seed" if value == "random" => self.scheduler(Scheduler::random()),
             "seed" => self.scheduler(Scheduler::Seeded(number()?)),
             "latency" => self.latency(Duration::from_micros(number()?)),
+            "connections" => self.connections(number()?.try_into().map_err(|_| bad())?),
+            "deadlock" => self.on_deadlock(if choice("misuse", "hang")? {
+                OnDeadlock::Hang
+            } else {
+                OnDeadlock::Misuse
+            }),
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),
@@ -362,7 +394,7 @@ mod tests {
     fn text() {
         let text = "version=12.4, devices=2 memory=3M \
                     misuse=error,rules=strict,time=virtual,seed=7,latency=5,ipc=off,\
-                    ipc_slots=3,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,\
+                    ipc_slots=3,connections=32,deadlock=hang,log=9,leaks=report,without=cuInit,null=cuEventRecord,init=34,\
                     fault=cuEvent*:nth=2:code=9";
         let builder = Builder::from_text(text).unwrap();
         let config = builder.config;
@@ -376,6 +408,7 @@ mod tests {
             (config.latency, config.ipc, config.ipc_slots),
             (Duration::from_micros(5), false, 3)
         );
+        assert_eq!((config.connections, config.on_deadlock), (Some(32), OnDeadlock::Hang));
         assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
         assert_eq!(
             (config.missing.len(), config.null_lookups.len(), builder.faults.len()),
@@ -419,6 +452,9 @@ mod tests {
             ("version=4294967295.0", "it can be 11.0 to 13.5"),
             ("devices=9", "it takes 0 to 8"),
             ("ipc_slots=4097", "it takes 0 to 4096"),
+            ("connections=0", "there cannot be 0 channels: it takes 1 to 32"),
+            ("connections=33", "it takes 1 to 32"),
+            ("deadlock=wait", "`wait` is no value for deadlock: it takes `misuse` or `hang`"),
             ("without=cuEventDestroi", "nothing is exported as `cuEventDestroi`"),
             ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
             ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),

@@ -14,8 +14,22 @@ fn lines<T: Display>(items: &[T]) -> String {
 }
 
 const COMMANDS: &[&str] = &[
-    "fault", "clear", "injected", "release", "fail", "hold", "run", "advance", "forked",
-    "shutdown", "calls", "live", "leaks", "log", "misuses",
+    "fault",
+    "clear",
+    "injected",
+    "release",
+    "fail",
+    "hold",
+    "run",
+    "advance",
+    "forked",
+    "shutdown",
+    "calls",
+    "live",
+    "leaks",
+    "log",
+    "misuses",
+    "deadlocks",
 ];
 
 impl SoftDriver {
@@ -37,6 +51,7 @@ impl SoftDriver {
     /// | `calls` | [`calls`](Self::calls) |
     /// | `live`, `leaks` | [`live`](Self::live) in words, the [`leak_report`](Self::leak_report) |
     /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one a line |
+    /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
     ///
     /// # Errors
     ///
@@ -85,6 +100,7 @@ impl SoftDriver {
             "leaks" => return Ok(self.leak_report()),
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
+            "deadlocks" => return Ok(lines(&self.deadlocks())),
             _ => {
                 return Err(format!(
                     "there is no command `{name}`: it takes {}",

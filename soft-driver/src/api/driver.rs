@@ -137,6 +137,14 @@ impl SoftDriver {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The deadlocks of waits for values that were found so far, in words: which streams wait for
+    /// what, in which channels, and which calls gave them that. [`OnDeadlock`](crate::OnDeadlock)
+    /// says what one is. It is found by the call that closes the circle; only where values were
+    /// written and taken back it may be found later.
+    pub fn deadlocks(&self) -> Vec<String> {
+        self.state().deadlocks.clone()
+    }
+
     /// How many calls were made so far, whatever they answered.
     pub fn calls(&self) -> u64 {
         self.machine().calls()
@@ -218,7 +226,7 @@ impl SoftDriver {
         self.hooks().control().faults.blocked
     }
 
-    /// How many calls that end a context wait for its work now.
+    /// How many calls that end a context or unregister memory wait for work now.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
         self.state().engine.idle_waiters

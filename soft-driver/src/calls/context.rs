@@ -76,6 +76,7 @@ impl State {
             ipc: None,
             gates: Vec::new(),
             last_gate: 0,
+            streams_made: 0,
         };
         self.contexts.insert(self.call_number, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
     }
@@ -134,6 +135,7 @@ impl State {
             .collect();
         for stream in streams {
             let handle = self.streams.handle(stream);
+            self.forget_values(stream);
             self.streams.remove(stream);
             self.bury(call, handle);
         }
@@ -226,24 +228,6 @@ impl State {
     pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
         let context = &self.contexts[context];
         (context.failed.is_some() || !context.alive) && self.given_up.contains(&handle)
-    }
-
-    /// A context fails for good: what it had to do is left out, and everything answers the code.
-    pub(crate) fn fail_context(&mut self, machine: &'static Machine, context: u32, code: CUresult) {
-        if self
-            .contexts
-            .get(context)
-            .is_none_or(|context| context.failed.is_some() || !context.alive)
-        {
-            return;
-        }
-        // Documented: a green context is the primary one with other resources.
-        for context in self.with_greens(self.primary_behind(context)) {
-            self.contexts[context].failed = Some(code);
-        }
-        self.look_again(machine);
-        // What is held back is held no longer.
-        machine.host.notify_all();
     }
 
     /// Who holds primary contexts: retains that were not released.
@@ -436,7 +420,7 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
         .map(|stream| {
             let point = state.new_point(false, None);
             point.want();
-            state.push(stream, Task::Complete(point.clone()));
+            state.push_mark(stream, point.clone());
             point
         })
         .collect();
@@ -572,7 +556,7 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
     let collector = state.hidden_stream(context)?;
     for stream in busy {
         let point = state.new_point(false, None);
-        state.push(stream, Task::Complete(point.clone()));
+        state.push_mark(stream, point.clone());
         state.push(collector, Task::Wait(point));
     }
     state.record(call.machine, event, collector);

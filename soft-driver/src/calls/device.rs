@@ -98,7 +98,7 @@ fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
         78 => 1,          // stream priorities
         92..=94 => 1,     // stream memory operations, first form
         122 | 123 => 1,   // stream memory operations, second form
-        99 => 1,          // host memory can be registered
+        99 | 113 => 1,    // host memory can be registered, and for reading alone
         125 => i32::from(state.config.ipc && ipc::AVAILABLE),
         126 => 4, // memory synchronization domains
         _ => 0,

@@ -79,7 +79,7 @@ impl State {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
             let point = self.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
-            self.push(stream, Task::Complete(point));
+            self.push_record(stream, point);
             self.run(machine);
         }
     }

@@ -29,7 +29,7 @@ impl State {
         self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
     }
 
-    fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
+    pub(crate) fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
         self.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
     }
 
@@ -219,9 +219,8 @@ pub(crate) fn graph_launch(
             NodeKind::Empty => {}
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
-            NodeKind::WaitValue(wait) => state.submit(call.machine, stream, Task::WaitValue(wait)),
-            NodeKind::WriteValue(write) => {
-                state.submit(call.machine, stream, Task::WriteValue(write))
+            NodeKind::Values(batch) => {
+                state.submit_values(call.machine, stream, batch, call.origin())
             }
             // Measured: events that were destroyed since the instantiation are no trouble. Nobody
             // can see such a record any more.
@@ -240,7 +239,7 @@ pub(crate) fn graph_launch(
     let end = state.new_point(false, None);
     state.execs[exec].last = Some(end.clone());
     state.submit(call.machine, stream, Task::Complete(end));
-    Ok(())
+    state.look_for_deadlock(call.machine)
 }
 
 pub(crate) fn add_node_with(

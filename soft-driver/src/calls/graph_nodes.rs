@@ -172,7 +172,7 @@ pub(crate) fn graph_node_get_type(
         NodeKind::Empty => 5,
         NodeKind::Wait(_) => 6,
         NodeKind::Record(_) => 7,
-        NodeKind::WaitValue(_) | NodeKind::WriteValue(_) => 12,
+        NodeKind::Values(_) => 12,
     })
 }
 

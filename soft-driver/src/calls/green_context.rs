@@ -103,12 +103,12 @@ impl State {
 
     /// The green context that a context stands for.
     fn green_of(&self, context: u32) -> Option<(u32, &Green)> {
-        self.greens.table.iter().find(|(_, green)| green.context == context)
+        self.greens.of(context)
     }
 
     /// The primary context that a green one keeps; any other is its own.
     pub(crate) fn primary_behind(&self, context: u32) -> u32 {
-        self.green_of(context).map_or(context, |(_, green)| green.primary)
+        self.greens.primary_behind(context)
     }
 
     /// Whether what belongs to one of two contexts may be used with what belongs to the other.
@@ -130,8 +130,7 @@ impl State {
     /// A context, and if it is a primary one all green contexts of its device: what is asked of it
     /// is meant for them too.
     pub(crate) fn with_greens(&self, context: u32) -> Vec<u32> {
-        let green = self.greens.table.iter().filter(|(_, green)| green.primary == context);
-        core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
+        self.greens.with(context)
     }
 
     /// How many retains of primary contexts are those of green contexts.

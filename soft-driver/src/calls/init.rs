@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::errors;
 use crate::model::call_frame::CallFrame;
+use crate::model::channel;
 use crate::model::device::Device;
 
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
@@ -23,6 +24,7 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
         return Err(NO_DEVICE);
     }
     state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
+    state.channels = state.config.connections.unwrap_or_else(channel::from_environment);
     state.initialised = true;
     Ok(())
 }

@@ -1,14 +1,21 @@
-//! Stream memory operations: waits for values, writes of values, and batches of both.
+//! Stream memory operations: waits for values, writes of values, and batches of both; in streams,
+//! and as nodes of graphs.
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{Arg, Ptr, StreamArg};
+use crate::calls::graph::add_node_with;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
-use crate::model::machine::State;
-use crate::model::mem_ops::{ValueWait, ValueWrite, Word};
-use crate::model::work::Task;
+use crate::model::machine::{Machine, State};
+use crate::model::mem_ops::{Batch, ValueOperation, ValueWait, ValueWrite, Word};
+use crate::model::work::{Origin, Task};
+
+type Kind = CUstreamBatchMemOpType;
+
+/// As documented: a batch has fewer operations.
+const TOO_MANY: c_uint = 256;
 
 impl State {
     fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
@@ -19,58 +26,126 @@ impl State {
         Ok(Word { place: self.device_range(address, bytes)?, wide })
     }
 
-    fn value_wait(
+    fn value_operation(
         &self,
-        address: u64,
-        value: u64,
-        flags: u32,
-        wide: bool,
-    ) -> Result<NodeKind, CUresult> {
-        if flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
-            return Err(INVALID_VALUE);
+        call: &CallFrame,
+        given: &CUstreamBatchMemOpParams,
+    ) -> Result<ValueOperation, CUresult> {
+        // SAFETY: every variant begins with the operation, and all are plain integers: reading one
+        // of them from bytes that another one wrote gives numbers, never an invalid value.
+        let (kind, wait, write) = unsafe { (given.operation, given.waitValue, given.writeValue) };
+        let wide = matches!(
+            kind,
+            Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64
+        );
+        // SAFETY: both members are integers.
+        let value = unsafe {
+            let value = wait.u;
+            if wide { value.value64 } else { u64::from(value.value) }
+        };
+        match kind {
+            Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32 | Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                if wait.flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
+                    return Err(INVALID_VALUE);
+                }
+                let word = self.word(wait.address, wide)?;
+                Ok(ValueOperation::Wait(ValueWait { word, value, condition: wait.flags & 3 }))
+            }
+            Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                if write.flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
+                    return Err(INVALID_VALUE);
+                }
+                let word = self.word(write.address, wide)?;
+                self.may_write(call, &word.place)?;
+                Ok(ValueOperation::Write(ValueWrite { word, value }))
+            }
+            Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Kind::CU_STREAM_MEM_OP_BARRIER => {
+                Ok(ValueOperation::Nothing)
+            }
+            _ => Err(INVALID_VALUE),
         }
-        Ok(NodeKind::WaitValue(ValueWait {
-            word: self.word(address, wide)?,
-            value,
-            condition: flags & 3,
-        }))
     }
 
-    fn value_write(
+    fn batch(
         &self,
-        address: u64,
-        value: u64,
-        flags: u32,
-        wide: bool,
-    ) -> Result<NodeKind, CUresult> {
-        if flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
+        call: &CallFrame,
+        context: u64,
+        given: &[CUstreamBatchMemOpParams],
+    ) -> Result<Batch, CUresult> {
+        let operations = given
+            .iter()
+            .map(|given| self.value_operation(call, given))
+            .collect::<Result<_, _>>()?;
+        // SAFETY: all variants of the union are plain data within these words.
+        let given = given.iter().map(|given| unsafe { given.pad }).collect();
+        Ok(Batch { context, operations, given })
+    }
+
+    /// The batch that the parameters of a node tell.
+    fn batch_of(
+        &self,
+        call: &CallFrame,
+        params: Ptr<BatchMemOpNodeParams>,
+    ) -> Result<Batch, CUresult> {
+        let params = params.get()?;
+        if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
             return Err(INVALID_VALUE);
         }
-        Ok(NodeKind::WriteValue(ValueWrite { word: self.word(address, wide)?, value }))
+        let context = params.ctx.expose_provenance() as u64;
+        self.contexts.find(context).map_err(|_| INVALID_VALUE)?;
+        // SAFETY: an array of so many, by the contract of the C call.
+        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.operations) };
+        let operations = operations.read_array(params.count as usize)?;
+        self.batch(call, context, &operations)
+    }
+
+    /// Gives a batch to a stream.
+    pub(crate) fn submit_values(
+        &mut self,
+        machine: &'static Machine,
+        stream: u32,
+        batch: Batch,
+        origin: Origin,
+    ) {
+        for operation in batch.operations {
+            let task = match operation {
+                ValueOperation::Wait(wait) => Task::WaitValue(wait, origin),
+                ValueOperation::Write(write) => Task::WriteValue(write, origin),
+                ValueOperation::Nothing => continue,
+            };
+            self.submit(machine, stream, task);
+        }
     }
 }
 
 fn value_operations(
     call: &CallFrame,
     stream: StreamArg,
-    operations: impl FnOnce(&State) -> Result<Vec<NodeKind>, CUresult>,
+    given: &[CUstreamBatchMemOpParams],
 ) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
-    let operations = operations(&state)?;
+    let context = state.contexts.handle(state.streams[stream].context);
+    let batch = state.batch(call, context, given)?;
     state.ensure_ticker_thread(call.machine)?;
-    for operation in operations {
-        if state.captured(stream, operation.clone())? {
-            continue;
-        }
-        let task = match operation {
-            NodeKind::WaitValue(wait) => Task::WaitValue(wait),
-            NodeKind::WriteValue(write) => Task::WriteValue(write),
-            _ => continue,
-        };
-        state.submit(call.machine, stream, task);
+    if batch.operations.is_empty() || state.captured(stream, NodeKind::Values(batch.clone()))? {
+        return Ok(());
     }
-    Ok(())
+    state.submit_values(call.machine, stream, batch, call.origin());
+    state.look_for_deadlock(call.machine)
+}
+
+/// One operation, as a batch has it. Waits and writes have the same form.
+fn one(kind: Kind, address: u64, value: u64, flags: u32) -> [CUstreamBatchMemOpParams; 1] {
+    let mut given = CUstreamBatchMemOpParams { pad: [0; 6] };
+    given.waitValue = CUstreamMemOpWaitValueParams {
+        operation: kind,
+        address,
+        u: CUstreamMemOpWaitValueParams_u { value64: value },
+        flags,
+        alias: 0,
+    };
+    [given]
 }
 
 pub(crate) fn stream_wait_value32(
@@ -80,9 +155,11 @@ pub(crate) fn stream_wait_value32(
     value: u32,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| {
-        Ok(vec![state.value_wait(address, u64::from(value), flags, false)?])
-    })
+    value_operations(
+        call,
+        stream,
+        &one(Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32, address, u64::from(value), flags),
+    )
 }
 
 pub(crate) fn stream_wait_value64(
@@ -92,7 +169,11 @@ pub(crate) fn stream_wait_value64(
     value: u64,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| Ok(vec![state.value_wait(address, value, flags, true)?]))
+    value_operations(
+        call,
+        stream,
+        &one(Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags),
+    )
 }
 
 pub(crate) fn stream_write_value32(
@@ -102,9 +183,11 @@ pub(crate) fn stream_write_value32(
     value: u32,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| {
-        Ok(vec![state.value_write(address, u64::from(value), flags, false)?])
-    })
+    value_operations(
+        call,
+        stream,
+        &one(Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32, address, u64::from(value), flags),
+    )
 }
 
 pub(crate) fn stream_write_value64(
@@ -114,9 +197,11 @@ pub(crate) fn stream_write_value64(
     value: u64,
     flags: u32,
 ) -> Answer {
-    value_operations(call, stream, |state| {
-        Ok(vec![state.value_write(address, value, flags, true)?])
-    })
+    value_operations(
+        call,
+        stream,
+        &one(Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags),
+    )
 }
 
 pub(crate) fn stream_batch_mem_op(
@@ -126,49 +211,75 @@ pub(crate) fn stream_batch_mem_op(
     operations: Ptr<CUstreamBatchMemOpParams>,
     flags: c_uint,
 ) -> Answer {
-    type Op = CUstreamBatchMemOpType;
-    // As documented: fewer than 256.
-    if flags != 0 || count >= 256 {
+    if flags != 0 || count >= TOO_MANY {
         drop(call.ready()?);
         return Err(INVALID_VALUE);
     }
-    let operations = operations.read_array(count as usize)?;
-    value_operations(call, stream, |state| {
-        let mut tasks = Vec::new();
-        for operation in &operations {
-            // SAFETY: every variant begins with the operation, and all are plain integers: reading
-            // one of them from bytes that another one wrote gives numbers, never an invalid value.
-            let (kind, wait, write) =
-                unsafe { (operation.operation, operation.waitValue, operation.writeValue) };
-            // SAFETY: both members are integers.
-            let (narrow, wide) = unsafe { (wait.u.value, wait.u.value64) };
-            match kind {
-                Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-                    tasks.push(state.value_wait(
-                        wait.address,
-                        u64::from(narrow),
-                        wait.flags,
-                        false,
-                    )?);
-                }
-                Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                    tasks.push(state.value_wait(wait.address, wide, wait.flags, true)?);
-                }
-                Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                    tasks.push(state.value_write(
-                        write.address,
-                        u64::from(narrow),
-                        write.flags,
-                        false,
-                    )?);
-                }
-                Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                    tasks.push(state.value_write(write.address, wide, write.flags, true)?);
-                }
-                Op::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Op::CU_STREAM_MEM_OP_BARRIER => {}
-                _ => return Err(INVALID_VALUE),
-            }
-        }
-        Ok(tasks)
+    value_operations(call, stream, &operations.read_array(count as usize)?)
+}
+
+pub(crate) fn graph_add_batch_mem_op_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Values(state.batch_of(call, params)?))
     })
+}
+
+/// What is shown of the operations is the node's own, until it is changed or destroyed.
+pub(crate) fn graph_batch_mem_op_node_get_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    params.required()?;
+    let node = state.node(node.raw())?;
+    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    params.put(BatchMemOpNodeParams {
+        ctx: core::ptr::without_provenance_mut(batch.context as usize),
+        count: batch.given.len() as c_uint,
+        operations: batch.given.as_mut_ptr().cast(),
+        flags: 0,
+    })
+}
+
+pub(crate) fn graph_batch_mem_op_node_set_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let new = state.batch_of(call, params)?;
+    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    *batch = new;
+    Ok(())
+}
+
+/// Documented: addresses, values and flags may change, and not the context, the number of
+/// operations, or their kinds.
+pub(crate) fn graph_exec_batch_mem_op_node_set_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let wanted = node.addr();
+    state.node(node.raw())?;
+    let new = state.batch_of(call, params)?;
+    let node =
+        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    match &mut node.kind {
+        NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
+        _ => return Err(INVALID_VALUE),
+    }
+    Ok(())
 }

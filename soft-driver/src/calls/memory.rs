@@ -8,7 +8,9 @@ use crate::arg::{Memory, Ptr, StreamArg};
 use crate::calls::stream::wait_idle;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
-use crate::model::memory::{ALIGNMENT, Allocation, Keeper, Kind, MemoryWork, Place, Region, map};
+use crate::model::memory::{
+    ALIGNMENT, Allocation, Keeper, Kind, MemoryWork, Place, READ_ONLY, Region, can_pin, map,
+};
 use crate::model::work::Task;
 
 impl State {
@@ -25,18 +27,23 @@ impl State {
             }
             self.devices[device].used += rounded as u64;
         }
-        let Some(base) = map(rounded) else {
+        let mapped = match kind {
+            Kind::Device => self.memory.map_device(rounded),
+            _ => map(rounded).map(|base| (base, None)),
+        };
+        let Some((base, backing)) = mapped else {
             self.devices[device].used = used;
             return Err(OUT_OF_MEMORY);
         };
-        let region = Arc::new(Region { base, bytes: rounded, owned: true });
+        let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
         self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
         Ok(base as u64)
     }
 
     fn free(&mut self, address: u64, host: bool) -> Answer {
         let device = match self.memory.0.get(&address) {
-            Some(allocation) if (allocation.kind != Kind::Device) == host => {
+            Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
+            Some(allocation) if allocation.kind.is_host() == host => {
                 self.contexts[allocation.context].device as usize
             }
             _ => return Err(INVALID_VALUE),
@@ -54,6 +61,20 @@ impl State {
     pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
         let region = self.memory.within(address, bytes).ok_or(INVALID_VALUE)?;
         Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
+    }
+
+    /// Refuses what would have the device write memory that was registered for reading alone: on a
+    /// card its context fails.
+    pub(crate) fn may_write(&self, call: &CallFrame, place: &Place) -> Answer {
+        let address = place.address as u64;
+        if !self.memory.read_only(address) {
+            return Ok(());
+        }
+        Err(self.misuse(
+            call,
+            &format!("{address:#x} is written, which was registered as read-only"),
+            INVALID_VALUE,
+        ))
     }
 
     /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which
@@ -145,7 +166,7 @@ pub(crate) fn mem_host_get_device_pointer(
     }
     state.current(call)?;
     match state.memory.around(memory.addr()) {
-        Some((_, allocation)) if allocation.kind != Kind::Device => address.put(memory.addr()),
+        Some((_, allocation)) if allocation.kind.is_host() => address.put(memory.addr()),
         _ => Err(INVALID_VALUE),
     }
 }
@@ -174,10 +195,13 @@ pub(crate) fn mem_host_register(
     }
     let context = state.current(call)?;
     let base = memory.raw().expose_provenance();
-    if state.memory.around(base as u64).is_some() {
+    if state.memory.overlaps(base as u64, bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
-    let region = Arc::new(Region { base, bytes, owned: false });
+    if !can_pin(base, bytes, flags & READ_ONLY != 0) {
+        return Err(INVALID_VALUE);
+    }
+    let region = Arc::new(Region { base, bytes, owned: false, backing: None });
     state
         .memory
         .0
@@ -186,14 +210,26 @@ pub(crate) fn mem_host_register(
 }
 
 pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
+    const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     let mut state = call.ready()?;
     memory.required()?;
+    let region = match state.memory.0.get(&memory.addr()) {
+        Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
+        _ => return Err(NOT_REGISTERED),
+    };
+    // Measured: it waits for the streams that wait on that memory.
+    let points = if call.in_host_function() { Vec::new() } else { state.marks_behind(&region) };
+    points.iter().for_each(|point| point.want());
+    state.engine.idle_waiters += 1;
+    let mut state =
+        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    state.engine.idle_waiters -= 1;
     match state.memory.0.get(&memory.addr()) {
-        Some(Allocation { kind: Kind::Registered(_), .. }) => {
+        Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
             state.memory.0.remove(&memory.addr());
             Ok(())
         }
-        _ => Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
+        _ => Err(NOT_REGISTERED),
     }
 }
 
@@ -228,6 +264,7 @@ fn set(
         return Ok(());
     }
     let to = state.device_range(destination, bytes)?;
+    state.may_write(call, &to)?;
     submit(call, state, stream, MemoryWork::Set { to, value, width, count })
 }
 
@@ -288,6 +325,7 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
         },
     };
     let (to, mut from) = (place(to)?, place(from)?);
+    state.may_write(call, &to)?;
     if state.streams[stream].capture.is_some() {
         return submit(call, state, stream, MemoryWork::Copy { to, from, bytes });
     }

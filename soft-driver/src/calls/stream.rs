@@ -14,7 +14,6 @@ use crate::model::machine::{Locked, State};
 use crate::model::point::Point;
 use crate::model::stream::Stream;
 use crate::model::thread;
-use crate::model::work::Task;
 
 /// What a stream argument says.
 pub(crate) enum Named {
@@ -42,6 +41,8 @@ impl State {
         is_legacy: bool,
     ) -> Result<(u32, u64), CUresult> {
         let id = self.next_id();
+        let made = self.contexts[context].streams_made;
+        self.contexts[context].streams_made = made.wrapping_add(1);
         let stream = Stream {
             context,
             flags,
@@ -51,6 +52,7 @@ impl State {
             created: false,
             destroyed: false,
             queue: VecDeque::new(),
+            channel: made % self.channels,
             submitted: 0,
             joined: None,
             legacy_seen: None,
@@ -65,8 +67,11 @@ impl State {
     /// A stream that the legacy default stream has nothing to do with, and the program no handle.
     pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
         let (index, _) = self.new_stream(context, CU_STREAM_NON_BLOCKING, 0, false)?;
-        // It collects work; it has none that a wait of the whole context would be for.
+        // It collects work; it has none that a wait of the whole context would be for, and takes no
+        // channel.
         self.streams[index].gates_seen = self.contexts[context].last_gate;
+        self.streams[index].channel = u32::MAX;
+        self.contexts[context].streams_made = self.contexts[context].streams_made.wrapping_sub(1);
         Ok(index)
     }
 
@@ -236,7 +241,7 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
         .map(|stream| {
             let point = state.new_point(false, None);
             point.want();
-            state.push(stream, Task::Complete(point.clone()));
+            state.push_mark(stream, point.clone());
             point
         })
         .collect();

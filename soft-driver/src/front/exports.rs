@@ -114,6 +114,12 @@ macro_rules! for_each_export {
             => ipc_get_event_handle(handle: *mut CUipcEventHandle, event: CUevent);
         cuIpcOpenEventHandle 4010
             => ipc_open_event_handle(event: *mut CUevent, handle: CUipcEventHandle);
+        cuIpcGetMemHandle 4010 => ipc_get_mem_handle(handle: *mut MemHandle, address: CUdeviceptr);
+        cuIpcOpenMemHandle 4010
+            => ipc_open_mem_handle(address: *mut CUdeviceptr, handle: MemHandle, flags: c_uint);
+        cuIpcOpenMemHandle_v2 11000
+            => ipc_open_mem_handle(address: *mut CUdeviceptr, handle: MemHandle, flags: c_uint);
+        cuIpcCloseMemHandle 4010 => ipc_close_mem_handle(address: CUdeviceptr);
         cuCtxRecordEvent 12050 => ctx_record_event(context: CUcontext, event: CUevent);
         cuCtxWaitEvent 12050 => ctx_wait_event(context: CUcontext, event: CUevent);
 
@@ -384,6 +390,18 @@ macro_rules! for_each_export {
         cuGraphNodeGetDependentNodes_v2 12030
             => graph_node_get_dependent_nodes_v2(node: CUgraphNode, nodes: *mut CUgraphNode,
                 edges: *mut CUgraphEdgeData, count: *mut usize);
+        cuGraphAddBatchMemOpNode 11070
+            => graph_add_batch_mem_op_node(node: *mut CUgraphNode, graph: CUgraph,
+                dependencies: *const CUgraphNode, count: usize, params: *const BatchMemOpNodeParams);
+        cuGraphBatchMemOpNodeGetParams 11070
+            => graph_batch_mem_op_node_get_params(node: CUgraphNode,
+                params: *mut BatchMemOpNodeParams);
+        cuGraphBatchMemOpNodeSetParams 11070
+            => graph_batch_mem_op_node_set_params(node: CUgraphNode,
+                params: *const BatchMemOpNodeParams);
+        cuGraphExecBatchMemOpNodeSetParams 11070
+            => graph_exec_batch_mem_op_node_set_params(exec: CUgraphExec, node: CUgraphNode,
+                params: *const BatchMemOpNodeParams);
         cuUserObjectCreate 11030
             => user_object_create(object: *mut *mut c_void, data: *mut c_void, destroy: CUhostFn,
                 count: c_uint, flags: c_uint);

@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::model::machine::{Locked, Machine};
+use crate::model::work::Origin;
 
 /// An exported function: its place in the list of exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,11 @@ impl CallFrame {
 
     pub(crate) fn name(&self) -> &'static str {
         self.of.name
+    }
+
+    /// What it is called in reports about what it submitted.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { call: self.name(), number: self.number }
     }
 
     /// Whether NULL means the per-thread default stream.

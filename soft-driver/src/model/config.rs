@@ -17,6 +17,29 @@ pub enum OnMisuse {
     Error,
 }
 
+/// What happens when streams wait for values that only writes behind those very waits would write:
+/// a real driver waits for ever, or until the host writes the value.
+///
+/// A deadlock is when streams wait for values that were given to other streams to write, and none
+/// of those writes can come to its turn: each is behind such a wait, in its own stream or in the
+/// channel that its stream shares with others
+/// ([`Builder::connections`](crate::Builder::connections)). A wait that no submitted write would
+/// end is no part of one: the host may write the value, or another process, or a later call.
+/// However it is dealt with, it is said on standard error, once, and
+/// [`deadlocks`](crate::SoftDriver::deadlocks) has it. One that comes while another one lasts is a
+/// part of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnDeadlock {
+    /// As [`OnMisuse`] says. `Abort` ends the process. With `Error` the contexts that are part of
+    /// it fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as a real one does where a watchdog ends work that
+    /// does not come to its end: the call that closed the circle answers so, and everything in
+    /// those contexts from then on, and nothing hangs.
+    #[default]
+    Misuse,
+    /// As on a real driver: it hangs. The host can still end it by writing the value.
+    Hang,
+}
+
 /// What the driver does about rules that real drivers leave open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rules {
@@ -77,6 +100,9 @@ pub(crate) struct Config {
     pub(crate) time: Time,
     pub(crate) scheduler: Scheduler,
     pub(crate) latency: Duration,
+    /// How many channels a context has; what the environment says, unless told.
+    pub(crate) connections: Option<u32>,
+    pub(crate) on_deadlock: OnDeadlock,
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
@@ -107,6 +133,8 @@ impl Config {
         time: Time::Real,
         scheduler: Scheduler::Prompt,
         latency: Duration::ZERO,
+        connections: None,
+        on_deadlock: OnDeadlock::Misuse,
         ipc: true,
         ipc_slots: 4096,
         log: 0,

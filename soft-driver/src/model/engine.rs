@@ -10,13 +10,16 @@ use std::time::Instant;
 
 use crate::abi::*;
 use crate::model::call_frame::CallFrame;
+use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine, State};
+use crate::model::memory::Region;
 use crate::model::point::Point;
+use crate::model::stream::Stream;
 use crate::model::user_object::References;
-use crate::model::work::{Job, Task, Work};
+use crate::model::work::{Engine, Job, Queued, Task, Work};
 
 impl State {
     pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
@@ -36,11 +39,57 @@ impl State {
         matches!(self.config.scheduler, Scheduler::Prompt)
     }
 
-    /// Puts a task at the end of a stream's queue, with no regard to other streams.
+    /// Puts a task at the end of a stream's queue, with no regard to what other streams do.
     pub(crate) fn push(&mut self, stream: u32, task: Task) {
+        self.engine.last_place += 1;
+        let at = self.engine.last_place;
+        if let Task::WaitValue(..) | Task::WriteValue(..) = task {
+            let entry = &self.streams[stream];
+            self.engine.value_submitted((entry.context, entry.channel), at, stream, &task);
+        }
+        self.push_at(stream, Queued { at, task });
+    }
+
+    /// A record. Measured: in a stream that has nothing to do it is done at once, whatever holds
+    /// back its channel.
+    pub(crate) fn push_record(&mut self, stream: u32, point: Arc<Point>) {
+        self.engine.last_place += 1;
+        let at = if self.streams[stream].queue.is_empty() { 0 } else { self.engine.last_place };
+        self.push_at(stream, Queued { at, task: Task::Complete(point) });
+    }
+
+    /// Has a point done when all is done that a stream has now: that is no work, which would wait
+    /// for its turn.
+    pub(crate) fn push_mark(&mut self, stream: u32, point: Arc<Point>) {
+        let at = self.streams[stream].queue.back().map_or(0, |last| last.at);
+        self.push_at(stream, Queued { at, task: Task::Complete(point) });
+    }
+
+    /// Points that are done when no stream uses a piece of memory any more: behind the last use in
+    /// each.
+    pub(crate) fn marks_behind(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
+        let last_use =
+            |stream: &Stream| stream.queue.iter().rposition(|queued| queued.task.uses(region));
+        let uses: Vec<(u32, usize)> = self
+            .streams
+            .iter()
+            .filter_map(|(stream, entry)| Some((stream, last_use(entry)?)))
+            .collect();
+        let mut points = Vec::new();
+        for (stream, last) in uses {
+            let point = self.new_point(false, None);
+            let queue = &mut self.streams[stream].queue;
+            let at = queue.get(last).map_or(0, |queued| queued.at);
+            queue.insert(last + 1, Queued { at, task: Task::Complete(point.clone()) });
+            points.push(point);
+        }
+        points
+    }
+
+    fn push_at(&mut self, stream: u32, queued: Queued) {
         let entry = &mut self.streams[stream];
         let was_idle = entry.queue.is_empty();
-        entry.queue.push_back(task);
+        entry.queue.push_back(queued);
         let context = entry.context;
         if was_idle {
             self.contexts[context].busy.insert(stream);
@@ -75,7 +124,7 @@ impl State {
                 }
                 entry.joined = Some(entry.submitted);
                 let point = self.new_point(false, None);
-                self.push(other, Task::Complete(point.clone()));
+                self.push_mark(other, point.clone());
                 self.push(stream, Task::Wait(point));
             }
         } else if entry.blocking()
@@ -88,7 +137,7 @@ impl State {
             }
             self.streams[stream].legacy_seen = Some(seen);
             let point = self.new_point(false, None);
-            self.push(legacy, Task::Complete(point.clone()));
+            self.push_mark(legacy, point.clone());
             self.push(stream, Task::Wait(point));
         }
     }
@@ -146,42 +195,53 @@ impl State {
     /// Does the first task of a stream. Whether the stream can go on.
     fn step(&mut self, machine: &'static Machine, stream: u32) -> bool {
         let Some(entry) = self.streams.get_mut(stream) else { return false };
-        let (context, id) = (entry.context, entry.id);
-        let Some(task) = entry.queue.pop_front() else {
+        let (context, id, key) = (entry.context, entry.id, (entry.context, entry.channel));
+        let Some(Queued { at, task }) = entry.queue.pop_front() else {
             self.went_idle(machine, stream);
             return false;
         };
         let failed = self.contexts[context].failed;
+        let again = |task| Queued { at, task };
+        let in_turn = self.engine.channels.is_empty() || failed.is_some() || !task.takes_turns();
+        if !in_turn && self.engine.channels.hold(key, at, stream) {
+            self.streams[stream].queue.push_front(again(task));
+            return false;
+        }
         match task {
             Task::Complete(point) => self.complete(machine, &point),
             Task::Wait(point) if point.is_done() || failed.is_some() => {}
             Task::Wait(point) => {
                 self.engine.parked.entry(point.id).or_default().push(stream);
-                self.streams[stream].queue.push_front(Task::Wait(point));
+                self.streams[stream].queue.push_front(again(Task::Wait(point)));
                 return false;
             }
             Task::WaitShared(wait) if wait.is_done() || failed.is_some() => {}
             Task::WaitShared(wait) => {
                 self.listen_for(machine, &wait);
                 self.engine.shared_waits.push(stream);
-                self.streams[stream].queue.push_front(Task::WaitShared(wait));
+                self.streams[stream].queue.push_front(again(Task::WaitShared(wait)));
                 return false;
             }
-            Task::WaitValue(wait) if wait.is_done() || failed.is_some() => {}
-            Task::WaitValue(wait) => {
+            Task::WaitValue(wait, _) if wait.is_done() || failed.is_some() => {
+                self.engine.value_passed(key, at)
+            }
+            Task::WaitValue(wait, origin) => {
+                self.engine.values.parked(at, &wait);
                 self.engine.value_waits.push(stream);
-                self.streams[stream].queue.push_front(Task::WaitValue(wait));
+                self.streams[stream].queue.push_front(again(Task::WaitValue(wait, origin)));
                 machine.ticker.notify_one();
                 return false;
             }
-            Task::WriteValue(write) => {
-                write.execute();
-                let waiting = core::mem::take(&mut self.engine.value_waits);
-                self.engine.ready.extend(waiting);
+            Task::WriteValue(write, _) => {
+                if failed.is_none() {
+                    write.execute();
+                }
+                self.engine.values.written(at, &write);
+                self.look_at_values();
             }
             Task::Host(call) => {
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
-                    self.streams[stream].queue.push_front(Task::Running);
+                    self.streams[stream].queue.push_front(again(Task::Running(None)));
                     self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call) });
                     machine.host.notify_one();
                     return false;
@@ -189,14 +249,14 @@ impl State {
             }
             Task::Memory(work) => {
                 if failed.is_none() {
-                    self.streams[stream].queue.push_front(Task::Running);
+                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     self.engine.pool_queue.push_back(Job { stream, id, work: Work::Memory(work) });
                     machine.pool.notify_one();
                     return false;
                 }
             }
-            Task::Running => {
-                self.streams[stream].queue.push_front(Task::Running);
+            running @ Task::Running(_) => {
+                self.streams[stream].queue.push_front(again(running));
                 return false;
             }
         }
@@ -249,16 +309,73 @@ impl State {
         self.run(machine);
     }
 
+    /// Looks at the words that streams wait for. Whether one of those can go on.
+    pub(crate) fn look_at_values(&mut self) -> bool {
+        if self.engine.value_waits.is_empty() {
+            return false;
+        }
+        let (streams, contexts) = (&self.streams, &self.contexts);
+        let before = self.engine.ready.len();
+        let goes_on = |stream: &mut u32| match streams
+            .get(*stream)
+            .map(|entry| (entry.context, entry.queue.front()))
+        {
+            Some((context, Some(Queued { task: Task::WaitValue(wait, _), .. }))) => {
+                wait.is_done() || contexts[context].failed.is_some()
+            }
+            _ => true,
+        };
+        let going: Vec<u32> = self.engine.value_waits.extract_if(.., goes_on).collect();
+        self.engine.ready.extend(going);
+        self.engine.ready.len() > before
+    }
+
+    /// Forgets the work of a stream that goes with its context.
+    pub(crate) fn forget_values(&mut self, stream: u32) {
+        let Some(entry) = self.streams.get(stream) else { return };
+        for queued in &entry.queue {
+            match &queued.task {
+                Task::WaitValue(..) => {
+                    let held = self.engine.channels.pass((entry.context, entry.channel), queued.at);
+                    self.engine.ready.extend(held);
+                    self.engine.values.passed(queued.at);
+                }
+                Task::WriteValue(write, _) => self.engine.values.written(queued.at, write),
+                _ => {}
+            }
+        }
+    }
+
     /// Looks again at everything that waits for something.
     pub(crate) fn look_again(&mut self, machine: &'static Machine) {
         let parked = core::mem::take(&mut self.engine.parked);
         self.engine.ready.extend(parked.into_values().flatten());
         let values = core::mem::take(&mut self.engine.value_waits);
         self.engine.ready.extend(values);
+        let held = self.engine.channels.take_held();
+        self.engine.ready.extend(held);
         self.recheck_shared(machine);
         if self.waiters > 0 {
             machine.done.notify_all();
         }
+    }
+
+    /// A context fails for good: what it had to do is left out, and everything answers the code.
+    pub(crate) fn fail_context(&mut self, machine: &'static Machine, context: u32, code: CUresult) {
+        if self
+            .contexts
+            .get(context)
+            .is_none_or(|context| context.failed.is_some() || !context.alive)
+        {
+            return;
+        }
+        // Documented: a green context is the primary one with other resources.
+        for context in self.greens.with(self.greens.primary_behind(context)) {
+            self.contexts[context].failed = Some(code);
+        }
+        self.look_again(machine);
+        // What is held back is held no longer.
+        machine.host.notify_all();
     }
 
     /// Has a thread look again, for as long as a stream waits for other processes.
@@ -327,16 +444,39 @@ impl State {
         self.engine.running -= 1;
         if let Some(entry) = self.streams.get_mut(stream)
             && entry.id == id
-            && let Some(Task::Running) = entry.queue.front()
+            && let Some(Queued { task: Task::Running(_), .. }) = entry.queue.front()
         {
             entry.queue.pop_front();
             self.engine.ready.push(stream);
         }
+        // The job may have written what others wait for.
+        self.look_at_values();
         self.run(machine);
         if !self.prompt() && self.waiters > 0 {
             // A waiter may have to do the next step itself.
             machine.done.notify_all();
         }
+    }
+}
+
+impl Engine {
+    /// A wait or a write of a value takes its place.
+    fn value_submitted(&mut self, key: ChannelKey, at: u64, stream: u32, task: &Task) {
+        match task {
+            Task::WaitValue(wait, _) => {
+                self.channels.wait(key, at, stream);
+                self.values.waits(at, wait);
+            }
+            Task::WriteValue(write, _) => self.values.writes(at, write),
+            _ => {}
+        }
+    }
+
+    /// A wait for a value is over: what it held back can go on.
+    fn value_passed(&mut self, key: ChannelKey, at: u64) {
+        let held = self.channels.pass(key, at);
+        self.ready.extend(held);
+        self.values.passed(at);
     }
 }
 

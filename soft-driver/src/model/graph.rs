@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::host_function::HostCall;
-use crate::model::mem_ops::{ValueWait, ValueWrite};
+use crate::model::mem_ops::Batch;
 use crate::model::memory::MemoryWork;
 use crate::model::point::Point;
 use crate::model::user_object::References;
@@ -16,8 +16,7 @@ pub(crate) enum NodeKind {
     Memory(MemoryWork),
     Record(u64),
     Wait(u64),
-    WaitValue(ValueWait),
-    WriteValue(ValueWrite),
+    Values(Batch),
 }
 
 /// A node of a graph.

@@ -35,6 +35,22 @@ impl Greens {
         self.described = Vec::new();
         self.splits = 0;
     }
+
+    /// The green context that a context stands for.
+    pub(crate) fn of(&self, context: u32) -> Option<(u32, &Green)> {
+        self.table.iter().find(|(_, green)| green.context == context)
+    }
+
+    /// The primary context that a green one keeps; any other is its own.
+    pub(crate) fn primary_behind(&self, context: u32) -> u32 {
+        self.of(context).map_or(context, |(_, green)| green.primary)
+    }
+
+    /// A context, and if it is a primary one all green contexts of its device.
+    pub(crate) fn with(&self, context: u32) -> Vec<u32> {
+        let green = self.table.iter().filter(|(_, green)| green.primary == context);
+        core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
+    }
 }
 
 /// Some multiprocessors of a device, one after the other.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::model::capture::Captures;
+use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
 use crate::model::config::Config;
 use crate::model::context::Context;
@@ -149,6 +150,10 @@ pub(crate) struct State {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) devices: Vec<Device>,
+    /// How many channels a context has.
+    pub(crate) channels: u32,
+    /// The deadlocks that were found, in words.
+    pub(crate) deadlocks: Vec<String>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
@@ -186,6 +191,8 @@ impl State {
             config: Config::DEFAULT,
             clock: Clock::new(),
             devices: Vec::new(),
+            channels: DEFAULT_CHANNELS,
+            deadlocks: Vec::new(),
             contexts: Table::new(Kind::Context, slot),
             streams: Table::new(Kind::Stream, slot),
             events: Table::new(Kind::Event, slot),
@@ -228,6 +235,8 @@ impl State {
         self.config = Config::DEFAULT;
         self.clock = Clock::new();
         self.devices = Vec::new();
+        self.channels = DEFAULT_CHANNELS;
+        self.deadlocks = Vec::new();
         self.contexts.reset(life);
         self.streams.reset(life);
         self.events.reset(life);

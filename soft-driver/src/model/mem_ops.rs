@@ -5,6 +5,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::abi::*;
 use crate::model::memory::Place;
 
+/// The address of a word, and whether it has 64 bits.
+pub(crate) type WordKey = (usize, bool);
+
 /// A word in memory that a stream waits for or writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
@@ -13,7 +16,12 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    fn load(&self) -> u64 {
+    /// Which word: an address and its width.
+    pub(crate) fn key(&self) -> WordKey {
+        (self.place.address, self.wide)
+    }
+
+    pub(crate) fn load(&self) -> u64 {
         // SAFETY: within a region that `place` keeps, aligned as submission checked. The program
         // reads and writes the same word from other threads, hence the atomics.
         unsafe {
@@ -48,7 +56,12 @@ pub(crate) struct ValueWait {
 
 impl ValueWait {
     pub(crate) fn is_done(&self) -> bool {
-        let (now, value) = (self.word.load(), self.value);
+        self.is_met_by(self.word.load())
+    }
+
+    /// Whether it would be over with this value in memory.
+    pub(crate) fn is_met_by(&self, now: u64) -> bool {
+        let value = self.value;
         match self.condition {
             // Cyclic: the difference, as a signed number.
             CU_STREAM_WAIT_VALUE_GEQ if self.word.wide => now.wrapping_sub(value) as i64 >= 0,
@@ -73,5 +86,33 @@ pub(crate) struct ValueWrite {
 impl ValueWrite {
     pub(crate) fn execute(&self) {
         self.word.store(self.value);
+    }
+}
+
+/// What one operation of a batch does.
+#[derive(Clone, Debug)]
+pub(crate) enum ValueOperation {
+    Wait(ValueWait),
+    Write(ValueWrite),
+    /// A barrier, or a flush: here there is nothing to be done.
+    Nothing,
+}
+
+/// Operations as a node of a graph keeps them.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// The handle of the context that does them.
+    pub(crate) context: u64,
+    pub(crate) operations: Vec<ValueOperation>,
+    /// As the program gave them, for it to read back: it is shown where they are.
+    pub(crate) given: Vec<[u64; 6]>,
+}
+
+impl Batch {
+    /// Whether another one has as many operations, and of the same kinds.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let kind = |given: &[u64; 6]| given[0] as u32;
+        self.context == other.context
+            && self.given.iter().map(kind).eq(other.given.iter().map(kind))
     }
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::model::shared_memory::{Arena, Backing, Named};
+
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
 /// freeing takes the address away at once and the memory when nothing uses it any more.
 #[derive(Debug)]
@@ -11,9 +13,44 @@ pub(crate) struct Region {
     pub(crate) base: usize,
     pub(crate) bytes: usize,
     pub(crate) owned: bool,
+    /// Where it lies in the file that other processes may have.
+    pub(crate) backing: Option<Backing>,
 }
 
 pub(crate) const ALIGNMENT: usize = 512;
+
+/// Of registered memory: the device only reads it (`CU_MEMHOSTREGISTER_READ_ONLY`).
+pub(crate) const READ_ONLY: u32 = 8;
+
+/// Whether memory of the program can be pinned: it is there, and can be read, or written too. As a
+/// driver that pins pages it has them made; where the system cannot tell, it is taken to be good.
+#[cfg(target_os = "linux")]
+pub(crate) fn can_pin(base: usize, bytes: usize, read_only: bool) -> bool {
+    // SAFETY: it has no preconditions.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    let first = base - base % page;
+    let Some(end) = base.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(page))
+    else {
+        return false;
+    };
+    let populate = |advice| {
+        // SAFETY: it changes no contents; what is not mapped is an error.
+        let code = unsafe {
+            libc::madvise(core::ptr::with_exposed_provenance_mut(first), end - first, advice)
+        };
+        if code == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().raw_os_error()) }
+    };
+    match populate(libc::MADV_POPULATE_READ) {
+        Err(Some(libc::ENOMEM | libc::EFAULT)) => false,
+        Err(_) => true,
+        Ok(()) => read_only || populate(libc::MADV_POPULATE_WRITE).is_ok(),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn can_pin(_base: usize, _bytes: usize, _read_only: bool) -> bool {
+    true
+}
 
 #[cfg(unix)]
 pub(crate) fn map(bytes: usize) -> Option<usize> {
@@ -69,6 +106,14 @@ pub(crate) enum Kind {
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),
     Registered(u32),
+    /// Another process's, opened so many times.
+    Imported(Named, u32),
+}
+
+impl Kind {
+    pub(crate) fn is_host(self) -> bool {
+        matches!(self, Self::Host(_) | Self::Registered(_))
+    }
 }
 
 /// A piece of memory that the program has.
@@ -89,17 +134,31 @@ pub(crate) struct Known {
 }
 
 /// All memory of a machine, by its first address.
-pub(crate) struct Allocations(pub(crate) BTreeMap<u64, Allocation>);
+/// Beside it the file that device memory lies in, from the first piece on.
+pub(crate) struct Allocations(pub(crate) BTreeMap<u64, Allocation>, pub(crate) Option<Arena>);
 
 impl Allocations {
     pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
+        Self(BTreeMap::new(), None)
     }
 
     /// The allocation that an address is in, and how far.
     pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
         let (base, allocation) = self.0.range(..=address).next_back()?;
         (address - base < allocation.bytes as u64).then_some((*base, allocation))
+    }
+
+    /// Whether a range has memory that is known already.
+    pub(crate) fn overlaps(&self, base: u64, bytes: usize) -> bool {
+        let end = base.saturating_add(bytes as u64);
+        let last = self.0.range(..end).next_back();
+        last.is_some_and(|(first, allocation)| first.saturating_add(allocation.bytes as u64) > base)
+    }
+
+    /// Whether an address is in memory that was registered for reading alone.
+    pub(crate) fn read_only(&self, address: u64) -> bool {
+        let read_only = |kind| matches!(kind, Kind::Registered(flags) if flags & READ_ONLY != 0);
+        self.around(address).is_some_and(|(_, allocation)| read_only(allocation.kind))
     }
 
     /// The allocation that holds a whole range.
@@ -133,8 +192,29 @@ impl Allocations {
     /// What is known of an address.
     pub(crate) fn describe(&self, address: u64) -> Option<Known> {
         let (base, allocation) = self.around(address)?;
-        let host = allocation.kind != Kind::Device;
+        let host = allocation.kind.is_host();
         Some(Known { base, bytes: allocation.bytes as u64, context: allocation.context, host })
+    }
+
+    /// New device memory, where others can open it if the system has that.
+    pub(crate) fn map_device(&mut self, bytes: usize) -> Option<(usize, Option<Backing>)> {
+        if self.1.is_none() {
+            self.1 = Arena::new();
+        }
+        match self.1.as_mut().and_then(|arena| arena.map(bytes)) {
+            Some((base, backing)) => Some((base, Some(backing))),
+            None => Some((map(bytes)?, None)),
+        }
+    }
+
+    /// What a context has opened by a handle already.
+    pub(crate) fn imported(&mut self, context: u32, named: &Named) -> Option<(u64, &mut u32)> {
+        self.0.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
+            Kind::Imported(of, count) if of == named && allocation.context == context => {
+                Some((*address, count))
+            }
+            _ => None,
+        })
     }
 
     /// How many allocations the program has to free.
@@ -153,7 +233,7 @@ pub(crate) struct Place {
 /// What keeps a place.
 #[derive(Clone, Debug)]
 pub(crate) enum Keeper {
-    Region(#[allow(dead_code, reason = "held, not looked at")] Arc<Region>),
+    Region(Arc<Region>),
     /// A copy that was taken of the program's bytes.
     Staged(#[allow(dead_code, reason = "held, not looked at")] Arc<[u8]>),
     /// The program itself.
@@ -161,6 +241,10 @@ pub(crate) enum Keeper {
 }
 
 impl Place {
+    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
+        matches!(&self.keeper, Keeper::Region(kept) if Arc::ptr_eq(kept, region))
+    }
+
     /// Whether it is ordinary memory of the program, which the driver knows nothing of.
     pub(crate) fn pageable(&self) -> bool {
         matches!(self.keeper, Keeper::Program)
@@ -196,6 +280,14 @@ pub(crate) enum MemoryWork {
 }
 
 impl MemoryWork {
+    /// Whether it reads or writes a piece of memory.
+    pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
+        match self {
+            Self::Set { to, .. } => to.is_in(region),
+            Self::Copy { to, from, .. } => to.is_in(region) || from.is_in(region),
+        }
+    }
+
     pub(crate) fn is_copy(&self) -> bool {
         matches!(self, Self::Copy { .. })
     }

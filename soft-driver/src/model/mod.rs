@@ -3,9 +3,11 @@
 
 pub(crate) mod call_frame;
 pub(crate) mod capture;
+pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod deadlock;
 pub(crate) mod device;
 pub(crate) mod engine;
 pub(crate) mod event;
@@ -20,9 +22,11 @@ pub(crate) mod memory;
 pub(crate) mod misuse;
 pub(crate) mod places;
 pub(crate) mod point;
+pub(crate) mod shared_memory;
 pub(crate) mod stream;
 pub(crate) mod switches;
 pub(crate) mod thread;
 pub(crate) mod user_object;
+pub(crate) mod values;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::abi::*;
 use crate::model::capture::CaptureKey;
-use crate::model::work::Task;
+use crate::model::work::Queued;
 
 /// A stream: a queue of work that is done in order.
 pub(crate) struct Stream {
@@ -17,7 +17,9 @@ pub(crate) struct Stream {
     pub(crate) created: bool,
     /// One that the program has no handle of any more.
     pub(crate) destroyed: bool,
-    pub(crate) queue: VecDeque<Task>,
+    pub(crate) queue: VecDeque<Queued>,
+    /// Which of its context's channels it is given to.
+    pub(crate) channel: u32,
     /// How many operations were submitted.
     pub(crate) submitted: u64,
     /// Up to which of them the legacy stream waits already.

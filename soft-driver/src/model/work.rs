@@ -4,13 +4,31 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::model::channel::Channels;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::mem_ops::{ValueWait, ValueWrite};
-use crate::model::memory::MemoryWork;
+use crate::model::memory::{MemoryWork, Region};
 use crate::model::point::Point;
 use crate::model::user_object::References;
+use crate::model::values::Values;
 use crate::random;
+
+/// Which call gave something to a stream: its name and number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) call: &'static str,
+    pub(crate) number: u64,
+}
+
+/// A task in a stream's queue.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    /// Its place in the order of submission, of all streams. Of what must not be held back by other
+    /// streams it is that of the task before it, or 0.
+    pub(crate) at: u64,
+    pub(crate) task: Task,
+}
 
 /// One piece of work in a stream.
 #[derive(Debug)]
@@ -20,10 +38,27 @@ pub(crate) enum Task {
     WaitShared(ipc::Wait),
     Host(HostCall),
     Memory(MemoryWork),
-    WaitValue(ValueWait),
-    WriteValue(ValueWrite),
-    /// The first task, while a thread does it.
-    Running,
+    WaitValue(ValueWait, Origin),
+    WriteValue(ValueWrite, Origin),
+    /// The first task, while a thread does it; with the memory that it is about.
+    Running(Option<MemoryWork>),
+}
+
+impl Task {
+    /// Whether it reads or writes a piece of memory.
+    pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
+        match self {
+            Self::Memory(work) | Self::Running(Some(work)) => work.uses(region),
+            Self::WaitValue(wait, _) => wait.word.place.is_in(region),
+            Self::WriteValue(write, _) => write.word.place.is_in(region),
+            _ => false,
+        }
+    }
+
+    /// Whether it is done by the device, so that it waits for its turn in its stream's channel.
+    pub(crate) fn takes_turns(&self) -> bool {
+        !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running(_))
+    }
 }
 
 pub(crate) enum Work {
@@ -52,6 +87,12 @@ pub(crate) struct Engine {
     pub(crate) shared_waits: Vec<u32>,
     /// Streams whose first task waits for a value in memory.
     pub(crate) value_waits: Vec<u32>,
+    /// Where waits for values hold back what is behind them.
+    pub(crate) channels: Channels,
+    /// The waits and writes of values that are under way, for the search for deadlocks.
+    pub(crate) values: Values,
+    /// The place of the task that was submitted last.
+    pub(crate) last_place: u64,
     pub(crate) host_queue: VecDeque<Job>,
     pub(crate) pool_queue: VecDeque<Job>,
     pub(crate) host_threads: usize,
@@ -63,7 +104,7 @@ pub(crate) struct Engine {
     pub(crate) next_point: u64,
     /// User objects that launches under way keep.
     pub(crate) deferred: Deferred,
-    /// Threads that wait for a context to have no work.
+    /// Threads that wait for a context to have no work, or for memory not to be used.
     pub(crate) idle_waiters: usize,
     /// The seeded scheduler's state.
     pub(crate) random: u64,
@@ -78,6 +119,9 @@ impl Engine {
             parked: BTreeMap::new(),
             shared_waits: Vec::new(),
             value_waits: Vec::new(),
+            channels: Channels::new(),
+            values: Values::new(),
+            last_place: 0,
             host_queue: VecDeque::new(),
             pool_queue: VecDeque::new(),
             host_threads: 0,
@@ -104,6 +148,8 @@ impl Engine {
         self.parked.clear();
         self.shared_waits.clear();
         self.value_waits.clear();
+        self.channels = Channels::new();
+        self.values = Values::new();
         self.host_queue.clear();
         self.pool_queue.clear();
     }

@@ -12,8 +12,12 @@ use crate::model::work::{Job, Work};
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
-/// How often the ticker looks, and no more often.
+/// How often the ticker looks whether a seeded scheduler is left alone.
 const TICK: Duration = Duration::from_millis(1);
+/// How long the ticker sleeps between looks at values in memory, which the host and other processes
+/// write unheard: at first, and when nothing comes for long.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// After how many ticks without a call the program is taken to wait for work without asking the
 /// driver.
 const SILENCE: u32 = 100;
@@ -135,6 +139,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
 fn ticker_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     let (mut calls, mut silent) = (0, 0);
+    let (mut pause, mut waited) = (SHORTEST_PAUSE, 0);
     loop {
         if state.epoch != epoch || state.stopping {
             return;
@@ -142,18 +147,22 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         let random = !state.prompt() && !state.engine.ready.is_empty();
         if state.engine.value_waits.is_empty() && !random {
             state = machine.ticker.wait(state).unwrap_or_else(PoisonError::into_inner);
+            pause = SHORTEST_PAUSE;
             continue;
         }
         // An ordinary sleep, so that nothing wakes it more often than the rate says.
         drop(state);
-        std::thread::sleep(TICK);
+        std::thread::sleep(if random { TICK } else { pause });
         state = machine.lock();
         if state.epoch != epoch {
             return;
         }
-        let waiting = core::mem::take(&mut state.engine.value_waits);
-        state.engine.ready.extend(waiting);
+        let more = core::mem::replace(&mut waited, state.engine.value_waits.len()) < waited;
+        let moved = state.look_at_values();
+        pause = if moved || more { SHORTEST_PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
         state.run(machine);
+        // Nobody is there to have it for an answer; it is told all the same.
+        let _ = state.look_for_deadlock(machine);
         // The calls of the program drive a seeded scheduler; this thread does only when there are
         // none.
         let now = machine.calls();

@@ -10,5 +10,6 @@ use cuda_events_test_support::raw as common;
 mod capture;
 mod ends;
 mod process;
+mod values;
 mod versions;
 mod work;

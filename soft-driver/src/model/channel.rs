@@ -1,0 +1,84 @@
+//! Channels: the few hardware queues that the streams of a context share.
+//!
+//! Every stream has one of its context's channels, in turn as it is created. On a card a channel
+//! does what it was given in the order in which it was given, whatever stream that is of: a wait
+//! for a value holds back all that was submitted to its channel after it. Waits for events and host
+//! functions hold back nothing here. What they wait for was submitted before them, or is the host's
+//! to do, so that it makes no difference to what comes to its end; and rules that were measured say
+//! that a held host function leaves other streams alone.
+
+use std::collections::BTreeMap;
+
+/// What a driver has unless told otherwise, and how many it can have.
+pub(crate) const DEFAULT_CHANNELS: u32 = 8;
+pub(crate) const MOST_CHANNELS: u32 = 32;
+
+/// Which channel of which context.
+pub(crate) type ChannelKey = (u32, u32);
+
+/// How many channels a context has: as the environment says, as it does for a real driver.
+pub(crate) fn from_environment() -> u32 {
+    let set = std::env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok();
+    let set = set.and_then(|text| text.trim().parse::<u32>().ok()).filter(|count| *count > 0);
+    set.unwrap_or(DEFAULT_CHANNELS).min(MOST_CHANNELS)
+}
+
+/// A channel in which streams wait for values.
+#[derive(Default)]
+struct Channel {
+    /// The waits that are not over, by their place in the order of submission, with their streams.
+    waits: BTreeMap<u64, u32>,
+    /// Streams whose first task is behind one of those.
+    held: Vec<u32>,
+}
+
+/// The channels in which something waits for a value. There is an entry for no other.
+#[derive(Default)]
+pub(crate) struct Channels(BTreeMap<ChannelKey, Channel>);
+
+impl Channels {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Whether no stream waits for a value.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A wait was submitted.
+    pub(crate) fn wait(&mut self, key: ChannelKey, at: u64, stream: u32) {
+        self.0.entry(key).or_default().waits.insert(at, stream);
+    }
+
+    /// A wait is over. The streams that can be looked at again.
+    pub(crate) fn pass(&mut self, key: ChannelKey, at: u64) -> Vec<u32> {
+        let Some(channel) = self.0.get_mut(&key) else { return Vec::new() };
+        channel.waits.remove(&at);
+        let held = core::mem::take(&mut channel.held);
+        if channel.waits.is_empty() {
+            self.0.remove(&key);
+        }
+        held
+    }
+
+    /// Whether something at this place of the order is behind a wait; then its stream is held.
+    pub(crate) fn hold(&mut self, key: ChannelKey, at: u64, stream: u32) -> bool {
+        let Some(channel) = self.0.get_mut(&key) else { return false };
+        let behind = channel.waits.first_key_value().is_some_and(|(first, _)| *first < at);
+        if behind {
+            channel.held.push(stream);
+        }
+        behind
+    }
+
+    /// All streams that are held: they are to be looked at again.
+    pub(crate) fn take_held(&mut self) -> Vec<u32> {
+        self.0.values_mut().flat_map(|channel| core::mem::take(&mut channel.held)).collect()
+    }
+
+    /// The waits of each channel, for one who thinks ahead.
+    pub(crate) fn waits(&self) -> BTreeMap<ChannelKey, BTreeMap<u64, u32>> {
+        self.0.iter().map(|(key, channel)| (*key, channel.waits.clone())).collect()
+    }
+}

@@ -1,0 +1,271 @@
+//! The search for deadlocks: waits for values whose writes are behind them.
+//!
+//! A write may be behind a wait in its own stream or, on a card, in the channel that its stream
+//! shares with others. The search is a run ahead in thought: everything that was submitted is done
+//! as soon as its turn can come, host functions return, other processes do their part, and whatever
+//! no submitted write is for, the host writes. Waits that are left then, each with a write that was
+//! submitted for it and is not reached, can only be ended from outside.
+//!
+//! A program that submits each write before the waits for it has none: the order of submission is
+//! one in which all can be done. So the search runs only where a wait was submitted ahead of its
+//! write, and there is nothing to pay elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+
+use crate::abi::*;
+use crate::model::channel::ChannelKey;
+use crate::model::config::{OnDeadlock, OnMisuse};
+use crate::model::machine::{Machine, State};
+use crate::model::mem_ops::{ValueWait, WordKey};
+use crate::model::work::{Origin, Queued, Task};
+
+const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
+
+/// A run ahead in thought.
+struct Ahead<'a> {
+    state: &'a State,
+    /// How far each stream with work got.
+    reached: BTreeMap<u32, usize>,
+    done: BTreeSet<u64>,
+    written: BTreeMap<WordKey, Vec<u64>>,
+    /// The writes that are not reached.
+    to_write: BTreeMap<WordKey, BTreeMap<u64, u64>>,
+    waits: BTreeMap<ChannelKey, BTreeMap<u64, u32>>,
+}
+
+impl<'a> Ahead<'a> {
+    fn run(state: &'a State) -> Self {
+        let busy = state.streams.iter().filter(|(_, entry)| !entry.queue.is_empty());
+        let mut ahead = Self {
+            state,
+            reached: busy.map(|(stream, _)| (stream, 0)).collect(),
+            done: BTreeSet::new(),
+            written: BTreeMap::new(),
+            to_write: state.engine.values.to_write(),
+            waits: state.engine.channels.waits(),
+        };
+        let streams: Vec<u32> = ahead.reached.keys().copied().collect();
+        loop {
+            let mut moved = false;
+            for stream in &streams {
+                while ahead.step(*stream) {
+                    moved = true;
+                }
+            }
+            if !moved {
+                return ahead;
+            }
+        }
+    }
+
+    /// The task that a stream got to.
+    fn task(&self, stream: u32) -> Option<&'a Queued> {
+        self.state.streams[stream].queue.get(*self.reached.get(&stream)?)
+    }
+
+    fn channel(&self, stream: u32) -> ChannelKey {
+        let entry = &self.state.streams[stream];
+        (entry.context, entry.channel)
+    }
+
+    /// The wait that holds back what a stream got to.
+    fn held_by(&self, stream: u32) -> Option<u32> {
+        let task = self.task(stream).filter(|queued| queued.task.takes_turns())?;
+        let (at, holder) = self.waits.get(&self.channel(stream))?.first_key_value()?;
+        (*at < task.at).then_some(*holder)
+    }
+
+    /// Does the next task of a stream, if it can be done.
+    fn step(&mut self, stream: u32) -> bool {
+        let Some(Queued { at, task }) = self.task(stream) else { return false };
+        let key = self.channel(stream);
+        let failed = self.state.contexts[key.0].failed.is_some();
+        if !failed && self.held_by(stream).is_some() {
+            return false;
+        }
+        match task {
+            Task::Wait(point) if !failed && !point.is_done() && !self.done.contains(&point.id) => {
+                return false;
+            }
+            Task::Complete(point) => {
+                self.done.insert(point.id);
+            }
+            Task::WriteValue(write, _) => {
+                let word = write.word.key();
+                self.written.entry(word).or_default().push(write.value);
+                self.to_write.entry(word).or_default().remove(at);
+            }
+            Task::WaitValue(wait, _) => {
+                let word = wait.word.key();
+                let written = self
+                    .written
+                    .get(&word)
+                    .is_some_and(|values| values.iter().any(|v| wait.is_met_by(*v)));
+                let to_come = self
+                    .to_write
+                    .get(&word)
+                    .is_some_and(|writes| writes.values().any(|v| wait.is_met_by(*v)));
+                if !failed && !written && !wait.is_done() && to_come {
+                    return false;
+                }
+                if let Some(waits) = self.waits.get_mut(&key) {
+                    waits.remove(at);
+                }
+            }
+            _ => {}
+        }
+        *self.reached.entry(stream).or_default() += 1;
+        true
+    }
+
+    /// The waits that are left, with their streams.
+    fn left(&self) -> Vec<(u32, u64, &'a ValueWait, Origin)> {
+        let at_wait = |stream: &u32| match self.task(*stream)? {
+            Queued { at, task: Task::WaitValue(wait, origin) }
+                if self.held_by(*stream).is_none() =>
+            {
+                Some((*stream, *at, wait, *origin))
+            }
+            _ => None,
+        };
+        self.reached.keys().filter_map(at_wait).collect()
+    }
+
+    /// The writes that a wait is left for, with their streams.
+    fn writes_for(&self, wait: &ValueWait) -> Vec<(u32, u64, Origin)> {
+        let mut found = Vec::new();
+        for (stream, reached) in &self.reached {
+            for queued in self.state.streams[*stream].queue.iter().skip(*reached) {
+                if let Task::WriteValue(write, origin) = &queued.task
+                    && write.word.key() == wait.word.key()
+                    && wait.is_met_by(write.value)
+                {
+                    found.push((*stream, write.value, *origin));
+                }
+            }
+        }
+        found
+    }
+
+    fn named(&self, stream: u32) -> String {
+        let entry = &self.state.streams[stream];
+        let context = self.state.contexts.handle(entry.context);
+        let name = if entry.is_legacy {
+            "the default stream".to_owned()
+        } else {
+            format!("stream {:#x}", self.state.streams.handle(stream))
+        };
+        format!(
+            "{name} (channel {} of {} in context {context:#x})",
+            entry.channel, self.state.channels
+        )
+    }
+
+    /// What keeps a stream from what is behind the task that it got to.
+    fn behind(&self, stream: u32) -> String {
+        let own = match self.task(stream) {
+            Some(Queued { task: Task::WaitValue(_, origin), .. }) => {
+                format!("that stream's own wait, {}", call(*origin))
+            }
+            _ => "a wait for an event that is behind one of these waits".to_owned(),
+        };
+        match self.held_by(stream) {
+            Some(holder) => {
+                format!("the wait of {}, which has the same channel", self.named(holder))
+            }
+            None => own,
+        }
+    }
+}
+
+fn call(origin: Origin) -> String {
+    format!("{}, call {}", origin.call, origin.number)
+}
+
+fn condition(wait: &ValueWait) -> String {
+    match wait.condition {
+        CU_STREAM_WAIT_VALUE_GEQ => format!("at least {}", wait.value),
+        CU_STREAM_WAIT_VALUE_EQ => format!("{}", wait.value),
+        CU_STREAM_WAIT_VALUE_AND => format!("a bit of {:#x}", wait.value),
+        _ => format!("a bit that is clear as in {:#x}", wait.value),
+    }
+}
+
+/// How many waits of a deadlock a report has, and how many writes for each.
+const TOLD: usize = 8;
+
+fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
+    let count = left.len();
+    let mut text = format!(
+        "deadlock: {count} stream{} wait{} for values, and the writes that were submitted for \
+            those are behind the waits",
+        if count == 1 { "" } else { "s" },
+        if count == 1 { "s" } else { "" },
+    );
+    for (stream, _, wait, origin) in left.iter().take(TOLD) {
+        text.push_str(&format!(
+            "\n  {} waits for {} at {:#x}, where {} is: {}",
+            ahead.named(*stream),
+            condition(wait),
+            wait.word.place.address,
+            wait.word.load(),
+            call(*origin),
+        ));
+        for (writer, value, origin) in ahead.writes_for(wait).into_iter().take(TOLD) {
+            text.push_str(&format!(
+                "\n    {} writes {value} there: {}, behind {}",
+                ahead.named(writer),
+                call(origin),
+                ahead.behind(writer),
+            ));
+        }
+    }
+    if count > TOLD {
+        text.push_str(&format!("\n  and {} more", count - TOLD));
+    }
+    text
+}
+
+impl State {
+    /// Looks for a deadlock, tells it, and deals with it. Where that is an error it is the answer.
+    pub(crate) fn look_for_deadlock(&mut self, machine: &'static Machine) -> Answer {
+        if !self.engine.values.suspicious() {
+            return Ok(());
+        }
+        let ahead = Ahead::run(self);
+        let left = ahead.left();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let text = report(&ahead, &left);
+        let waits: BTreeSet<u64> = left.iter().map(|(_, at, ..)| *at).collect();
+        let contexts: BTreeSet<u32> =
+            left.iter().map(|(stream, ..)| self.streams[*stream].context).collect();
+        crate::say!("{text}");
+        self.engine.values.tell(waits);
+        self.deadlocks.push(text.clone());
+        match (self.config.on_deadlock, self.config.on_misuse) {
+            (OnDeadlock::Hang, _) => {
+                crate::say!(
+                    "this driver now waits as a real one does, until the host writes such a value"
+                );
+                Ok(())
+            }
+            (OnDeadlock::Misuse, OnMisuse::Abort) => {
+                crate::say!(
+                    "a real driver waits here for ever, so the process ends; misuse=error makes it \
+                     an error, deadlock=hang waits"
+                );
+                std::process::abort();
+            }
+            (OnDeadlock::Misuse, OnMisuse::Error) => {
+                self.misuses.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                for context in contexts {
+                    self.fail_context(machine, context, TIMEOUT);
+                }
+                Err(TIMEOUT)
+            }
+        }
+    }
+}
