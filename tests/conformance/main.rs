@@ -33,3 +33,5 @@ mod lookup;
 mod process;
 mod streams;
 mod undefined;
+#[cfg(target_os = "linux")]
+mod values;

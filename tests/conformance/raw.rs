@@ -158,6 +158,16 @@ calls! {
     cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
     cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32,
         flags: u32) [expect];
+    cuStreamWaitValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: u32) [expect];
+    cuStreamWriteValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64,
+        flags: u32) [expect];
+    cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    cuMemFree_v2(address: CUdeviceptr);
+    cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
+    cuMemcpyDtoHAsync_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize,
+        stream: CUstream);
+    cuMemcpyHtoDAsync_v2(destination: CUdeviceptr, source: *const c_void, bytes: usize,
+        stream: CUstream);
     cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: u32);
     cuMemFreeHost(memory: *mut c_void);
     cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, memory: *mut c_void, flags: u32);

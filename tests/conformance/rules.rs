@@ -57,6 +57,7 @@ pub struct How {
     environment: Vec<(&'static str, &'static str)>,
     undisturbed: bool,
     before_loading: Option<fn()>,
+    needs: Option<fn() -> Result<(), String>>,
 }
 
 impl How {
@@ -72,6 +73,7 @@ impl How {
             environment: Vec::new(),
             undisturbed: false,
             before_loading: None,
+            needs: None,
         }
     }
 
@@ -132,6 +134,12 @@ impl How {
         self.alone()
     }
 
+    /// Not where this machine lacks something: the function says what.
+    pub fn needs(mut self, check: fn() -> Result<(), String>) -> Self {
+        self.needs = Some(check);
+        self
+    }
+
     /// What a real driver leaves undefined or does not have.
     pub fn soft_only(mut self) -> Self {
         self.soft_only = true;
@@ -142,6 +150,9 @@ impl How {
     pub fn unable(&self) -> Option<String> {
         if self.soft_only && Door::chosen() == Door::Native {
             return Some("undefined on a real driver".to_owned());
+        }
+        if let Some(lacking) = self.needs.and_then(|needs| needs().err()) {
+            return Some(lacking);
         }
         let since = self.since?;
         let version = Rig::bare(self.settings).driver.version();

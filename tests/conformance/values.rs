@@ -1,0 +1,949 @@
+//! Stream memory operations: waits for values, writes of values, the memory they are in, and other
+//! processes that see it.
+//!
+//! A rule that could hang a real driver is alone in its process, which has a limit.
+
+use std::ffi::{CStr, CString, c_void};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use cuda_events::sys::*;
+
+use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said, soft_settings};
+use crate::rules;
+use crate::rules::do_not_hang;
+
+const PEER: &str = "values-peer";
+const PAGE: usize = 4096;
+const PORTABLE: u32 = 1;
+const MAPPED: u32 = 2;
+const READ_ONLY: u32 = 8;
+
+unsafe extern "C" {
+    fn memfd_create(name: *const std::ffi::c_char, flags: u32) -> i32;
+    fn ftruncate(file: i32, length: i64) -> i32;
+    fn open(path: *const std::ffi::c_char, flags: i32, ...) -> i32;
+    fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        protection: i32,
+        flags: i32,
+        file: i32,
+        offset: i64,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, bytes: usize) -> i32;
+    fn unshare(flags: i32) -> i32;
+    fn mount(
+        source: *const std::ffi::c_char,
+        target: *const std::ffi::c_char,
+        kind: *const std::ffi::c_char,
+        flags: u64,
+        data: *const c_void,
+    ) -> i32;
+}
+
+/// An entry point that the table does not have, by its exported name.
+///
+/// # Safety
+///
+/// `F` is the type of that function.
+unsafe fn export<F: Copy>(rig: &Rig, name: &CStr) -> F {
+    let address = rig.export(name);
+    assert!(!address.is_null(), "the driver exports no {name:?}");
+    assert_eq!(size_of::<F>(), size_of::<*mut c_void>());
+    // SAFETY: a function pointer of the type that the caller answers for; it is as wide as an
+    // address.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+fn wait(raw: &Raw, stream: CUstream, address: CUdeviceptr, value: u64) -> CUresult {
+    raw.cuStreamWaitValue64_v2(stream, address, value, CU_STREAM_WAIT_VALUE_GEQ)
+}
+
+fn write(raw: &Raw, stream: CUstream, address: CUdeviceptr, value: u64) -> CUresult {
+    raw.cuStreamWriteValue64_v2(stream, address, value, 0)
+}
+
+/// Pinned host memory that the device sees too, as words.
+struct Words<'a> {
+    raw: &'a Raw,
+    host: *mut c_void,
+}
+
+impl<'a> Words<'a> {
+    const BYTES: usize = 1 << 20;
+
+    fn new(raw: &'a Raw) -> Self {
+        let mut host = null_mut();
+        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, Self::BYTES, PORTABLE | MAPPED));
+        // SAFETY: so many bytes, which nothing uses yet.
+        unsafe { host.cast::<u8>().write_bytes(0, Self::BYTES) };
+        Self { raw, host }
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        word(self.host, index)
+    }
+
+    /// Measured: it is the host's.
+    fn at(&self, index: usize) -> CUdeviceptr {
+        (self.host.expose_provenance() + 8 * index) as CUdeviceptr
+    }
+}
+
+impl Drop for Words<'_> {
+    fn drop(&mut self) {
+        let _ = self.raw.cuMemFreeHost(self.host);
+    }
+}
+
+/// A word of a page, or of more memory, that the caller has.
+fn word<'a>(memory: *mut c_void, index: usize) -> &'a AtomicU64 {
+    // SAFETY: the callers give memory that is there for as long as they look, and use all of it as
+    // atomics.
+    unsafe { AtomicU64::from_ptr(memory.cast::<u64>().add(index)) }
+}
+
+fn device_memory(raw: &Raw, bytes: usize) -> CUdeviceptr {
+    let mut address = 0;
+    must("cuMemAlloc", raw.cuMemAlloc_v2(&mut address, bytes));
+    address
+}
+
+/// Whether all of these streams come to have nothing to do. A long limit where that is expected, a
+/// short one where not.
+fn come_to_an_end(raw: &Raw, streams: &[CUstream], limit: Duration) -> bool {
+    let begun = Instant::now();
+    loop {
+        if streams.iter().all(|stream| raw.cuStreamQuery(*stream) == CUresult::CUDA_SUCCESS) {
+            return true;
+        }
+        if begun.elapsed() > limit {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(10);
+
+fn streams(raw: &Raw, count: usize) -> Vec<CUstream> {
+    (0..count).map(|_| raw.stream(NON_BLOCKING)).collect()
+}
+
+/// Streams of a new context wait for a value, and one more is given the write: whether they are
+/// released. Those that are not are released by the host.
+fn released(rig: &Rig, count: usize, limit: Duration) -> (bool, CUresult) {
+    rig.within(rig.new_context(), || {
+        let words = Words::new(rig);
+        let mut streams = streams(rig, count + 1);
+        let last = streams[count];
+        for stream in &streams[..count] {
+            must("cuStreamWaitValue64", wait(rig, *stream, words.at(0), 1));
+        }
+        let event = rig.event(NO_TIMING);
+        rig.record(event, last);
+        let idle = rig.settled(event);
+        must("cuStreamWriteValue64", write(rig, last, words.at(0), 1));
+        let released = come_to_an_end(rig, &streams, limit);
+        words.word(0).store(1, Ordering::SeqCst);
+        assert!(come_to_an_end(rig, &streams, LONG), "the host's store releases them");
+        streams
+            .drain(..)
+            .for_each(|stream| must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)));
+        (released, idle)
+    })
+}
+
+/// Which numbers of waiting streams are released by a write behind them. Those that should be get
+/// time to.
+fn table(rig: &Rig, channels: usize, counts: &[usize]) -> String {
+    let (mut these, mut others) = (Vec::new(), Vec::new());
+    for count in counts {
+        let limit = if *count < channels { LONG } else { SHORT };
+        let list = if released(rig, *count, limit).0 { &mut these } else { &mut others };
+        list.push(count.to_string());
+    }
+    let told = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+    format!("released {}; held back {}", told(&these), told(&others))
+}
+
+/// Each stream waits for the next one's value and then writes its own; all are submitted in this
+/// order.
+fn backwards(rig: &Rig, count: usize, limit: Duration) -> bool {
+    rig.within(rig.new_context(), || {
+        let (words, streams) = (Words::new(rig), streams(rig, count));
+        for (at, stream) in streams.iter().enumerate() {
+            if at + 1 < count {
+                must("cuStreamWaitValue64", wait(rig, *stream, words.at(8 * (at + 1)), 1));
+            }
+            must("cuStreamWriteValue64", write(rig, *stream, words.at(8 * at), 1));
+        }
+        let ran = come_to_an_end(rig, &streams, limit);
+        (0..count).for_each(|at| words.word(8 * at).store(1, Ordering::SeqCst));
+        assert!(come_to_an_end(rig, &streams, LONG), "the host's stores release them");
+        ran
+    })
+}
+
+/// A file of memory.
+struct File(i32);
+
+impl File {
+    fn new() -> Self {
+        // SAFETY: a C string, and then the file that was made.
+        let file = unsafe { memfd_create(c"values".as_ptr(), 0) };
+        assert!(file >= 0);
+        // SAFETY: an open file.
+        assert_eq!(unsafe { ftruncate(file, PAGE as i64) }, 0);
+        Self(file)
+    }
+
+    /// Another process's, or one's own again.
+    fn open(path: &str) -> Self {
+        const READ_AND_WRITE: i32 = 2;
+        let path = CString::new(path).expect("a path");
+        // SAFETY: a C string.
+        let file = unsafe { open(path.as_ptr(), READ_AND_WRITE) };
+        assert!(file >= 0, "{path:?}");
+        Self(file)
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0)
+    }
+
+    fn map(&self, writable: bool) -> Mapping {
+        let (read, write, shared) = (1, 2, 1);
+        let protection = if writable { read | write } else { read };
+        // SAFETY: a new mapping; no existing memory is named.
+        let memory = unsafe { mmap(null_mut(), PAGE, protection, shared, self.0, 0) };
+        assert_ne!(memory.addr(), usize::MAX, "the file is mapped");
+        Mapping(memory)
+    }
+}
+
+/// A page of a file, mapped until the process ends: the driver may have it.
+#[derive(Clone, Copy)]
+struct Mapping(*mut c_void);
+
+impl Mapping {
+    fn register(self, rig: &Rig, flags: u32) -> CUresult {
+        type Register = unsafe extern "C" fn(*mut c_void, usize, u32) -> CUresult;
+        // SAFETY: that is the function's type, and the page is mapped.
+        unsafe { export::<Register>(rig, c"cuMemHostRegister_v2")(self.0, PAGE, flags) }
+    }
+
+    fn unregister(self, rig: &Rig) -> CUresult {
+        // SAFETY: that is the function's type.
+        unsafe { export::<Unregister>(rig, c"cuMemHostUnregister")(self.0) }
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        word(self.0, 0)
+    }
+
+    fn at(self) -> CUdeviceptr {
+        self.0.expose_provenance() as CUdeviceptr
+    }
+
+    fn unmap(self) {
+        // SAFETY: mapped by `map`, and the caller has unregistered it.
+        assert_eq!(unsafe { munmap(self.0, PAGE) }, 0);
+    }
+}
+
+type Unregister = unsafe extern "C" fn(*mut c_void) -> CUresult;
+
+/// What a call does that may wait for a stream: another thread makes it, and the host stores what
+/// the stream waits for. Where the call returns before that, the rest of the process is not worth
+/// saving.
+fn beside_a_wait(
+    rig: &Rig,
+    call: impl FnOnce() -> CUresult + Send + 'static,
+    release: impl FnOnce(),
+) -> String {
+    let (tell, told) = channel();
+    let context = crate::raw::Sent::new(rig.current());
+    let driver = rig.driver;
+    let thread = std::thread::spawn(move || {
+        // SAFETY: the context is alive.
+        let code = unsafe { (driver.symbols().cuCtxSetCurrent)(context.get()) };
+        must("cuCtxSetCurrent", code);
+        let _ = tell.send(call());
+    });
+    match told.recv_timeout(SHORT) {
+        Ok(code) => format!("returns at once, {}", said(code)),
+        Err(RecvTimeoutError::Timeout) => {
+            release();
+            let code = told.recv_timeout(LONG).map_or("never".to_owned(), said);
+            thread.join().expect("no panic");
+            format!("waits, then {code}")
+        }
+        Err(RecvTimeoutError::Disconnected) => "panicked".to_owned(),
+    }
+}
+
+/// The handle of device memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct MemHandle([u8; 64]);
+
+fn mem_handle(rig: &Rig, address: CUdeviceptr) -> (CUresult, [u8; 64]) {
+    type Get = unsafe extern "C" fn(*mut MemHandle, CUdeviceptr) -> CUresult;
+    let mut handle = MemHandle([0; 64]);
+    // SAFETY: that is the function's type, and a place for the handle.
+    let code = unsafe { export::<Get>(rig, c"cuIpcGetMemHandle")(&mut handle, address) };
+    (code, handle.0)
+}
+
+fn open_mem_handle(rig: &Rig, handle: [u8; 64], flags: u32) -> (CUresult, CUdeviceptr) {
+    type Open = unsafe extern "C" fn(*mut CUdeviceptr, MemHandle, u32) -> CUresult;
+    let mut address = 0;
+    // SAFETY: that is the function's type, and a place for the address.
+    let code = unsafe {
+        export::<Open>(rig, c"cuIpcOpenMemHandle_v2")(&mut address, MemHandle(handle), flags)
+    };
+    (code, address)
+}
+
+fn close_mem_handle(rig: &Rig, address: CUdeviceptr) -> CUresult {
+    // SAFETY: that is the function's type.
+    unsafe {
+        export::<unsafe extern "C" fn(CUdeviceptr) -> CUresult>(rig, c"cuIpcCloseMemHandle")(
+            address,
+        )
+    }
+}
+
+/// Not a rule: the other process. Each line that it hears is one step, which it answers.
+#[test]
+#[ignore = "the other process, which the tests start: cargo test --test conformance"]
+fn peer() {
+    assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
+    do_not_hang();
+    let rig = Rig::new("");
+    let stream = rig.stream(NON_BLOCKING);
+    let (mut address, mut page) = (0, None::<Mapping>);
+    loop {
+        let line = hear();
+        let mut words = line.split(' ');
+        let (step, given) = (words.next().expect("a step"), words.next().unwrap_or_default());
+        let value = || given.parse().expect("a number");
+        match step {
+            "event" => say(&said(rig.open(from_hex(given).try_into().expect("64 bytes")).0)),
+            "memory" => {
+                let (code, opened) =
+                    open_mem_handle(&rig, from_hex(given).try_into().expect("64 bytes"), 1);
+                address = opened;
+                say(&said(code));
+            }
+            "file" | "reading-file" => {
+                let mapped = File::open(given).map(step == "file");
+                let flags = if step == "file" { 0 } else { READ_ONLY };
+                address = mapped.at();
+                page = Some(mapped);
+                say(&said(mapped.register(&rig, PORTABLE | MAPPED | flags)));
+            }
+            "wait" => say(&said(wait(&rig, stream, address, value()))),
+            "write" => say(&said(write(&rig, stream, address, value()))),
+            "store" => {
+                page.expect("a file").word().store(value(), Ordering::SeqCst);
+                say("stored");
+            }
+            "query" => say(&said(rig.cuStreamQuery(stream))),
+            "synchronize" => say(&said(rig.cuStreamSynchronize(stream))),
+            "close" => say(&said(close_mem_handle(&rig, address))),
+            "end" => break,
+            other => panic!("{other:?} is no step"),
+        }
+    }
+}
+
+/// The other process.
+struct Peer(Child);
+
+impl Peer {
+    fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    fn start_with(configure: impl FnOnce(&mut Command)) -> Self {
+        Self(Child::start_with("peer", PEER, |command| {
+            command.env("CUDA_SOFT_DRIVER", soft_settings(""));
+            configure(command);
+        }))
+    }
+
+    #[track_caller]
+    fn step(&mut self, step: &str) -> String {
+        self.0.send(step);
+        self.0.receive()
+    }
+
+    #[track_caller]
+    fn end(mut self) {
+        self.0.send("end");
+        self.0.finish();
+    }
+
+    fn kill(mut self) {
+        self.0.kill();
+    }
+}
+
+/// Gives a process that is about to start a `/dev/shm` of its own.
+fn isolate() -> std::io::Result<()> {
+    let (new_mounts, recursive, private) = (0x0002_0000, 1 << 14, 1 << 18);
+    let (none, nothing) = (std::ptr::null(), std::ptr::null());
+    // SAFETY: C strings and NULL where nothing is meant; only this process's mounts change.
+    let done = unsafe {
+        unshare(new_mounts) == 0
+            && mount(none, c"/".as_ptr(), none, recursive | private, nothing) == 0
+            && mount(c"tmpfs".as_ptr(), c"/dev/shm".as_ptr(), c"tmpfs".as_ptr(), 0, nothing) == 0
+    };
+    if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+fn isolated(command: &mut Command) {
+    // SAFETY: it makes system calls only.
+    unsafe { command.pre_exec(isolate) };
+}
+
+fn can_isolate() -> Result<(), String> {
+    let mut command = Command::new("true");
+    isolated(&mut command);
+    command
+        .status()
+        .map(|_| ())
+        .map_err(|error| format!("no process can have mounts of its own here: {error}"))
+}
+
+rules! {
+    /// What a stream copied before it writes a value is in host memory when the host sees the
+    /// value.
+    [since(11, 7)]
+    fn earlier_copies_are_seen(rig, saw) = "all bytes, 50 times" {
+        let (words, stream, device) =
+            (Words::new(rig), rig.stream(NON_BLOCKING), device_memory(rig, Words::BYTES - 64));
+        let mut whole = 0;
+        for round in 1..=50_u64 {
+            let (pattern, count) = (round as u32 * 0x0101_0101, (Words::BYTES - 64) / 4);
+            must("cuMemsetD32Async", rig.cuMemsetD32Async(device, pattern, count, stream));
+            let to = std::ptr::with_exposed_provenance_mut(words.at(8) as usize);
+            must(
+                "cuMemcpyDtoHAsync",
+                rig.cuMemcpyDtoHAsync_v2(to, device, Words::BYTES - 64, stream),
+            );
+            must("cuStreamWriteValue64", write(rig, stream, words.at(0), round));
+            while words.word(0).load(Ordering::Acquire) < round {
+                std::hint::spin_loop();
+            }
+            let wanted = u64::from(pattern) << 32 | u64::from(pattern);
+            whole += u32::from(
+                (8..Words::BYTES / 8).all(|at| words.word(at).load(Ordering::Relaxed) == wanted),
+            );
+        }
+        saw.text(format_args!("all bytes, {whole} times"));
+        must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+
+    /// A copy behind a wait for a value copies what was in memory when the value was stored.
+    [since(11, 7)]
+    fn later_copies_see_what_was_stored(rig, saw) = "the bytes of the round, 50 times" {
+        let (words, stream, device) =
+            (Words::new(rig), rig.stream(NON_BLOCKING), device_memory(rig, 4096));
+        let mut right = 0;
+        for round in 1..=50_u64 {
+            must("cuStreamWaitValue64", wait(rig, stream, words.at(0), round));
+            let address = |at: u64| {
+                std::ptr::with_exposed_provenance_mut::<c_void>(words.at(at as usize) as usize)
+            };
+            must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(device, address(512), 4096, stream));
+            must(
+                "cuMemcpyDtoHAsync",
+                rig.cuMemcpyDtoHAsync_v2(address(1024), device, 4096, stream),
+            );
+            (512..1024).for_each(|at| words.word(at).store(round, Ordering::Relaxed));
+            words.word(0).store(round, Ordering::Release);
+            rig.synchronize(stream);
+            right +=
+                u32::from((1024..1536).all(|at| words.word(at).load(Ordering::Relaxed) == round));
+        }
+        saw.text(format_args!("the bytes of the round, {right} times"));
+        must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+
+    /// The host sees the values that a stream writes in their order.
+    [since(11, 7)]
+    fn values_come_in_order(rig, saw) = "never back; the last 1000" {
+        let (words, stream) = (Words::new(rig), rig.stream(NON_BLOCKING));
+        for value in 1..=1000 {
+            must("cuStreamWriteValue64", write(rig, stream, words.at(0), value));
+        }
+        let (mut last, mut back) = (0, 0);
+        while last < 1000 {
+            let now = words.word(0).load(Ordering::Acquire);
+            back += u32::from(now < last);
+            last = now;
+        }
+        saw.holds("never back", back == 0);
+        saw.text(format_args!("the last {last}"));
+    }
+
+    /// A value in device memory is waited for and written as one in host memory is.
+    [since(11, 7)]
+    fn a_value_in_device_memory(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); written success" {
+        let (device, [waiting, writing]) =
+            (device_memory(rig, 64), [(); 2].map(|()| rig.stream(NON_BLOCKING)));
+        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 16, writing));
+        rig.synchronize(writing);
+        must("cuStreamWaitValue64", wait(rig, waiting, device, 5));
+        saw.code("waiting", rig.cuStreamQuery(waiting));
+        must("cuStreamWriteValue64", write(rig, writing, device, 5));
+        saw.code("written", rig.cuStreamSynchronize(waiting));
+        must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+
+    /// Memory that the driver does not know cannot be waited for or written, nor can a word that is
+    /// not aligned.
+    [since(11, 7)]
+    fn words_are_checked(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from wait for ordinary memory, write to ordinary memory, \
+         wait not aligned, write not aligned, wait for NULL"
+    {
+        let (words, stream) = (Words::new(rig), rig.stream(NON_BLOCKING));
+        let ordinary = Box::new(AtomicU64::new(0));
+        let ordinary = std::ptr::from_ref(&*ordinary).expose_provenance() as CUdeviceptr;
+        saw.codes(&[
+            ("wait for ordinary memory", wait(rig, stream, ordinary, 0)),
+            ("write to ordinary memory", write(rig, stream, ordinary, 0)),
+            ("wait not aligned", wait(rig, stream, words.at(0) + 4, 0)),
+            ("write not aligned", write(rig, stream, words.at(0) + 4, 0)),
+            ("wait for NULL", wait(rig, stream, 0, 0)),
+        ]);
+    }
+
+    /// While streams wait for values other calls return at once, in the same context too.
+    [since(11, 7)]
+    fn calls_beside_waiting_streams(rig, saw) =
+        "success from cuMemAlloc, cuStreamCreate, cuEventCreate, cuEventRecord in an idle stream, \
+         cuEventQuery of it; waiting CUDA_ERROR_NOT_READY (600)"
+    {
+        let (words, waiting, idle) = (Words::new(rig), streams(rig, 4), rig.stream(NON_BLOCKING));
+        for stream in &waiting {
+            must("cuStreamWaitValue64", wait(rig, *stream, words.at(0), 1));
+        }
+        let (mut address, mut stream, mut event) = (0, null_mut(), null_mut());
+        saw.codes(&[
+            ("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096)),
+            ("cuStreamCreate", rig.cuStreamCreate(&mut stream, NON_BLOCKING)),
+            ("cuEventCreate", rig.cuEventCreate(&mut event, NO_TIMING)),
+            ("cuEventRecord in an idle stream", rig.cuEventRecord(event, idle)),
+            ("cuEventQuery of it", rig.settled(event)),
+        ]);
+        saw.code("waiting", rig.cuStreamQuery(waiting[0]));
+        words.word(0).store(1, Ordering::SeqCst);
+        assert!(come_to_an_end(rig, &waiting, LONG));
+        must("cuMemFree", rig.cuMemFree_v2(address));
+    }
+
+    /// Streams share eight channels: a write that is submitted behind eight streams that wait for
+    /// it never comes to its turn. A store by the host releases all of them.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
+    fn waiting_streams_hold_back_the_write(rig, saw) = "released 1, 2, 3, 4, 5, 6, 7; held back 8, \
+        9, 12, 31" {
+        saw.text(table(rig, 8, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 31]));
+    }
+
+    /// `CUDA_DEVICE_MAX_CONNECTIONS` says how many channels there are.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "32")]
+    fn thirty_two_channels(rig, saw) = "released 1, 8, 31; held back 32, 40" {
+        saw.text(table(rig, 32, &[1, 8, 31, 32, 40]));
+    }
+
+    /// With one channel any wait holds back every write that comes after it.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "1")]
+    fn one_channel(rig, saw) = "released none; held back 1, 2" {
+        saw.text(table(rig, 1, &[1, 2]));
+    }
+
+    /// A record in a stream that has nothing to do is done at once, when its channel is held back,
+    /// too.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
+    fn a_record_in_a_channel_that_is_held_back(rig, saw) = "8 waiting: success" {
+        let (_, idle) = released(rig, 8, SHORT);
+        saw.code("8 waiting:", idle);
+    }
+
+    /// A chain of streams that is submitted backwards, each waiting for the next one's value before
+    /// it writes its own, comes to its end when each of them has a channel of its own.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
+    fn a_chain_that_is_submitted_backwards(rig, saw) = "4 runs; 16 NOT runs" {
+        for (count, limit) in [(4, LONG), (16, SHORT)] {
+            let ran = backwards(rig, count, limit);
+            saw.text(format_args!("{count}{} runs", if ran { "" } else { " NOT" }));
+        }
+    }
+
+    /// Which streams a waiting one holds back: those that come eight, sixteen and so on after it in
+    /// the order of creation.
+    [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
+    fn which_streams_share_a_channel(rig, saw) = "the first of 24 holds back 8, 16" {
+        rig.within(rig.new_context(), || {
+            let (words, streams) = (Words::new(rig), streams(rig, 24));
+            must("cuStreamWaitValue64", wait(rig, streams[0], words.at(0), 1));
+            for (at, stream) in streams.iter().enumerate().skip(1) {
+                must("cuStreamWriteValue64", write(rig, *stream, words.at(8 * at), 1));
+            }
+            let begun = Instant::now();
+            let held = || {
+                (1..24)
+                    .filter(|at| words.word(8 * at).load(Ordering::Acquire) == 0)
+                    .collect::<Vec<_>>()
+            };
+            while held().len() > 2 && begun.elapsed() < LONG {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(SHORT);
+            let held: Vec<String> = held().iter().map(usize::to_string).collect();
+            saw.text(format_args!("the first of 24 holds back {}", held.join(", ")));
+            words.word(0).store(1, Ordering::SeqCst);
+            assert!(come_to_an_end(rig, &streams, LONG));
+        });
+    }
+
+    /// The device can register memory for reading alone.
+    fn the_attribute_for_reading_alone(rig, saw) = "success, 1" {
+        let mut value = 77;
+        saw.text(format_args!("{}, {value}", {
+            let code = rig.cuDeviceGetAttribute(&mut value, CUdevice_attribute(113), rig.device);
+            said(code)
+        }));
+    }
+
+    /// One file can be mapped and registered twice, and for reading alone: a value that is written
+    /// through one mapping is seen through the others. Unless it is said to be for reading alone,
+    /// memory must be writable.
+    [since(11, 7), alone]
+    fn one_file_registered_more_than_once(rig, saw) =
+        "success from first, second, for reading; CUDA_ERROR_INVALID_VALUE (1) from not writable; \
+         CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712) from first again; released; success from \
+         unregister first, unregister second, unregister the one for reading"
+    {
+        let (file, flags) = (File::new(), PORTABLE | MAPPED);
+        let (first, second, reading, other) =
+            (file.map(true), file.map(true), file.map(false), file.map(false));
+        saw.codes(&[
+            ("first", first.register(rig, flags)),
+            ("second", second.register(rig, flags)),
+            ("for reading", reading.register(rig, flags | READ_ONLY)),
+            ("not writable", other.register(rig, flags)),
+            ("first again", first.register(rig, flags)),
+        ]);
+        let streams = streams(rig, 3);
+        must("cuStreamWaitValue64", wait(rig, streams[0], second.at(), 3));
+        must("cuStreamWaitValue64", wait(rig, streams[1], reading.at(), 3));
+        must("cuStreamWriteValue64", write(rig, streams[2], first.at(), 3));
+        saw.holds("released", come_to_an_end(rig, &streams, LONG));
+        saw.codes(&[
+            ("unregister first", first.unregister(rig)),
+            ("unregister second", second.unregister(rig)),
+            ("unregister the one for reading", reading.unregister(rig)),
+        ]);
+        [first, second, reading, other].into_iter().for_each(Mapping::unmap);
+    }
+
+    /// Unregistering memory waits for a stream that waits for a value in it.
+    [since(11, 7), alone]
+    fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
+        let (page, stream) = (File::new().map(true), rig.stream(NON_BLOCKING));
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        must("cuStreamWaitValue64", wait(rig, stream, page.at(), 1));
+        // SAFETY: that is the function's type.
+        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
+        let memory = crate::raw::Sent::new(page.0);
+        // SAFETY: the page stays mapped.
+        let call = move || unsafe { unregister(memory.get()) };
+        saw.text(beside_a_wait(rig, call, || page.word().store(1, Ordering::SeqCst)));
+        page.word().store(1, Ordering::SeqCst);
+        std::process::exit(0);
+    }
+
+    /// Freeing pinned memory while a stream waits for a value in it.
+    [since(11, 7), alone]
+    fn freeing_while_a_stream_waits(rig, saw) = "returns at once, success" {
+        let (words, stream) =
+            (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
+        must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
+        let (raw, memory) = (rig.driver, crate::raw::Sent::new(words.host));
+        // SAFETY: nothing of the program uses it after this.
+        let call = move || unsafe { (raw.symbols().cuMemFreeHost)(memory.get()) };
+        saw.text(beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)));
+        std::process::exit(0);
+    }
+
+    /// Portable memory serves all devices: a stream of one waits for what a stream of the other
+    /// writes.
+    [since(11, 7), two_devices]
+    fn between_two_devices(rig, saw) = "released, in pinned and in registered memory" {
+        let (mut second, mut context) = (0, null_mut());
+        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
+        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        let (words, page) = (Words::new(rig), File::new().map(true));
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        let (writing, theirs) =
+            (rig.stream(NON_BLOCKING), rig.within(context, || rig.stream(NON_BLOCKING)));
+        let mut released = true;
+        for address in [words.at(0), page.at()] {
+            must("cuStreamWaitValue64", wait(rig, theirs, address, 1));
+            must("cuStreamWriteValue64", write(rig, writing, address, 1));
+            released &= come_to_an_end(rig, &[theirs, writing], LONG);
+        }
+        saw.holds("released, in pinned and in registered memory", released);
+        must("cuMemHostUnregister", page.unregister(rig));
+        page.unmap();
+        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(second));
+    }
+
+    /// A captured wait and a captured write are nodes of stream memory operations, in each mode.
+    [since(11, 7)]
+    fn captured_values(rig, saw) = "each mode: 2 nodes of the types 12, 12; two launches write 5, \
+        5" {
+        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
+        type Type = unsafe extern "C" fn(CUgraphNode, *mut u32) -> CUresult;
+        // SAFETY: those are the functions' types.
+        let (get_nodes, get_type) = unsafe {
+            (export::<Nodes>(rig, c"cuGraphGetNodes"), export::<Type>(rig, c"cuGraphNodeGetType"))
+        };
+        type Mode = CUstreamCaptureMode;
+        let modes = [
+            Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        ];
+        let answers = modes.map(|mode| {
+            let (words, stream, mut graph) =
+                (Words::new(rig), rig.stream(NON_BLOCKING), null_mut());
+            must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, mode));
+            must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
+            must("cuStreamWriteValue64", write(rig, stream, words.at(1), 5));
+            must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
+            let (mut nodes, mut count) = ([null_mut(); 8], 8);
+            // SAFETY: room for as many nodes as the count says.
+            must("cuGraphGetNodes", unsafe { get_nodes(graph, nodes.as_mut_ptr(), &mut count) });
+            let kind = |node: &CUgraphNode| {
+                let mut kind = 0;
+                // SAFETY: a node of the graph, and a place for its type.
+                must("cuGraphNodeGetType", unsafe { get_type(*node, &mut kind) });
+                kind.to_string()
+            };
+            let kinds: Vec<String> = nodes[..count].iter().map(kind).collect();
+            let mut exec = null_mut();
+            must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+            let written = [(); 2].map(|()| {
+                words.word(0).store(1, Ordering::SeqCst);
+                words.word(1).store(0, Ordering::SeqCst);
+                must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+                rig.synchronize(stream);
+                words.word(1).load(Ordering::SeqCst).to_string()
+            });
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            format!(
+                "{count} nodes of the types {}; two launches write {}",
+                kinds.join(", "),
+                written.join(", ")
+            )
+        });
+        let same = answers.iter().all(|answer| *answer == answers[0]);
+        saw.text(if same { format!("each mode: {}", answers[0]) } else { answers.join(" | ") });
+    }
+
+    /// The parameters of such a node can be read, and set in an executable graph, value and
+    /// address, but not its kind.
+    [since(11, 7)]
+    fn parameters_of_a_captured_value(rig, saw) =
+        "count 1, flags 0, a write of 5, the stream's context; set 6 success, launched 6; set 7 \
+         success, launched 7; another kind CUDA_ERROR_INVALID_VALUE (1); two operations \
+         CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Params {
+            context: CUcontext,
+            count: u32,
+            operations: *mut CUstreamBatchMemOpParams,
+            flags: u32,
+        }
+        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
+        type Get = unsafe extern "C" fn(CUgraphNode, *mut Params) -> CUresult;
+        type Set = unsafe extern "C" fn(CUgraphExec, CUgraphNode, *const Params) -> CUresult;
+        // SAFETY: those are the functions' types.
+        let (get_nodes, get, set) = unsafe {
+            (
+                export::<Nodes>(rig, c"cuGraphGetNodes"),
+                export::<Get>(rig, c"cuGraphBatchMemOpNodeGetParams"),
+                export::<Set>(rig, c"cuGraphExecBatchMemOpNodeSetParams"),
+            )
+        };
+        let (words, stream, mut graph, mut exec) =
+            (Words::new(rig), rig.stream(NON_BLOCKING), null_mut(), null_mut());
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, mode));
+        must("cuStreamWriteValue64", write(rig, stream, words.at(0), 5));
+        must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
+        let (mut node, mut count) = (null_mut(), 1);
+        let mut params = Params { context: null_mut(), count: 9, operations: null_mut(), flags: 9 };
+        // SAFETY: places for one node and its parameters; the operations are the node's while it
+        // lives.
+        let mut operation = unsafe {
+            must("cuGraphGetNodes", get_nodes(graph, &mut node, &mut count));
+            must("cuGraphBatchMemOpNodeGetParams", get(node, &mut params));
+            *params.operations
+        };
+        // SAFETY: all that is read is plain numbers.
+        let (kind, value) = unsafe { (operation.operation, operation.writeValue.u.value64) };
+        let is_write = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
+        saw.text(format_args!(
+            "count {}, flags {}, {} of {value}, {} context",
+            params.count,
+            params.flags,
+            if is_write { "a write" } else { "NOT a write" },
+            if params.context == rig.context { "the stream's" } else { "another" },
+        ));
+        must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        for value in [6, 7] {
+            operation.writeValue.u.value64 = value;
+            params.operations = &mut operation;
+            // SAFETY: the node is the graph's, and the parameters are one operation.
+            let code = unsafe { set(exec, node, &params) };
+            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+            rig.synchronize(stream);
+            saw.text(format_args!(
+                "set {value} {}, launched {}",
+                said(code),
+                words.word(0).load(Ordering::SeqCst)
+            ));
+        }
+        let mut two = [operation; 2];
+        params.operations = two.as_mut_ptr();
+        two[0].writeValue.operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
+        params.operations = two.as_mut_ptr();
+        // SAFETY: as above.
+        saw.code("another kind", unsafe { set(exec, node, &params) });
+        two[0] = operation;
+        params = Params { count: 2, operations: two.as_mut_ptr(), ..params };
+        // SAFETY: as above, with two operations.
+        saw.code("two operations", unsafe { set(exec, node, &params) });
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// A page of a file that two processes register orders their streams: without any handle of the
+    /// driver's.
+    [since(11, 7), alone]
+    fn a_file_between_processes(rig, saw) =
+        "register success; waiting CUDA_ERROR_NOT_READY (600); written success; and back: \
+         released; for reading alone: success, then success"
+    {
+        let (file, stream) = (File::new(), rig.stream(NON_BLOCKING));
+        let page = file.map(true);
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        let (mut peer, mut reader) = (Peer::start(), Peer::start());
+        saw.text(format_args!("register {}", peer.step(&format!("file {}", file.path()))));
+        peer.step("wait 1");
+        saw.text(format_args!("waiting {}", peer.step("query")));
+        must("cuStreamWriteValue64", write(rig, stream, page.at(), 1));
+        saw.text(format_args!("written {}", peer.step("synchronize")));
+        must("cuStreamWaitValue64", wait(rig, stream, page.at(), 2));
+        peer.step("write 2");
+        saw.holds("and back: released", come_to_an_end(rig, &[stream], LONG));
+        let registered = reader.step(&format!("reading-file {}", file.path()));
+        reader.step("wait 3");
+        must("cuStreamWriteValue64", write(rig, stream, page.at(), 3));
+        saw.text(format_args!(
+            "for reading alone: {registered}, then {}",
+            reader.step("synchronize")
+        ));
+        peer.end();
+        reader.end();
+    }
+
+    /// When the process that was to write the value is killed, another one's host writes it, and
+    /// the waiting stream goes on.
+    [since(11, 7), alone]
+    fn a_killed_writer(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); released" {
+        let (file, stream) = (File::new(), rig.stream(NON_BLOCKING));
+        let page = file.map(true);
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        let mut peer = Peer::start();
+        peer.step(&format!("file {}", file.path()));
+        must("cuStreamWaitValue64", wait(rig, stream, page.at(), 7));
+        peer.kill();
+        saw.code("waiting", rig.cuStreamQuery(stream));
+        page.word().store(7, Ordering::SeqCst);
+        saw.holds("released", come_to_an_end(rig, &[stream], LONG));
+    }
+
+    /// Device memory is opened by its handle, in another process, once or more, and orders the
+    /// streams of both.
+    [since(11, 7), alone]
+    fn device_memory_between_processes(rig, saw) =
+        "handle success; open success; again success; waiting CUDA_ERROR_NOT_READY (600); written \
+         success; close success; in the same process CUDA_ERROR_INVALID_CONTEXT (201)"
+    {
+        let (device, stream) = (device_memory(rig, 4096), rig.stream(NON_BLOCKING));
+        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+        rig.synchronize(stream);
+        let (code, handle) = mem_handle(rig, device);
+        saw.code("handle", code);
+        let mut peer = Peer::start();
+        saw.text(format_args!("open {}", peer.step(&format!("memory {}", to_hex(&handle)))));
+        saw.text(format_args!("again {}", peer.step(&format!("memory {}", to_hex(&handle)))));
+        peer.step("wait 1");
+        saw.text(format_args!("waiting {}", peer.step("query")));
+        must("cuStreamWriteValue64", write(rig, stream, device, 1));
+        saw.text(format_args!("written {}", peer.step("synchronize")));
+        saw.text(format_args!("close {}", peer.step("close")));
+        peer.end();
+        saw.code("in the same process", open_mem_handle(rig, handle, 1).0);
+        must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+
+    /// A process with a `/dev/shm` of its own cannot open interprocess events. It can open device
+    /// memory, and a file that it is given.
+    [since(11, 7), alone, needs(can_isolate)]
+    fn a_dev_shm_of_its_own(rig, saw) =
+        "event CUDA_ERROR_MAP_FAILED (205); memory success, then success; file success, then \
+            success"
+    {
+        let (device, stream, file) =
+            (device_memory(rig, 4096), rig.stream(NON_BLOCKING), File::new());
+        let page = file.map(true);
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+        rig.synchronize(stream);
+        let mut peer = Peer::start_with(isolated);
+        let event = rig.descriptor(rig.event(INTERPROCESS));
+        saw.text(format_args!("event {}", peer.step(&format!("event {}", to_hex(&event)))));
+        let (code, handle) = mem_handle(rig, device);
+        must("cuIpcGetMemHandle", code);
+        for (what, given, address) in
+            [("memory", to_hex(&handle), device), ("file", file.path(), page.at())]
+        {
+            let opened = peer.step(&format!("{what} {given}"));
+            peer.step("wait 1");
+            must("cuStreamWriteValue64", write(rig, stream, address, 1));
+            saw.text(format_args!("{what} {opened}, then {}", peer.step("synchronize")));
+        }
+        peer.end();
+        must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+}
