@@ -363,6 +363,10 @@ typedef enum {
 #define CU_MEMHOSTALLOC_DEVICEMAP 0x02
 #define CU_MEMHOSTALLOC_WRITECOMBINED 0x04
 
+/* What memory of the program is registered for. */
+#define CU_MEMHOSTREGISTER_PORTABLE 0x01
+#define CU_MEMHOSTREGISTER_DEVICEMAP 0x02
+
 /* ---- Structs ---- */
 
 static const size_t CU_IPC_HANDLE_SIZE = 64;
@@ -833,6 +837,7 @@ typedef CUresult (*PFN_cuMemAlloc_v3020)(CUdeviceptr *address, size_t bytes);
 typedef CUresult (*PFN_cuMemFree_v3020)(CUdeviceptr address);
 typedef CUresult (*PFN_cuMemHostAlloc_v2020)(void **memory, size_t bytes, unsigned int flags);
 typedef CUresult (*PFN_cuMemFreeHost_v2000)(void *memory);
+typedef CUresult (*PFN_cuMemHostRegister_v6050)(void *memory, size_t bytes, unsigned int flags);
 typedef CUresult (*PFN_cuMemHostGetDevicePointer_v3020)(CUdeviceptr *address, void *memory,
     unsigned int flags);
 typedef CUresult (*PFN_cuMemsetD8Async_v3020)(CUdeviceptr destination, unsigned char value,

@@ -3,6 +3,8 @@
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 pub const CU_MEMHOSTALLOC_DEVICEMAP: u32 = 2;
 pub const CU_MEMHOSTALLOC_WRITECOMBINED: u32 = 4;
+pub const CU_MEMHOSTREGISTER_PORTABLE: u32 = 1;
+pub const CU_MEMHOSTREGISTER_DEVICEMAP: u32 = 2;
 pub type cuuint32_t = ::core::ffi::c_uint;
 pub type cuuint64_t = ::core::ffi::c_ulonglong;
 pub type CUdevice = ::core::ffi::c_int;
@@ -2169,6 +2171,13 @@ pub type PFN_cuMemHostAlloc_v2020 = ::core::option::Option<
 >;
 pub type PFN_cuMemFreeHost_v2000 = ::core::option::Option<
     unsafe extern "C" fn(memory: *mut ::core::ffi::c_void) -> CUresult,
+>;
+pub type PFN_cuMemHostRegister_v6050 = ::core::option::Option<
+    unsafe extern "C" fn(
+        memory: *mut ::core::ffi::c_void,
+        bytes: usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
 >;
 pub type PFN_cuMemHostGetDevicePointer_v3020 = ::core::option::Option<
     unsafe extern "C" fn(

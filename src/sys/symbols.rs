@@ -390,6 +390,7 @@ macro_rules! for_each_entry_point {
             required cuMemFree_v2 PFN_cuMemFree_v3020;
             required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
             required cuMemFreeHost PFN_cuMemFreeHost_v2000;
+            required cuMemHostRegister_v2 PFN_cuMemHostRegister_v6050;
             required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
             required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
             required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
