@@ -29,7 +29,8 @@ pub struct Live {
     pub graph_execs: usize,
     /// User objects that something still refers to.
     pub user_objects: usize,
-    /// Pieces of device and host memory that were not freed.
+    /// Pieces of device and host memory that were not freed. Memory that the program registered is
+    /// not counted: it is the program's own, and its registration ends with the context.
     pub allocations: usize,
     /// Streams, events and pieces of memory that went with their context, at its last release or
     /// its destruction, and that nobody had destroyed until then: leaks that the context's end

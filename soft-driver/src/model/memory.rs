@@ -168,10 +168,15 @@ impl Allocations {
         (end <= allocation.bytes as u64).then(|| allocation.region.clone())
     }
 
-    /// The addresses of what a context has.
+    /// What the program has to free. Memory that it registered is its own: the registration may end
+    /// with the context, and nothing is lost.
+    fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {
+        self.0.iter().filter(|(_, allocation)| !matches!(allocation.kind, Kind::Registered(_)))
+    }
+
+    /// The addresses of what the program has to free in a context.
     pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
-        self.0
-            .iter()
+        self.to_free()
             .filter(move |(_, allocation)| allocation.context == context)
             .map(|(address, _)| *address)
     }
@@ -219,7 +224,7 @@ impl Allocations {
 
     /// How many allocations the program has to free.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.to_free().count()
     }
 }
 

@@ -32,6 +32,33 @@ fn work_in_a_stream_is_done_in_order_and_asynchronously() {
     assert_eq!(*order.lock().unwrap(), (0..10).collect::<Vec<_>>());
 }
 
+/// What was submitted before the failure, too.
+#[test]
+fn a_context_that_has_failed_never_writes_a_value() {
+    let raw = Raw::new();
+    let stream = raw.stream(1);
+    let mut word = 0;
+    unsafe {
+        assert_eq!((raw.cuMemAlloc_v2)(&mut word, 8).0, OK);
+        let value = || *std::ptr::with_exposed_provenance::<u64>(word as usize);
+        let write = raw.cuStreamWriteValue64_v2.unwrap();
+        assert_eq!(write(stream, word, 1, 0).0, OK);
+        raw.sync(stream);
+        assert_eq!(value(), 1);
+        let latch = raw.latch(stream);
+        latch.reached();
+        assert_eq!(write(stream, word, 2, 0).0, OK);
+        raw.soft.fail_contexts(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        latch.release();
+        // Nothing of the context is under way once it is released.
+        assert_eq!(write(stream, word, 3, 0), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        while raw.soft.blocked() > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(value(), 1);
+    }
+}
+
 #[test]
 fn a_wait_keeps_the_record_it_saw() {
     let raw = Raw::new();

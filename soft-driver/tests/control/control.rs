@@ -149,6 +149,28 @@ fn garbage_goes_to_results_and_not_to_arrays() {
     assert_eq!(raw.soft.injected(), 5);
 }
 
+/// Registering memory makes nothing that has to be given back: the memory is the program's, and the
+/// registration ends with the context.
+#[test]
+fn registered_memory_is_no_leak() {
+    let raw = Raw::bare(SoftDriver::builder().log(100));
+    assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
+    let context = raw.retain(0);
+    raw.set_current(context);
+    let memory = [0_u64; 8];
+    let register =
+        || unsafe { (raw.cuMemHostRegister_v2)(memory.as_ptr().cast_mut().cast(), 64, 3) }.0;
+    assert_eq!(register(), OK);
+    assert_eq!(register(), CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED.0);
+    assert_eq!(raw.soft.live().allocations, 0);
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    raw.soft.assert_no_leaks();
+    raw.set_current(raw.retain(0));
+    assert_eq!(register(), OK, "the registration ended with the context");
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    raw.soft.assert_no_leaks();
+}
+
 #[test]
 fn leaks_are_counted_and_told() {
     let raw = Raw::bare(SoftDriver::builder().log(100));
