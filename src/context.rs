@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
@@ -74,6 +74,27 @@ struct Inner {
     /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed
     /// with this.
     join: OnceLock<CUevent>,
+}
+
+/// A context without a share of it.
+#[derive(Clone)]
+pub(crate) struct WeakContext(Weak<Inner>);
+
+impl WeakContext {
+    /// A share, unless the last one was dropped.
+    pub(crate) fn upgrade(&self) -> Option<Context> {
+        self.0.upgrade().map(|inner| Context(ManuallyDrop::new(inner)))
+    }
+
+    /// Whether somebody has a share now. Unlike `upgrade` it cannot leave the caller with the last
+    /// one, whose drop may block.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
 }
 
 /// What is given back with the last user of a context.
@@ -407,6 +428,10 @@ impl Context {
     /// The driver's handle, for other bindings. It is valid as long as the context is.
     pub fn as_raw(&self) -> CUcontext {
         self.0.raw
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakContext {
+        WeakContext(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn owned(&self) -> &Owned {

@@ -57,6 +57,7 @@
 //! | order between streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
 //! | times | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`ext::Timer`] |
 //! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
+//! | a completion that many threads look at, signals of the host | [`ext::Timeline`], [`ext::HostTimeline`] |
 //! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`ext::Completion`] |
 //! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
 //! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |

@@ -168,6 +168,22 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. The driver was not asked.
     ExportOfImport,
+    /// A signal of a [timeline](crate::ext::Timeline#captures) was given to a capturing stream, or
+    /// a wait for a point of another context. The driver was not asked: it would have each launch
+    /// of the graph write the same value again.
+    TimelineInCapture {
+        /// The call that was not made.
+        function: Function,
+    },
+    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream, which is
+    /// another stream in each thread, so that its value would not only rise. The driver was not
+    /// asked.
+    PerThreadTimeline,
+    /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
+    Poisoned,
+    /// The point is not reached, and the last share of its timeline's context was dropped, so that
+    /// the driver cannot be asked whether it ever will be.
+    ContextDropped,
     /// The process has no place for another [observer](crate::Driver::observe) of this driver.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
@@ -194,6 +210,7 @@ impl Error {
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
             | Self::DriverMismatch { function }
+            | Self::TimelineInCapture { function }
             | Self::ContextMismatch { function, .. }
             | Self::ClosureInCapture { function }
             | Self::GraphMismatch { function }

@@ -153,6 +153,25 @@ impl fmt::Display for Error {
                 "an imported event has no IPC descriptor of its own: pass on the one that it was \
                     imported from",
             ),
+            Self::TimelineInCapture { function } => write!(
+                f,
+                "{function} was not called: the stream captures, and each launch of the graph \
+                 would write or wait for the same value again; signal in the stream of the launch, \
+                 after the launch"
+            ),
+            Self::PerThreadTimeline => f.write_str(
+                "a timeline cannot belong to the per-thread default stream, which is another \
+                 stream in each thread; create a stream for it",
+            ),
+            Self::Poisoned => f.write_str(
+                "the timeline was poisoned before it reached the value: whoever had to signal it \
+                 has given up or is gone",
+            ),
+            Self::ContextDropped => f.write_str(
+                "the point is not reached, and the last share of its timeline's context was \
+                 dropped, so that nobody can tell whether it ever will be; keep the timeline or \
+                 the context until its points are reached",
+            ),
             Self::TooManyObservers => f.write_str(
                 "this process has no place left for an observer of this driver; take one away with \
                  stop_observing, or let one do the work of two",

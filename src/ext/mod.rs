@@ -5,12 +5,13 @@
 //!
 //! | item | what it keeps | locks | thread |
 //! | --- | --- | --- | --- |
-//! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | for the process, a list of the futures that are pending; a future has its event | one for the list, one for each future | one for the process. The first future that is polled while its work is not done starts it. It sleeps while nothing is pending, and never ends |
+//! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | for the process, a list of the futures that are pending; a future has its event | one for the thread's inbox, one for the list, one for each future | one for the process. The first future that is polled while its work is not done starts it. It sleeps while nothing is pending, and never ends |
 //! | [`EventPool`], [`PooledEvent`] | the pool's free events; a number for each thread that uses a pool | one for each pool, for the events that its slots have no place for | none |
 //! | [`LazyEvent`] | its event, once it is created | none | none |
 //! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | for each thread, a list of the scopes it is in, with a share of each stream | none | none |
 //! | [`Timer`], [`Timing`] | two events | none | none |
 //! | [`IpcLease`] | a share of the event | none | none |
+//! | [`Timeline`], [`HostTimeline`], [`Point`] | for the process, pages of pinned host memory, which timelines share and which are never given back; a list of the waits between contexts, each with a share of both, until it is over; a list of the timelines that futures wait for | one for each timeline, for its signals; one for its futures; one for each list | none of its own: futures of points have the one of completions |
 
 mod completion;
 mod current_stream;
@@ -18,6 +19,9 @@ mod event_pool;
 mod ipc_lease;
 mod lazy_event;
 mod needs;
+mod poller;
+mod precise_sleep;
+mod timeline;
 mod timer;
 
 pub use completion::Completion;
@@ -25,4 +29,5 @@ pub use current_stream::{CurrentStream, StreamScope, current_stream};
 pub use event_pool::{EventPool, PooledEvent};
 pub use ipc_lease::IpcLease;
 pub use lazy_event::{LazyEvent, LazyState};
+pub use timeline::{HostTimeline, Point, PointCompletion, Timeline};
 pub use timer::{Timer, Timing};

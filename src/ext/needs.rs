@@ -21,8 +21,17 @@ pub(super) use crate::event::query as query_handle;
 /// written once for all forms.
 pub(super) use crate::forms::form_of;
 
-/// The poller's pauses are tested in virtual time, by the clock that waiting with a limit has.
-pub(super) use crate::timeout::{Moment, now};
+/// The pauses of the poller and of who waits for a point are tested in virtual time, by the clock
+/// that waiting with a limit has.
+pub(super) use crate::timeout::{Moment, let_others_run, now, sleep};
+
+/// A page of timelines must not keep its context: it is kept for the next one. So it asks whether
+/// the context still lives: `upgrade`, `is_held`, `is_same`.
+pub(super) use crate::context::WeakContext;
+
+/// Handles of contexts are compared where a stream waits for a point. With two driver libraries in
+/// the process two contexts may have the same, and in a forked child none is one.
+pub(super) use crate::driver::flag::unusual;
 
 /// An error of a lazy event without a driver object names the call that an event would have made.
 pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function {
@@ -39,4 +48,25 @@ pub(super) fn note_failure(event: &crate::EventRef) {
 #[inline(always)]
 pub(super) fn has_failed(event: &crate::EventRef) -> bool {
     event.has_failed()
+}
+
+pub(super) fn downgrade(context: &crate::Context) -> WeakContext {
+    context.downgrade()
+}
+
+/// A page is registered in a driver library, whichever of its tables a context was made by.
+pub(super) fn is_same_library(one: crate::Driver, other: crate::Driver) -> bool {
+    one.is_same_library(other)
+}
+
+/// Memory is registered with the context current, by driver calls that no method makes; `check`
+/// makes an error of the answer.
+pub(super) use crate::driver::call::{ask, call, entry};
+
+/// A refusal to restore the context that was current is an error, as in every other method.
+pub(super) fn with_current<T>(
+    context: &crate::Context,
+    f: impl FnOnce(crate::driver::call::Ready) -> crate::Result<T>,
+) -> crate::Result<T> {
+    context.with_current(f)
 }

@@ -177,12 +177,16 @@ impl Drop for Child {
 }
 
 /// The rest of a test runs in a process of its own, with no other test in it; the test that has
-/// this line waits for it.
+/// this line waits for it. It may name settings for the software driver, which any that is made
+/// there has, beside those of the environment.
 #[macro_export]
 macro_rules! own_process {
     () => {
+        $crate::own_process!("")
+    };
+    ($settings:literal) => {
         fn here() {}
-        if $crate::child::passed_alone(std::any::type_name_of_val(&here)) {
+        if $crate::child::passed_alone(std::any::type_name_of_val(&here), $settings) {
             return;
         }
     };
@@ -191,7 +195,7 @@ macro_rules! own_process {
 /// Whether a process of its own was started for the test, and ended well; not so in that process.
 /// `place` is the path of an item within the test.
 #[track_caller]
-pub fn passed_alone(place: &str) -> bool {
+pub fn passed_alone(place: &str, settings: &str) -> bool {
     const ALONE: &str = "alone";
     if role().is_some() {
         return false;
@@ -199,7 +203,12 @@ pub fn passed_alone(place: &str) -> bool {
     let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
     let (test, _) = path.expect("a test is in a crate, and the item in the test");
     let _turn = turn();
-    Child::start_named(test, ALONE, |_| {}).finish();
+    Child::start_named(test, ALONE, |command| {
+        if !settings.is_empty() {
+            command.env("CUDA_SOFT_DRIVER", crate::soft_settings(settings));
+        }
+    })
+    .finish();
     true
 }
 

@@ -214,10 +214,25 @@ fn load_with(
     }
 }
 
-/// The software driver in the process, of the version that is asked for.
+/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what
+/// both say counts once.
+pub fn soft_settings(settings: &str) -> String {
+    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    let name = |pair: &str| pair.split('=').next().map(str::to_owned);
+    let set: Vec<_> = settings.split(',').map(name).collect();
+    let ambient = ambient.split(',').filter(|pair| !set.contains(&name(pair)));
+    ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
+}
+
+/// The software driver in the process, of the version that is asked for; in the process of one test
+/// with the settings of that.
 fn soft_driver() -> Builder {
+    let builder = match child::role() {
+        Some(_) => Builder::from_text(&soft_settings("")).expect("settings of the software driver"),
+        None => SoftDriver::builder(),
+    };
     let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else {
-        return SoftDriver::builder();
+        return builder;
     };
     let part = |part: &str| part.parse().ok();
     let parts =
@@ -225,7 +240,7 @@ fn soft_driver() -> Builder {
     let Some((major, minor)) = parts else {
         panic!("CUDA_EVENTS_TEST_VERSION is {version:?}; it takes 12.4 and its like")
     };
-    SoftDriver::builder().version(major, minor)
+    builder.version(major, minor)
 }
 
 /// Whether the driver has what a test needs. If not, it says so, so that nobody takes the test for

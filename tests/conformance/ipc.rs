@@ -7,9 +7,8 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::raw::{
-    INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said, soft_settings,
-};
+use crate::common::soft_settings;
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
 

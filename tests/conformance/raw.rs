@@ -13,7 +13,7 @@ use cuda_events::sys::*;
 use cuda_events::{Driver, LoadOptions};
 use cuda_soft_driver::{Builder, SoftDriver};
 
-use crate::common::{Door, shared_library, watch};
+use crate::common::{Door, shared_library, soft_settings, watch};
 
 pub const BLOCKING: u32 = CU_STREAM_DEFAULT;
 pub const NON_BLOCKING: u32 = CU_STREAM_NON_BLOCKING;
@@ -207,16 +207,6 @@ impl std::ops::Deref for Rig {
     fn deref(&self) -> &Raw {
         &self.raw
     }
-}
-
-/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what
-/// both say counts once.
-pub fn soft_settings(settings: &str) -> String {
-    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    let name = |pair: &str| pair.split('=').next().map(str::to_owned);
-    let set: Vec<_> = settings.split(',').map(name).collect();
-    let ambient = ambient.split(',').filter(|pair| !set.contains(&name(pair)));
-    ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
 }
 
 impl Rig {

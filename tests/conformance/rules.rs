@@ -11,8 +11,9 @@ use cuda_events::Version;
 use cuda_events::sys::CUresult;
 
 use crate::common::child::{self, end_after, own_binary, say};
+use crate::common::soft_settings;
 use crate::common::{Door, say_not_run};
-use crate::raw::{Rig, said, soft_settings};
+use crate::raw::{Rig, said};
 
 /// The role of a child that does one rule.
 pub const ROLE: &str = "rule";

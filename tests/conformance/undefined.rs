@@ -6,10 +6,11 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{role, say};
+use crate::common::soft_settings;
 use crate::green::describe;
 use crate::ipc::Peer;
 use crate::process::forked_call;
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said, soft_settings};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said};
 use crate::rules;
 use crate::rules::{How, Rule, do_not_hang, in_child, report};
 

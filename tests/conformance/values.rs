@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said, soft_settings};
+use crate::common::soft_settings;
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
 use crate::rules::do_not_hang;
 

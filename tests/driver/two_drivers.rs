@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Gpu, Latch, Other};
 use cuda_events::attributes::SynchronizationPolicy;
 use cuda_events::capture::{CaptureMode, DependencyUpdate, RecordFlags, WaitFlags};
-use cuda_events::ext::{EventPool, LazyEvent};
+use cuda_events::ext::{EventPool, HostTimeline, LazyEvent, Timeline};
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUcontext, CUdevice, CUresult, Function};
 use cuda_events::{
@@ -101,7 +101,19 @@ fn objects_of_two_libraries_are_kept_apart() {
     // SAFETY: this thread is the only one.
     let dependencies = |stream: &StreamRef| unsafe { capture.dependencies(stream) };
 
+    let host = HostTimeline::new(&gpu.context).expect("a timeline");
+    let held = Timeline::new(Stream::new(&other, StreamOptions::new()).expect("a stream"))
+        .expect("a timeline");
+    let _latch = Latch::hold(held.stream());
+    let point = held.signal().expect("a signal");
+    let ahead = |value: u64| value + 1;
+
     let cases: Vec<Case> = table! {
+        "StreamRef::wait_point": Function::cuStreamWaitValue64_v2 => stream.wait_point(point);
+        "Timeline::wait_ahead": Function::cuStreamWaitValue64_v2
+            => held.wait_ahead(&stream, ahead(point.value()));
+        "HostTimeline::wait_ahead": Function::cuStreamWaitValue64_v2
+            => host.wait_ahead(&elsewhere, ahead(host.completed()));
         "EventRef::record": Function::cuEventRecord => event.record(&elsewhere);
         "EventRef::record": Function::cuEventRecord => theirs.record(&stream);
         "EventRef::record_with": Function::cuEventRecord

@@ -263,6 +263,28 @@ fn texts() -> Vec<(Error, &'static str)> {
              function with launch_host_function_raw",
         ),
         (
+            Error::TimelineInCapture { function: Function::cuStreamWriteValue64_v2 },
+            "cuStreamWriteValue64_v2 was not called: the stream captures, and each launch of the \
+             graph would write or wait for the same value again; signal in the stream of the \
+             launch, after the launch",
+        ),
+        (
+            Error::PerThreadTimeline,
+            "a timeline cannot belong to the per-thread default stream, which is another stream in \
+             each thread; create a stream for it",
+        ),
+        (
+            Error::Poisoned,
+            "the timeline was poisoned before it reached the value: whoever had to signal it has \
+                given up or is gone",
+        ),
+        (
+            Error::ContextDropped,
+            "the point is not reached, and the last share of its timeline's context was dropped, \
+             so that nobody can tell whether it ever will be; keep the timeline or the context \
+             until its points are reached",
+        ),
+        (
             Error::TooManyObservers,
             "this process has no place left for an observer of this driver; take one away with \
              stop_observing, or let one do the work of two",

@@ -8,4 +8,5 @@ mod lazy_events;
 mod poller;
 mod pool;
 mod pool_and_captures;
+mod timelines;
 mod timers;

@@ -19,15 +19,16 @@ macro_rules! sources {
 pub const SOURCES: &[(&str, &str)] = sources! {
     "capture/dependencies" "capture/external" "capture/guard" "capture/mod" "capture/mode"
     "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init"
-        "driver/libraries"
-    "driver/mod" "driver/observer" "driver/panics" "driver/process" "error/advice"
-    "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry" "ext/completion/mod"
-    "ext/completion/poller" "ext/current_stream" "ext/event_pool" "ext/ipc_lease" "ext/lazy_event"
-    "ext/mod" "ext/needs" "ext/timer" "flags" "forms" "graph/exec" "graph/kept" "graph/mod"
-        "graph/node" "green"
-    "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order" "progress" "stream/attributes"
-    "stream/capture_info" "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod"
-    "stream/options" "sys/version" "timeout"
+    "driver/libraries" "driver/mod" "driver/observer" "driver/panics" "driver/process"
+    "error/advice" "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry"
+    "ext/completion/mod" "ext/completion/poller" "ext/current_stream" "ext/event_pool"
+    "ext/ipc_lease" "ext/lazy_event" "ext/mod" "ext/needs" "ext/poller" "ext/precise_sleep"
+    "ext/timeline/crossing" "ext/timeline/future" "ext/timeline/host" "ext/timeline/line"
+    "ext/timeline/mod" "ext/timeline/point" "ext/timeline/poller" "ext/timeline/queue"
+    "ext/timeline/slot" "ext/timeline/wait" "ext/timer" "flags" "forms" "graph/exec" "graph/kept"
+    "graph/mod" "graph/node" "green" "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order"
+    "progress" "stream/attributes" "stream/capture_info" "stream/foreign" "stream/host_functions"
+    "stream/mem_ops" "stream/mod" "stream/options" "sys/version" "timeout"
 };
 
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to
@@ -51,41 +52,33 @@ macro_rules! methods {
 // (poller.rs), or `no_driver_call`: what cannot fail, as it asks the driver for nothing.
 methods! {
     loading: Driver::load, Driver::load_with, Driver::from_resolver, Driver::symbols,
-    LoadOptions::new,
-        LoadOptions::per_thread_default_stream, LoadError::attempts, LoadAttempt::candidate,
-        LoadAttempt::failure;
+        LoadOptions::new, LoadOptions::per_thread_default_stream, LoadError::attempts,
+        LoadAttempt::candidate, LoadAttempt::failure;
     devices: Driver::version, Driver::library, Driver::is_per_thread_default_stream, Device::count,
-    Device::all,
-        Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid,
-        Device::attribute,
-        Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
+        Device::all, Device::driver, Device::ordinal, Device::as_raw, Device::name, Device::uuid,
+        Device::attribute, Device::total_memory, Uuid::from_bytes, Uuid::as_bytes, Version::new;
     no_device: Device::new, Error::code;
     contexts: Context::from_raw, Context::current, Context::leak, Context::abandon,
-    Context::synchronize,
-        Context::driver, Context::device, Context::as_raw, Context::stream_priority_range,
-        PriorityRange::contains;
+        Context::synchronize, Context::driver, Context::device, Context::as_raw,
+        Context::stream_priority_range, PriorityRange::contains;
     green_contexts: Context::green, Context::is_green, Context::sm_resource, Device::sm_resource,
-    SmResource::count,
-        SmResource::min_partition_size, SmResource::coscheduled_alignment, SmResource::device,
-        SmResource::as_raw,
-        SmResource::split_by_count;
+        SmResource::count, SmResource::min_partition_size, SmResource::coscheduled_alignment,
+        SmResource::device, SmResource::as_raw, SmResource::split_by_count;
     guards: Context::make_current;
     streams: StreamOptions::new, StreamOptions::blocking, StreamOptions::priority,
-    StreamOptions::priority_clamped,
-        StreamRef::query, StreamRef::synchronize, StreamRef::synchronize_timeout,
-        StreamRef::priority, StreamRef::is_blocking, StreamRef::id, StreamRef::context,
-        StreamRef::device, StreamRef::as_raw, StreamRef::cuda_stream;
+        StreamOptions::priority_clamped, StreamRef::query, StreamRef::synchronize,
+        StreamRef::synchronize_timeout, StreamRef::priority, StreamRef::is_blocking, StreamRef::id,
+        StreamRef::context, StreamRef::device, StreamRef::as_raw, StreamRef::cuda_stream;
     own_refusals: Stream::new;
     stream_close: Stream::into_raw, Stream::from_raw, Stream::close, StreamRef::from_raw;
     default_streams: StreamRef::default_stream, StreamRef::legacy_default,
-    StreamRef::per_thread_default;
+        StreamRef::per_thread_default;
     attributes: StreamRef::attribute, StreamRef::set_attribute, StreamRef::synchronization_policy,
         StreamRef::set_synchronization_policy, StreamRef::set_priority,
-        StreamRef::memory_sync_domain,
-        StreamRef::set_memory_sync_domain, StreamRef::memory_sync_domain_map,
-        StreamRef::set_memory_sync_domain_map, StreamRef::copy_attributes_from,
-        SynchronizationPolicy::from_raw, SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw,
-        MemorySyncDomain::as_raw;
+        StreamRef::memory_sync_domain, StreamRef::set_memory_sync_domain,
+        StreamRef::memory_sync_domain_map, StreamRef::set_memory_sync_domain_map,
+        StreamRef::copy_attributes_from, SynchronizationPolicy::from_raw,
+        SynchronizationPolicy::as_raw, MemorySyncDomain::from_raw, MemorySyncDomain::as_raw;
     foreign_streams: StreamRef::from_foreign, ForeignStream::new, ForeignStream::owner,
         ForeignStream::into_owner, Context::from_raw_with_owner;
     current_streams: StreamScope::enter, current_stream;
@@ -104,20 +97,22 @@ methods! {
         MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier,
         MemOp::as_raw;
     lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event,
-    LazyEvent::context, LazyEvent::device,
-        LazyEvent::create, LazyEvent::record, LazyEvent::record_external, LazyEvent::record_once,
-        LazyEvent::wait,
+        LazyEvent::context, LazyEvent::device, LazyEvent::create, LazyEvent::record,
+        LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
         LazyEvent::wait_recorded, LazyEvent::wait_external, LazyEvent::query,
-        LazyEvent::synchronize,
-        LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms, LazyEvent::elapsed,
-        LazyEvent::ipc_descriptor;
+        LazyEvent::synchronize, LazyEvent::synchronize_timeout, LazyEvent::elapsed_ms,
+        LazyEvent::elapsed, LazyEvent::ipc_descriptor;
     timers: Timer::start, Timer::stop, Timing::query, Timing::synchronize, Timing::elapsed,
-    Timing::elapsed_ms,
-        Timing::start, Timing::end;
+        Timing::elapsed_ms, Timing::start, Timing::end;
     pools: EventPool::new, EventPool::take, EventPool::record_event, EventPool::reserve,
-    EventPool::clear,
-        EventPool::available, EventPool::context,
-        EventPool::flags, PooledEvent::discard;
+        EventPool::clear, EventPool::available, EventPool::context, EventPool::flags,
+        PooledEvent::discard;
+    timelines: Timeline::new, Timeline::signal, Timeline::completed, Timeline::submitted,
+        Timeline::stream, Timeline::wait_ahead, Timeline::poison, HostTimeline::new,
+        HostTimeline::signal, HostTimeline::completed, HostTimeline::wait_ahead,
+        HostTimeline::context, HostTimeline::poison, Point::value, Point::is_done, Point::query,
+        Point::wait, Point::wait_timeout, Point::spin, Point::spin_timeout, PointCompletion::point,
+        StreamRef::wait_point;
     completions: Completion::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
         StreamRef::capture_status, StreamRef::capture_info;
@@ -125,29 +120,23 @@ methods! {
     capture: Capture::begin;
     external: StreamRef::record_external, StreamRef::wait_external;
     graphs: Graph::new, Graph::add_event_record_node, Graph::add_event_wait_node,
-    Graph::record_node_event,
-        Graph::wait_node_event, Graph::set_record_node_event, Graph::set_wait_node_event,
-        Graph::instantiate,
-        Graph::context, GraphNode::from_raw, GraphNode::as_raw, GraphExec::launch,
-        GraphExec::context,
-        GraphExec::set_record_node_event, GraphExec::set_wait_node_event, Capture::begin_to_graph;
+        Graph::record_node_event, Graph::wait_node_event, Graph::set_record_node_event,
+        Graph::set_wait_node_event, Graph::instantiate, Graph::context, GraphNode::from_raw,
+        GraphNode::as_raw, GraphExec::launch, GraphExec::context, GraphExec::set_record_node_event,
+        GraphExec::set_wait_node_event, Capture::begin_to_graph;
     graph_close: Graph::from_raw, Graph::as_raw, Graph::close, GraphExec::as_raw, GraphExec::close;
     exports: EventRef::ipc_descriptor, IpcEventDescriptor::to_bytes, IpcEventDescriptor::from_bytes,
         IpcEventDescriptor::device_uuid, IpcEventDescriptor::is_blocking_sync,
-        IpcEventDescriptor::exporter_pid,
-        ExporterProcess::of, ExporterProcess::pid, ExporterProcess::state, IpcLease::new,
-        IpcLease::descriptor,
-        IpcLease::event;
+        IpcEventDescriptor::exporter_pid, ExporterProcess::of, ExporterProcess::pid,
+        ExporterProcess::state, IpcLease::new, IpcLease::descriptor, IpcLease::event;
     imports: ExporterProcess::wait_for, Event::from_ipc_descriptor, IpcEventDescriptor::from_raw,
         IpcEventDescriptor::to_raw;
     context: Context::primary;
     hold: StreamRef::launch_host_function;
     observer: Driver::observe;
     no_driver_call: Driver::load_from, Driver::stop_observing, LoadOptions::path, Error::function,
-    Error::is_sticky,
-        Progress::is_done, Progress::is_pending, Version::from_raw, Version::as_raw,
-        Version::major, Version::minor,
-        pending_host_functions;
+        Error::is_sticky, Progress::is_done, Progress::is_pending, Version::from_raw,
+        Version::as_raw, Version::major, Version::minor, pending_host_functions;
 }
 
 /// The text of a function, from its name to the next one at the same depth.

@@ -15,7 +15,8 @@ use std::time::Duration;
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{
-    Completion, EventPool, LazyEvent, LazyState, StreamScope, Timer, current_stream,
+    Completion, EventPool, HostTimeline, LazyEvent, LazyState, StreamScope, Timeline, Timer,
+    current_stream,
 };
 use cuda_events::ipc::DescriptorError;
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
@@ -173,6 +174,13 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "completions",
         run: completions,
+        closes: &[],
+        silent: &[Function::cuThreadExchangeStreamCaptureMode],
+    },
+    // As for the completions, and round a registration of memory.
+    Scenario {
+        name: "timelines",
+        run: timelines,
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
@@ -669,7 +677,49 @@ fn pools(run: &Run) -> Result<()> {
     })
 }
 
-/// Polls the future until it is ready.
+fn timelines(run: &Run) -> Result<()> {
+    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
+    let (context, stream) = run.stream()?;
+    let other = Stream::new(&context, StreamOptions::new())?;
+    let host = HostTimeline::new(&context)?;
+    assert_eq!(host.context(), &context);
+    let reached = host.signal()?;
+    assert_eq!(host.completed(), reached.value());
+    host.wait_ahead(&other, reached.value())?;
+    other.wait_point(reached)?;
+    let Some(timeline) = run.optional(Timeline::new(stream))? else { return Ok(()) };
+    let held = run.hold(timeline.stream())?;
+    let signalled = timeline.signal();
+    let point = signalled.as_ref().ok().copied();
+    run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+    let Some(point) = point else { return Ok(()) };
+    assert_eq!(timeline.submitted(), Ok(point.value()));
+    other.wait_point(point)?;
+    timeline.wait_ahead(&other, point.value() - 1)?;
+    host.wait_ahead(&other, host.completed() + 1)?;
+    assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
+    assert!(point.spin_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
+    assert!(point.query()?.is_pending());
+    let mut future = point.into_future();
+    assert_eq!(future.point(), point);
+    if let Poll::Ready(result) =
+        std::pin::Pin::new(&mut future).poll(&mut std::task::Context::from_waker(Waker::noop()))
+    {
+        return result;
+    }
+    drop(future);
+    drop(held);
+    timeline.stream().synchronize()?;
+    // No call is made any more, and an error of one is not outweighed by the point.
+    point.wait()?;
+    point.spin()?;
+    assert!(point.is_done() && timeline.completed() >= point.value());
+    // A stream waits for the host, which gives up.
+    host.poison();
+    timeline.poison()?;
+    other.synchronize()
+}
+
 fn completions(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     block_on(stream.completion()?)?;

@@ -17,8 +17,8 @@ const TESTS: &[&[(&str, &str)]] = &[
     texts!("driver": "fork" "loading" "requirements" "search" "lookups" "observer" "observers"
         "raw_table" "requirements" "search" "shutdown" "two_drivers"),
     texts!("events": "causes" "errors" "events" "handles" "parity_behaviour"),
-    texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timers"
-        "current_stream"),
+    texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timelines"
+        "timers" "current_stream"),
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
     texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease"),
     texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"

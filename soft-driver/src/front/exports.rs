@@ -392,7 +392,8 @@ macro_rules! for_each_export {
                 edges: *mut CUgraphEdgeData, count: *mut usize);
         cuGraphAddBatchMemOpNode 11070
             => graph_add_batch_mem_op_node(node: *mut CUgraphNode, graph: CUgraph,
-                dependencies: *const CUgraphNode, count: usize, params: *const BatchMemOpNodeParams);
+                dependencies: *const CUgraphNode, count: usize,
+                params: *const BatchMemOpNodeParams);
         cuGraphBatchMemOpNodeGetParams 11070
             => graph_batch_mem_op_node_get_params(node: CUgraphNode,
                 params: *mut BatchMemOpNodeParams);

@@ -1,18 +1,12 @@
-//! The thread behind completions: when it asks, and for which of them.
+//! What the thread does for completions: when it asks the driver, and for which of them.
 
 use core::time::Duration;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::entry::{Entry, lock};
-use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::{Moment, now};
-use crate::{Driver, Result};
+use crate::ext::poller::{LONGEST_PAUSE, Next, PAUSE, Relaxed, Rounds, Seat, pause};
 
-/// How long the poller sleeps between two rounds at the least; it is what a completion waits for on
-/// average twice over.
-const PAUSE: Duration = Duration::from_micros(25);
-/// How long it sleeps at the most, when nothing has completed for long.
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The share of a core that asking may take, one of this many parts. Waking up comes on top: a
 /// tenth in all.
 const SHARE: u32 = 12;
@@ -23,78 +17,21 @@ const LONGEST_ROUND: Duration =
 /// For how long a completion is young: asked for in every round, if there is time for all that are.
 const YOUNG: Duration = Duration::from_millis(10);
 
-/// The poller's inbox.
-///
-/// Why no arrival is slept through:
-///
-/// 1. [`register`] adds an entry under the lock. If `asleep` is set then, it clears it and
-///    notifies.
-/// 2. The poller looks at `arrived` and sets `asleep` under the same lock. It goes to sleep and
-///    gives the lock back in one step, which is what a condition variable does.
-/// 3. So an entry is added either before the poller looks, which then finds it, or after the poller
-///    has begun to sleep. Then `asleep` is set, and the notification reaches the poller.
-/// 4. Those that are added after the notification, and before the poller has the lock, find
-///    `asleep` cleared and notify nobody. The poller takes them together with the first.
-/// 5. A poller that wakes without a notification looks again if it has nothing to ask for, and goes
-///    on asking otherwise.
-/// 6. While the poller asks or rests, `asleep` is not set. What arrives then waits until it takes
-///    the inbox: for one round and one rest, of a millisecond at the most.
-///
-/// Why there is one poller: `started` is read and set under the lock, with the start in between.
-/// The new thread waits for that lock first.
-struct Inbox {
-    arrived: Vec<Arc<Entry>>,
-    /// Whether there is the poller's thread.
-    started: bool,
-    /// Whether the poller waits for a notification.
-    asleep: bool,
-}
+/// What has arrived since the last round.
+static ARRIVED: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
+static SEAT: Seat = Seat { make: || Box::new(Poller::new()) };
 
-static INBOX: Mutex<Inbox> =
-    Mutex::new(Inbox { arrived: Vec::new(), started: false, asleep: false });
-static ARRIVAL: Condvar = Condvar::new();
-
-/// Hands an entry to the poller; whether there is one.
+/// Hands an entry to the thread; whether there is one.
 pub(super) fn register(entry: Arc<Entry>) -> bool {
-    let mut inbox = lock(&INBOX);
-    if !inbox.started {
-        let thread =
-            std::thread::Builder::new().name("cuda-events".to_owned()).spawn(poll_for_ever);
-        inbox.started = thread.is_ok();
-        if !inbox.started {
-            return false;
-        }
-    }
-    inbox.arrived.push(entry);
-    if core::mem::take(&mut inbox.asleep) {
-        ARRIVAL.notify_one();
-    }
-    true
+    SEAT.call(|| lock(&ARRIVED).push(entry))
 }
 
-fn poll_for_ever() {
-    sleep_precisely();
-    let mut poller = Poller::new();
-    loop {
-        let mut inbox = lock(&INBOX);
-        while poller.is_idle() && inbox.arrived.is_empty() {
-            inbox.asleep = true;
-            inbox = ARRIVAL.wait(inbox).unwrap_or_else(PoisonError::into_inner);
-        }
-        let arrived = core::mem::take(&mut inbox.arrived);
-        drop(inbox);
-        let (rest, pause) = poller.round(arrived);
-        if !poller.is_idle() {
-            std::thread::sleep(rest);
-            wait_for_arrival(pause.saturating_sub(rest));
-        }
+impl Rounds for Poller {
+    fn round(&mut self, _called: bool) -> Next {
+        let arrived = core::mem::take(&mut *lock(&ARRIVED));
+        let (rest, pause) = self.take_round(arrived);
+        if self.is_idle() { Next::Called } else { Next::In { rest, pause } }
     }
-}
-
-/// How long to wait between two rounds, when nothing has come or completed for so long. What has
-/// been quiet for long may be told a little later, in proportion.
-fn pause(quiet: Duration) -> Duration {
-    (quiet / 2000).clamp(PAUSE, LONGEST_PAUSE)
 }
 
 /// How long to sleep after a round, even if a completion arrives. Sleep pays only for the asking
@@ -117,24 +54,13 @@ impl Asked {
     }
 }
 
-/// Sleeps until a completion arrives, or so long.
-fn wait_for_arrival(time: Duration) {
-    let mut inbox = lock(&INBOX);
-    if inbox.arrived.is_empty() && !time.is_zero() {
-        inbox.asleep = true;
-        let waited = ARRIVAL.wait_timeout(inbox, time);
-        waited.unwrap_or_else(PoisonError::into_inner).0.asleep = false;
-    }
-}
-
 /// What the poller asks for. Most work is short: what has just come is asked in every round, and of
 /// what has been pending for longer as much as there is time for, so that a new completion does not
 /// wait for thousands of old ones.
 struct Poller {
     young: Turns<(Arc<Entry>, Moment)>,
     old: Turns<Arc<Entry>>,
-    /// The drivers that have this thread's queries leave other threads' captures alone.
-    relaxed: Vec<Driver>,
+    relaxed: Relaxed,
     /// When a completion last arrived or was over.
     changed: Moment,
 }
@@ -171,7 +97,7 @@ impl<T> Turns<T> {
 
 impl Poller {
     fn new() -> Self {
-        Self { young: Turns::new(), old: Turns::new(), relaxed: Vec::new(), changed: now() }
+        Self { young: Turns::new(), old: Turns::new(), relaxed: Relaxed::default(), changed: now() }
     }
 
     fn is_idle(&self) -> bool {
@@ -180,7 +106,7 @@ impl Poller {
 
     /// Takes over completions that arrived, and asks. How long to sleep now, and how long to wait
     /// in all until the next round, unless more arrive.
-    fn round(&mut self, arrived: Vec<Arc<Entry>>) -> (Duration, Duration) {
+    fn take_round(&mut self, arrived: Vec<Arc<Entry>>) -> (Duration, Duration) {
         let started = now();
         if !arrived.is_empty() {
             self.changed = started;
@@ -205,7 +131,7 @@ impl Poller {
         let mut asked = Asked::default();
         for _ in 0..self.young.all.len() {
             let Some((entry, arrived)) = self.young.current() else { break };
-            let is_over = entry.ask(relax(&mut self.relaxed, entry.driver));
+            let is_over = entry.ask(self.relaxed.with(entry.driver));
             let is_young = started - *arrived < YOUNG;
             if is_over {
                 asked.over += 1;
@@ -226,7 +152,7 @@ impl Poller {
         let most = time.max(asked.in_vain(now() - started) * 2).min(LONGEST_ROUND);
         for _ in 0..self.old.all.len() {
             let Some(entry) = self.old.current() else { break };
-            if entry.ask(relax(&mut self.relaxed, entry.driver)) {
+            if entry.ask(self.relaxed.with(entry.driver)) {
                 asked.over += 1;
                 self.old.remove();
                 continue;
@@ -241,55 +167,17 @@ impl Poller {
     }
 }
 
-/// Has this thread's queries leave other threads' captures alone. It is never set back.
-fn relax(relaxed: &mut Vec<Driver>, driver: Driver) -> Result<()> {
-    if !relaxed.contains(&driver) {
-        core::mem::forget(ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?);
-        relaxed.push(driver);
-    }
-    Ok(())
-}
-
-/// Makes short sleeps of this thread as short as they are asked to be; Linux adds 50 us else.
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-fn sleep_precisely() {
-    use core::ffi::{c_int, c_ulong};
-    const PR_SET_TIMERSLACK: c_int = 29;
-    unsafe extern "C" {
-        fn prctl(option: c_int, ...) -> c_int;
-    }
-    // SAFETY: the option takes one number and concerns this thread only. Without it completions are
-    // told later.
-    unsafe { prctl(PR_SET_TIMERSLACK, 1000 as c_ulong) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sleep_precisely() {}
-
 #[cfg(test)]
 mod tests {
     use core::cell::Cell;
 
     use super::*;
+    use crate::Driver;
     use crate::ext::Completion;
     use crate::sys::Function;
     use crate::timeout::sleep;
 
     const MICROSECOND: Duration = Duration::from_micros(1);
-
-    /// The documentation promises the figures.
-    #[test]
-    fn pauses_grow_to_a_millisecond() {
-        for (quiet, micros) in
-            [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)]
-        {
-            assert_eq!(pause(MICROSECOND * quiet), MICROSECOND * micros, "{quiet}");
-        }
-        for quiet in [2, 10, 1_000_000] {
-            assert_eq!(pause(Duration::from_secs(quiet)), Duration::from_millis(1));
-        }
-    }
 
     thread_local! {
         /// How much of this thread's time, which goes on only by itself, a query takes.
@@ -355,7 +243,7 @@ mod tests {
         let mut poller = Poller::new();
         let quiet_round = |poller: &mut Poller, arrived| {
             sleep(Duration::from_secs(1));
-            poller.round(arrived).1
+            poller.take_round(arrived).1
         };
         assert_eq!(quiet_round(&mut poller, vec![entries.remove(0), entries.remove(0)]), quick);
         assert_eq!(quiet_round(&mut poller, vec![]), MICROSECOND * 500);
@@ -365,7 +253,7 @@ mod tests {
         drop(pending.pop());
         // It is over in this round, and the next one is quick.
         assert_eq!(quiet_round(&mut poller, vec![]), Duration::from_millis(1));
-        assert_eq!(poller.round(vec![]).1, quick, "one is over");
+        assert_eq!(poller.take_round(vec![]).1, quick, "one is over");
         drop(held.release);
     }
 
@@ -446,7 +334,7 @@ mod tests {
         let (started, mut asking) = (now(), Duration::ZERO);
         while now() - started < time {
             let before = now();
-            let (rest, pause) = poller.round(core::mem::take(&mut arrived));
+            let (rest, pause) = poller.take_round(core::mem::take(&mut arrived));
             asking += now() - before;
             sleep(rest.max(pause));
         }

@@ -1,0 +1,159 @@
+//! Points as futures.
+
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context as TaskContext, Poll};
+use std::sync::Arc;
+
+use super::point::Point;
+use super::poller;
+use super::queue::{Entry, Key};
+use super::slot::Slot;
+use super::wait;
+use crate::{Event, Progress, Result};
+
+/// A future that resolves when a [`Point`] is reached. `point.await` makes one.
+///
+/// It resolves with an error as [the waiting methods](Point#failures) return it. It needs no
+/// particular executor.
+///
+/// One thread of the process looks for all pending points: one load a timeline in each round,
+/// however many points of it are pending. It starts when it is first needed, and sleeps while
+/// nothing is pending. It asks the driver about each timeline that is waited for every 5 ms, and
+/// disturbs no capture. Rounds come every 25 µs, and less often when nothing happens for long, down
+/// to one a millisecond.
+///
+/// The first poll that finds the point pending makes the calls of [`Point::query`] that create an
+/// event, unless another task or thread waits for the same timeline. While it is pending the future
+/// holds a share of the timeline's context.
+///
+/// A waker's `wake` runs on that thread, and the rules of [`Completion`](super::super::Completion)
+/// hold: it should hand the task on, and neither block nor drop the last share of a context.
+/// Dropping a future waits for one `cuEventQuery` at most, which that thread may be making.
+///
+/// ```
+/// use cuda_events::ext::Timeline;
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+/// #             std::task::Poll::Ready(output) => return output,
+/// #             std::task::Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// let timeline = Timeline::new(stream)?;
+/// let point = timeline.signal()?;
+/// block_on(async { point.await })?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct PointCompletion {
+    point: Point,
+    waiting: Option<Waiting>,
+}
+
+/// A future that is in the queue, or was.
+struct Waiting {
+    key: Key,
+    entry: Arc<Entry>,
+    /// Shared by all futures that are in the queue of one slot, so that as long as one is there the
+    /// queue may ask for it.
+    health: Arc<Event>,
+}
+
+/// `point.await`.
+impl IntoFuture for Point {
+    type Output = Result<()>;
+    type IntoFuture = PointCompletion;
+
+    fn into_future(self) -> PointCompletion {
+        PointCompletion::new(self)
+    }
+}
+
+impl PointCompletion {
+    pub(super) fn new(point: Point) -> Self {
+        Self { point, waiting: None }
+    }
+
+    /// The point that it waits for.
+    pub fn point(&self) -> Point {
+        self.point
+    }
+
+    fn look(&self) -> Poll<Result<()>> {
+        match self.point.look() {
+            Ok(Progress::Done) => Poll::Ready(Ok(())),
+            Ok(Progress::Pending) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl Future for PointCompletion {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
+        if let Err(error) = wait::refuse_fork() {
+            return Poll::Ready(Err(error));
+        }
+        if let ready @ Poll::Ready(_) = self.look() {
+            return ready;
+        }
+        let point = self.point;
+        let slot: &'static Slot = point.slot();
+        if self.waiting.is_none() {
+            let health = match slot.health() {
+                Ok(health) => health,
+                Err(error) => {
+                    slot.condemn(&error);
+                    return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+                }
+            };
+            let entry = Arc::<Entry>::default();
+            let (key, first) = slot.queue.insert(point.value(), Arc::clone(&entry), &health);
+            self.waiting = Some(Waiting { key, entry, health });
+            if !poller::watch(slot, first) {
+                // The system has no thread for it: let the executor ask again.
+                task.waker().wake_by_ref();
+            }
+        }
+        if let Some(waiting) = &self.waiting
+            && let Some(error) = waiting.entry.wake_later(task.waker())
+        {
+            return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+        }
+        // The poller may have taken the entry before the waker was in it. Then it had seen the line
+        // as it must be for that, before it locked the entry; this thread has locked the entry
+        // after it, and so sees the line at least as it was then.
+        self.look()
+    }
+}
+
+impl Drop for PointCompletion {
+    fn drop(&mut self) {
+        let Some(Waiting { key, entry, health }) = self.waiting.take() else { return };
+        self.point.slot().queue.remove(&key, &entry);
+        // Last: with it the queue may have nobody whose event it asks for.
+        drop(health);
+    }
+}
+
+impl fmt::Debug for PointCompletion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PointCompletion").field("point", &self.point).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(PointCompletion: Send, Sync, Unpin);

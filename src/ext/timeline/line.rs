@@ -1,0 +1,199 @@
+//! What a timeline is in memory: one cache line, which devices, threads and processes share.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sys::{CUresult, Function};
+use crate::{Error, Progress, Result};
+
+/// Set in the value of a poisoned timeline. The bits below it keep the last value that was reached.
+///
+/// A stream waits until memory minus value, as a signed number, is not negative. A value with this
+/// bit is larger than each value that can be waited for, and not by half the range: it ends every
+/// wait of a stream. Poison and the last value change in one step, so that a point that was reached
+/// stays reached.
+const POISON: u64 = 1 << 62;
+
+/// The largest value that a timeline can have: a signal a nanosecond reaches it in 146 years.
+pub(super) const LARGEST: u64 = POISON - 1;
+
+/// The reason of a poison that is no driver error. It is no code of the driver's, which have 32
+/// bits.
+const GIVEN_UP: u64 = u64::MAX;
+
+/// The value, why it is poisoned, and which timeline has the line.
+///
+/// Devices and other processes write it, and nothing that stands here is trusted: values are only
+/// compared, and whatever they are, the worst is that a point seems reached or poisoned.
+///
+/// All of it may be zero, as fresh memory is.
+#[repr(C, align(64))]
+pub(super) struct Line {
+    value: AtomicU64,
+    /// 0, a code of the driver's, or `GIVEN_UP`.
+    poison: AtomicU64,
+    /// How many timelines have had the line.
+    version: AtomicU64,
+    rest: [AtomicU64; 5],
+}
+
+impl Line {
+    /// The last value that was reached.
+    ///
+    /// Who sees a value sees what the work before its signal has written. Step by step: the stream
+    /// ends that work; the driver's write of the value is ordered after the work's writes for the
+    /// whole system, as the flag that would lift that is not given; the load here acquires, so that
+    /// what this thread reads later is not read before it. For a signal of the host the release in
+    /// `advance` stands for the first two.
+    #[inline(always)]
+    pub(super) fn reached(&self) -> u64 {
+        self.value.load(Ordering::Acquire) & LARGEST
+    }
+
+    /// Whether the value was reached; the error is that it will not be. One load if it was, and two
+    /// of this line if not.
+    #[inline(always)]
+    pub(super) fn look(&self, value: u64) -> Result<Progress> {
+        let now = self.value.load(Ordering::Acquire);
+        if now & LARGEST >= value {
+            return Ok(Progress::Done);
+        }
+        // A stream that still works may write over the bit in the value, and not over the reason:
+        // so a line that is poisoned stays so. Loaded after the value, as that load acquires: who
+        // sees the bit sees the reason, which was stored before it.
+        let reason = self.poison.load(Ordering::Acquire);
+        if now <= LARGEST && reason == 0 { Ok(Progress::Pending) } else { Err(error(reason)) }
+    }
+
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.value.load(Ordering::Acquire) > LARGEST || self.poison.load(Ordering::Acquire) != 0
+    }
+
+    /// The host's signal: the next value.
+    ///
+    /// It releases what the host has written until now to whoever sees the value. One step of
+    /// memory both counts and publishes, so that threads that signal at once get values of their
+    /// own, and the value never goes back.
+    pub(super) fn advance(&self) -> u64 {
+        (self.value.fetch_add(1, Ordering::AcqRel) & LARGEST) + 1
+    }
+
+    /// Poisons the line: `code` is the driver's, or none. The first reason stays.
+    ///
+    /// Hosts see the reason from now on. Streams see the value: a write of a stream that comes
+    /// later takes the bit out of it, so that a stream that still works must write it once more at
+    /// last.
+    pub(super) fn poison(&self, code: Option<CUresult>) {
+        let reason = code.map_or(GIVEN_UP, |code| u64::from(code.0));
+        let _ = self.poison.compare_exchange(0, reason, Ordering::AcqRel, Ordering::Relaxed);
+        self.value.fetch_or(POISON, Ordering::AcqRel);
+    }
+
+    /// The value that a stream writes after its last signal, to end all waits of other streams.
+    pub(super) fn end_after(last: u64) -> u64 {
+        last | POISON
+    }
+
+    /// Whether the value is this one, and the line was never poisoned: a stream that still worked
+    /// may have written over the bit in the value, and the reason stays.
+    pub(super) fn is_exactly(&self, value: u64) -> bool {
+        self.value.load(Ordering::Acquire) == value && self.poison.load(Ordering::Acquire) == 0
+    }
+
+    /// Notes that another timeline has the line from now on.
+    pub(super) fn begin(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The error of a line that is poisoned for this reason.
+#[cold]
+fn error(reason: u64) -> Error {
+    match u32::try_from(reason) {
+        // Only the bit is there: the timeline was dropped.
+        Ok(0) | Err(_) => Error::Poisoned,
+        Ok(code) => Error::Driver { function: Function::cuEventQuery, code: CUresult(code) },
+    }
+}
+
+static_assertions::assert_eq_size!(Line, [u8; 64]);
+static_assertions::const_assert_eq!(align_of::<Line>(), 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Line {
+        Line {
+            value: AtomicU64::new(0),
+            poison: AtomicU64::new(0),
+            version: AtomicU64::new(0),
+            rest: Default::default(),
+        }
+    }
+
+    /// As a stream waits: memory minus value, as a signed number.
+    fn releases(line: &Line, value: u64) -> bool {
+        line.value.load(Ordering::Relaxed).wrapping_sub(value) as i64 >= 0
+    }
+
+    #[test]
+    fn poison_ends_all_waits_of_streams_and_keeps_what_was_reached() {
+        for reached in [0, 1, 7, LARGEST - 1, LARGEST] {
+            let line = line();
+            line.value.store(reached, Ordering::Relaxed);
+            assert!(releases(&line, reached) && !line.is_poisoned());
+            assert!(reached == LARGEST || !releases(&line, LARGEST));
+            line.poison(None);
+            assert!(line.is_poisoned());
+            for value in [0, 1, reached, reached + 1, LARGEST] {
+                assert!(releases(&line, value), "{reached} {value}");
+                let expected =
+                    if value <= reached { Ok(Progress::Done) } else { Err(Error::Poisoned) };
+                assert_eq!(line.look(value), expected, "{reached} {value}");
+            }
+            assert_eq!(line.reached(), reached);
+        }
+    }
+
+    #[test]
+    fn the_first_reason_stays() {
+        let line = line();
+        line.poison(Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        line.poison(None);
+        let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+        let expected = Error::Driver { function: Function::cuEventQuery, code };
+        assert_eq!(line.look(1), Err(expected));
+        assert_eq!(line.look(0), Ok(Progress::Done));
+    }
+
+    /// Whatever another process writes, nothing panics, and the host sees one of three things.
+    #[test]
+    fn any_bytes_are_looked_at_in_peace() {
+        let interesting = [0, 1, POISON, LARGEST, POISON | 5, 1 << 63, u64::MAX, u64::MAX - 1];
+        for value in interesting {
+            for poison in interesting {
+                let line = line();
+                line.value.store(value, Ordering::Relaxed);
+                line.poison.store(poison, Ordering::Relaxed);
+                for asked in interesting {
+                    let _ = line.look(asked & LARGEST);
+                }
+                assert!(line.reached() <= LARGEST);
+            }
+        }
+    }
+
+    #[test]
+    fn the_host_counts_on_in_one_step() {
+        let line = line();
+        let mut values: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| (0..1000).map(|_| line.advance()).collect::<Vec<_>>()))
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        values.sort_unstable();
+        assert!(values.into_iter().eq(1..=4000));
+        assert_eq!(line.reached(), 4000);
+    }
+}

@@ -1,0 +1,346 @@
+//! Timelines: counters that streams and the host advance, and that everybody sees.
+//!
+//! | file | |
+//! | --- | --- |
+//! | `line` | what is in memory, shared with devices and other processes |
+//! | `slot` | what this process knows of a line; who gets which |
+//! | `point`, `wait`, `future`, `queue`, `poller` | who waits |
+//! | `crossing` | waits of streams of another context |
+//! | `host` | timelines of the host |
+
+use core::any::Any;
+use core::fmt;
+use std::sync::Arc;
+
+use crate::capture::CaptureStatus;
+use crate::ext::needs::{capture_under_way, entry, forked};
+use crate::mem_ops::WriteValueFlags;
+use crate::sys::Function;
+use crate::{Error, Result, Stream, StreamRef};
+
+mod crossing;
+mod future;
+mod host;
+mod line;
+mod point;
+mod poller;
+mod queue;
+mod slot;
+mod wait;
+
+use line::Line;
+use slot::{Slot, State, lock};
+
+pub use future::PointCompletion;
+pub use host::HostTimeline;
+pub use point::Point;
+
+/// A counter that a stream advances: each [`signal`](Self::signal) gives a [`Point`], which the
+/// host sees by one load, and for which every stream of the process can wait.
+///
+/// A signal costs more than a record of an event, 0.65 µs more on an H200, and a wait of a stream
+/// for a point costs as much more than one for an event. In return looking costs a nanosecond
+/// instead of a driver call under the driver's lock, from as many threads as you like.
+///
+/// | You want | Use |
+/// | --- | --- |
+/// | order between streams of one process, and nobody else looks | an [`Event`](crate::Event): the cheapest edge |
+/// | a host that looks often, or many threads that look | a timeline |
+/// | many places in one stream to look at or wait for | a timeline: a point is a number, an event is an object |
+/// | time stamps | an event with [`TIMING`](crate::EventFlags::TIMING) |
+/// | something that each launch of a graph signals | an event, with [`record_external`](StreamRef::record_external) |
+/// | a stage of the CPU between two stages of the GPU | a [`HostTimeline`], or a [host function](StreamRef::launch_host_function) if it is short: it needs no thread, but the driver runs them one after the other, and none after a failure |
+/// | to await a few completions | either; the future of an [event](crate::ext::Completion) needs no timeline |
+/// | to await thousands | a timeline: looking at a point makes no driver call |
+///
+/// # One stream
+///
+/// A timeline belongs to one stream, and takes it: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`]
+/// or a [`ForeignStream`](crate::ForeignStream). No method signals in another. A stream does its
+/// work in order, so that values only rise. [`stream`](Self::stream) lends it for everything else.
+/// A stream may have several timelines.
+///
+/// Threads may signal one timeline at once. The value and its place in the stream are one step:
+/// `signal` holds a lock of the timeline while it makes its driver call. Two threads that put work
+/// into one stream and signal are in an order that only they can make, as with events.
+///
+/// # What is waited for
+///
+/// A wait takes a [`Point`], which exists only once its signal was submitted. So a program that
+/// only waits for points cannot deadlock, as one that only waits for events cannot;
+/// `docs/timelines.md` has the proof. [`wait_ahead`](Self::wait_ahead) is for the rest, and can.
+///
+/// # Captures
+///
+/// A signal in a capturing stream is [`Error::TimelineInCapture`]: each launch of the graph would
+/// write its one value again, and the counter would go back. For a graph, signal in the stream of
+/// the launch after the launch.
+///
+/// Noticing it costs nothing where the timeline was given a [`Stream`] or an `Arc<Stream>`: a flag
+/// of this crate tells whether a [`Capture`](crate::capture::Capture) is under way anywhere, and
+/// only then the driver is asked. Any other stream is asked before each signal
+/// (`cuStreamIsCapturing`), because other code has it and may begin a capture unseen. One case
+/// stays unnoticed: other code begins a capture, by the raw handle, in a `Stream` of yours, or has
+/// it join one. Give the timeline of such a stream a [`StreamRef::from_raw`] of it, and it is
+/// asked.
+///
+/// # Dropping it
+///
+/// Dropping a timeline never waits for work. Its points stay valid: those whose signal is pending
+/// are reached when the stream gets there. Streams that [wait ahead](Self::wait_ahead) for values
+/// that nobody can signal any more are released, by one write after the last signal. The stream is
+/// dropped as it would be without the timeline. Like an event, a timeline holds a share of its
+/// context, and only [the last share](crate::Context#dropping-the-last-share) can block.
+///
+/// # What it keeps
+///
+/// One cache line of pinned host memory, in a page of 64 that timelines of one context share. Pages
+/// are the process's own memory, registered for all devices, and serve other timelines later. The
+/// driver's own release of them would wait for streams, so that the crate leaves it to the end of
+/// the context. Points keep nothing.
+///
+/// ```
+/// use cuda_events::ext::Timeline;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+/// let consumer = Stream::new(&context, StreamOptions::new())?;
+/// // ... work is put into `produced.stream()` ...
+/// let point = produced.signal()?;
+/// consumer.wait_point(point)?;
+/// // ... work that needs it is put into `consumer` ...
+/// while !point.is_done() {
+///     // The host does something else. Where nothing else ends the loop, ask `query` instead.
+/// #   point.wait()?;
+/// }
+/// assert!(produced.completed() >= point.value());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct Timeline {
+    slot: &'static Slot,
+    /// Names the stream that `owner` keeps alive.
+    stream: StreamRef,
+    /// Whether captures in the stream may begin unseen.
+    foreign: bool,
+    /// Dropped last.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+const WRITE: Function = Function::cuStreamWriteValue64_v2;
+
+impl Timeline {
+    /// A timeline of the stream, which it takes. Pass an `Arc<Stream>` to go on using the stream
+    /// elsewhere too. It calls `as_ref` once.
+    ///
+    /// Its values go on from where another timeline ended that had the same line in memory, so that
+    /// the first is not always 1.
+    ///
+    /// No driver call, unless 64 timelines of the context share no page of memory that has room:
+    /// then `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current, between
+    /// two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; a driver before 11.7 has it where its
+    /// kernel module was told to: see [`StreamRef::write_value64`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PerThreadTimeline`] for the per-thread default stream; [`Error::Unsupported`]; what
+    /// the driver returns; [`Error::ForkedChild`].
+    #[allow(unsafe_code)]
+    pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
+        let owner = Box::new(stream);
+        let named: &StreamRef = (*owner).as_ref();
+        let driver = named.driver();
+        refuse_fork()?;
+        if *named == StreamRef::per_thread_default(named.context()) {
+            return Err(Error::PerThreadTimeline);
+        }
+        // An older driver has it, or is told apart here from one that has not.
+        entry!(driver, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
+        let slot = slot::allocate(named.context())?;
+        let kind: &dyn Any = &*owner;
+        let foreign = !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
+        // SAFETY: `as_ref` gave the stream for a borrow of the box's content, and that borrow can
+        // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
+        // dropped after this name.
+        let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
+        Ok(Self { slot, stream, foreign, _owner: owner })
+    }
+
+    /// Signals the next value after all work that is in the stream now.
+    ///
+    /// One driver call: `cuStreamWriteValue64`; two where the stream
+    /// [may capture unseen](Self#captures).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimelineInCapture`]; what the driver returns, among it errors of work that was
+    /// launched before; [`Error::ForkedChild`]. A signal that fails leaves its value out.
+    #[doc(alias = "cuStreamWriteValue64")]
+    #[allow(unsafe_code)]
+    #[inline]
+    pub fn signal(&self) -> Result<Point> {
+        // Before the lock, which another thread may have had when this process was forked.
+        refuse_fork()?;
+        if self.foreign || capture_under_way() {
+            self.refuse_capture()?;
+        }
+        let mut state = lock(&self.slot.state);
+        // The lock is held across the call, so that the order of the values is that of the writes.
+        // The value is used up even if the call fails: the driver may have taken it all the same,
+        // and then another signal of that value would be seen too early.
+        let value = state.submitted + 1;
+        state.submitted = value;
+        // SAFETY: as for `write`.
+        unsafe { self.write(value) }?;
+        drop(state);
+        Ok(Point::new(self.slot, value))
+    }
+
+    /// # Safety
+    ///
+    /// The slot's state must be locked.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn write(&self, value: u64) -> Result<()> {
+        // SAFETY: the address is that of 8 bytes in pinned host memory, aligned to 64, which is
+        // never freed, is registered as long as the stream's context lives, and is read by atomics
+        // only.
+        unsafe { self.stream.write_value64(self.slot.address(), value, WriteValueFlags::empty()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_capture(&self) -> Result<()> {
+        match self.stream.capture_status()? {
+            CaptureStatus::None => Ok(()),
+            _ => Err(Error::TimelineInCapture { function: WRITE }),
+        }
+    }
+
+    /// The value of the last point that was reached: one load, as for [`Point::is_done`]. Each
+    /// point whose [`value`](Point::value) is not above it is reached.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.slot.line.reached()
+    }
+
+    /// The value of the last signal, or what the first one counts on from. Other threads may signal
+    /// at any time. It waits for a signal that is under way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`].
+    pub fn submitted(&self) -> Result<u64> {
+        wait::refuse_fork()?;
+        Ok(lock(&self.slot.state).submitted)
+    }
+
+    /// The stream that the timeline belongs to.
+    #[inline]
+    pub fn stream(&self) -> &StreamRef {
+        &self.stream
+    }
+
+    /// Makes all work that is put into `stream` from now on wait for a value that may not have been
+    /// signalled yet. **It can deadlock**; [`StreamRef::wait_point`] cannot.
+    ///
+    /// The deadlock need not be a circle in your program. Streams share a few hardware channels,
+    /// `CUDA_DEVICE_MAX_CONNECTIONS` of them, 8 unless that variable says otherwise. A wait at the
+    /// head of a channel holds back all that is submitted to that channel later, also in other
+    /// streams, and even the signal that would end the wait. On an H100 with 8 channels, 7 streams
+    /// that waited ahead were released by a signal in another stream, and 8 waited for ever; a
+    /// chain of 16 streams, each waiting for the next, did too. With 32 channels it took 32 waits.
+    /// So keep the waits ahead that are pending on a device below the number of channels, and
+    /// signal from a thread that waits for none of them. A signal of the [host](HostTimeline) needs
+    /// no channel.
+    ///
+    /// It is safe: a deadlock harms no memory. The wait ends when the value is reached, and when
+    /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
+    /// the value, the wait ends after the last signal.
+    ///
+    /// Driver calls and captures as for [`StreamRef::wait_point`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
+        host::wait_ahead(self.slot, stream, value)
+    }
+
+    /// Gives the timeline up, at once: hosts that wait for a point that is not reached get
+    /// [`Error::Poisoned`], and **streams that wait are released as if it were**. What they do then
+    /// may find data that is not there. It is the way out when a signal can never come, as in a
+    /// deadlock that [`wait_ahead`](Self::wait_ahead) has made.
+    ///
+    /// Signals that were submitted happen nevertheless, if the stream gets there, and a point that
+    /// is reached is done. Dropping the timeline is gentler: it releases nobody before the last
+    /// signal.
+    ///
+    /// One driver call, for streams that come to their waits later: `cuStreamWriteValue64`;
+    /// `cuStreamIsCapturing` before it as for [`signal`](Self::signal).
+    ///
+    /// # Errors
+    ///
+    /// As [`signal`](Self::signal). The timeline is poisoned nevertheless. But if the stream still
+    /// works, streams that come to their waits only after its next signal may not be released.
+    pub fn poison(self) -> Result<()> {
+        refuse_fork()?;
+        self.slot.line.poison(None);
+        self.end(&mut lock(&self.slot.state))
+    }
+
+    /// Has the stream end all waits after its last signal, if it still works.
+    #[allow(unsafe_code)]
+    fn end(&self, state: &mut State) -> Result<()> {
+        state.over = true;
+        if self.foreign || capture_under_way() {
+            self.refuse_capture()?;
+        }
+        // SAFETY: the state is locked.
+        unsafe { self.write(Line::end_after(state.submitted)) }
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        let mut state = lock(&self.slot.state);
+        if !state.over && state.ahead > state.submitted && self.end(&mut state).is_err() {
+            // The stream does nothing any more, as a rule.
+            self.slot.line.poison(None);
+        }
+        drop(state);
+        slot::release(self.slot);
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+/// In a forked child nothing is signalled.
+#[inline(always)]
+fn refuse_fork() -> Result<()> {
+    if forked() { Err(Error::ForkedChild { function: WRITE }) } else { Ok(()) }
+}
+
+/// So that a timeline can share its stream.
+impl AsRef<StreamRef> for Arc<Stream> {
+    fn as_ref(&self) -> &StreamRef {
+        self
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timeline")
+            .field("completed", &self.completed())
+            .field("poisoned", &self.slot.line.is_poisoned())
+            .field("stream", &self.stream)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(Timeline: Send, Sync);

@@ -1,0 +1,93 @@
+//! What the thread does for points: it looks at all that are pending in the process.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use super::queue::Entry;
+use super::slot::{Slot, lock};
+use super::wait::ASK;
+use crate::ext::needs::{Moment, now};
+use crate::ext::poller::{Next, PAUSE, Relaxed, Rounds, Seat, pause};
+
+/// What the poller has not seen: timelines that are new to it.
+static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
+
+/// Has the poller look at the slot, which it has already unless this is the `first` future; whether
+/// there is a poller.
+pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
+    if first {
+        // Also where there is no thread yet: whoever starts it later has it look here, too.
+        lock(&ARRIVED).push(slot);
+    }
+    SEAT.call(|| {})
+}
+
+/// The timelines that somebody waits for.
+#[derive(Default)]
+struct Points {
+    watched: Vec<&'static Slot>,
+    /// Empty between two rounds; kept for its memory.
+    due: Vec<Arc<Entry>>,
+    /// When the driver was asked last.
+    asked: Option<Moment>,
+    /// When a future last came or was woken.
+    changed: Option<Moment>,
+    relaxed: Relaxed,
+}
+
+impl Rounds for Points {
+    fn round(&mut self, called: bool) -> Next {
+        let now = now();
+        self.watched.append(&mut lock(&ARRIVED));
+        let woken = self.look(now);
+        if woken > 0 || called {
+            self.changed = Some(now);
+        }
+        if self.watched.is_empty() {
+            return Next::Called;
+        }
+        let quiet = self.changed.map_or(Duration::ZERO, |changed| now - changed);
+        Next::In { rest: PAUSE, pause: pause(quiet) }
+    }
+}
+
+impl Points {
+    /// One load a timeline, and a call of the driver now and then. How many futures were woken.
+    fn look(&mut self, now: Moment) -> usize {
+        let ask = self.asked.is_none_or(|asked| now - asked >= ASK);
+        if ask {
+            self.asked = Some(now);
+        }
+        let Self { watched, due, relaxed, .. } = self;
+        let mut woken = 0;
+        watched.retain(|slot| {
+            let reached = slot.line.reached();
+            if slot.queue.is_due(reached) {
+                slot.queue.take(Some(reached), due);
+            }
+            woken += due.len();
+            due.drain(..).for_each(|entry| entry.wake(None));
+            if ask {
+                woken += look_for_failure(slot, relaxed, due);
+            }
+            !slot.queue.is_left()
+        });
+        woken
+    }
+}
+
+/// Wakes all who wait for a timeline that will not get there.
+fn look_for_failure(slot: &Slot, relaxed: &mut Relaxed, due: &mut Vec<Arc<Entry>>) -> usize {
+    let asked = slot.queue.ask(|driver| relaxed.with(driver));
+    if let Err(error) = &asked {
+        slot.condemn(error);
+    }
+    if asked.is_err() || slot.line.is_poisoned() {
+        slot.queue.take(None, due);
+    }
+    let error = asked.err();
+    let woken = due.len();
+    due.drain(..).for_each(|entry| entry.wake(error.clone()));
+    woken
+}

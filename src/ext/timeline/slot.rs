@@ -1,0 +1,374 @@
+//! The lines of all timelines of the process, in pages that are shared and never freed.
+//!
+//! # Why nothing is ever freed
+//!
+//! A point may be looked at by any thread at any time, and is a plain value: it keeps nothing
+//! alive. So a line stays readable for ever. That also makes dropping a timeline free of waiting:
+//! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
+//! registered as long as its context lives. When the driver destroys the context, it ends the
+//! registration, and the page serves the next context: registering it again succeeds then, and only
+//! then. So the process has as many pages as it has ever needed at one time.
+//!
+//! # When a line is used again
+//!
+//! A line goes to another timeline when the old one was dropped and the value is the one that was
+//! submitted last. Then no stream has a write to make, as the writes of one timeline happen in
+//! their order. Waits that streams have still to make are over whenever they look: each is for a
+//! point, which is not above that value, and the next timeline goes on counting from there, so that
+//! the value never sinks. Waits ahead, for values above it, are ended by poison when the timeline
+//! is dropped, and a poisoned line is never used again.
+
+use core::ffi::c_void;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::line::Line;
+use super::queue::Queue;
+pub(super) use super::queue::lock;
+use crate::capture::{CaptureMode, ThreadCaptureMode};
+use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
+use crate::sys::{
+    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
+};
+use crate::{Context, Driver, Error, Event, EventFlags, Result};
+
+/// How many lines a page has.
+const LINES: usize = 64;
+const BYTES: usize = LINES * size_of::<Line>();
+/// How many pages of ended contexts are tried before a new one is made.
+const TRIES: usize = 8;
+
+/// What this process knows of a line. Aligned so that who uses one timeline does not slow down who
+/// uses its neighbour.
+#[repr(align(128))]
+pub(super) struct Slot {
+    pub(super) line: &'static Line,
+    /// The handle of the context that the page is registered in, and the line's address for
+    /// devices. They change with the owner of the page. Who has a point of an earlier owner may
+    /// read the wrong ones, and does no harm: that point is reached, and a wait for it is over
+    /// whichever stream makes it.
+    context: AtomicUsize,
+    address: AtomicU64,
+    /// Locked while a signal is submitted.
+    pub(super) state: Mutex<State>,
+    home: Mutex<Option<Home>>,
+    pub(super) queue: Queue,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// The value of the last signal that was given to the driver, or would have been.
+    pub(super) submitted: u64,
+    /// The largest value that a wait ahead was submitted for.
+    pub(super) ahead: u64,
+    /// Whether nothing is signalled any more.
+    pub(super) over: bool,
+}
+
+/// Where a timeline is at home.
+struct Home {
+    driver: Driver,
+    context: WeakContext,
+    /// An event of that context which is never recorded: asking for it tells whether the context
+    /// has failed, and disturbs no capture. It is shared by all who wait.
+    health: Weak<Event>,
+}
+
+impl Slot {
+    fn new(line: &'static Line) -> Self {
+        Self {
+            line,
+            context: AtomicUsize::new(0),
+            address: AtomicU64::new(0),
+            state: Mutex::default(),
+            home: Mutex::new(None),
+            queue: Queue::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn context(&self) -> usize {
+        self.context.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn address(&self) -> CUdeviceptr {
+        self.address.load(Ordering::Relaxed)
+    }
+
+    /// The driver of the timeline, and a share of its context unless the last one was dropped.
+    pub(super) fn home(&self) -> Option<(Driver, Option<Context>)> {
+        lock(&self.home).as_ref().map(|home| (home.driver, home.context.upgrade()))
+    }
+
+    /// What tells whether the context works. It has a share of the context.
+    pub(super) fn health(&self) -> Result<Arc<Event>> {
+        let (weak, context) = {
+            let home = lock(&self.home);
+            let Some(home) = home.as_ref() else { return Err(Error::ContextDropped) };
+            if let Some(event) = home.health.upgrade() {
+                return Ok(event);
+            }
+            (home.context.clone(), home.context.upgrade())
+        };
+        let context = context.ok_or(Error::ContextDropped)?;
+        // Created with nothing locked: an observer of the driver's calls may wait for a point, too.
+        let event = Arc::new(Event::new(&context, EventFlags::empty())?);
+        let mut home = lock(&self.home);
+        let Some(home) = home.as_mut().filter(|home| home.context.is_same(&weak)) else {
+            return Ok(event);
+        };
+        match home.health.upgrade() {
+            // Another thread was faster. All must share one, for the sake of the queue.
+            Some(theirs) => Ok(theirs),
+            None => {
+                home.health = Arc::downgrade(&event);
+                Ok(event)
+            }
+        }
+    }
+
+    /// Gives the line to a timeline of the context.
+    fn begin(&self, context: &Context, address: CUdeviceptr) {
+        let value = self.line.reached();
+        *lock(&self.state) = State { submitted: value, ahead: value, over: false };
+        let (driver, weak) = (context.driver(), downgrade(context));
+        *lock(&self.home) = Some(Home { driver, context: weak, health: Weak::new() });
+        self.context.store(context.as_raw().addr(), Ordering::Relaxed);
+        self.address.store(address, Ordering::Relaxed);
+        self.line.begin();
+    }
+
+    /// Whether no stream has anything to write here, now or later; see the top of the file.
+    fn is_idle(&self) -> bool {
+        let state = lock(&self.state);
+        !state.over && self.line.is_exactly(state.submitted)
+    }
+
+    /// Whether it never will be, because it is poisoned, or a stream will poison it.
+    fn is_spent(&self) -> bool {
+        lock(&self.state).over || self.line.is_poisoned()
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot")
+            .field("reached", &self.line.reached())
+            .field("poisoned", &self.line.is_poisoned())
+            .finish()
+    }
+}
+
+/// Some lines, and who has them.
+struct Page {
+    slots: &'static [Slot],
+    /// Where it was registered last.
+    driver: Driver,
+    context: usize,
+    held: WeakContext,
+    address: CUdeviceptr,
+    /// How many lines belong to timelines that were not dropped. Each of them has a share of the
+    /// context.
+    live: usize,
+    /// Which lines nobody has.
+    free: Vec<&'static Slot>,
+    /// Which lines streams may still write.
+    dropped: Vec<&'static Slot>,
+}
+
+static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
+/// A line for a timeline of the context. No driver call unless a page must be registered.
+pub(super) fn allocate(context: &Context) -> Result<&'static Slot> {
+    // Pages that are in the list for nobody else meanwhile, as driver calls are made about them.
+    let mut taken = Vec::new();
+    let found = find(context, &mut taken);
+    lock(&PAGES).append(&mut taken);
+    found
+}
+
+fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
+    {
+        let mut pages = lock(&PAGES);
+        let mut fit = pages.iter_mut().filter(|page| page.is_registered_in(context));
+        if let Some(slot) = fit.find_map(|page| page.take(context)) {
+            return Ok(slot);
+        }
+    }
+    // Pages of contexts that may have ended. Those of this very context come first, as it may live.
+    for same in [true, false] {
+        while let Some(mut page) = take_unused(context, same, taken.len()) {
+            let ours = page.register(context);
+            let slot = ours.map(|ours| if ours { page.take(context) } else { None });
+            taken.push(page);
+            if let Some(slot) = slot? {
+                return Ok(slot);
+            }
+        }
+    }
+    let mut page = Page::new(context)?;
+    let registered = page.register(context);
+    let slot = registered.and_then(|_| page.take(context).ok_or_else(no_memory));
+    // Also where it failed: it may be registered all the same, and serve the next attempt.
+    taken.push(page);
+    slot
+}
+
+/// Takes a page out of the list that no timeline is in.
+fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
+    let mut pages = lock(&PAGES);
+    let serves = |page: &Page| {
+        page.live == 0
+            && is_same_library(page.driver, context.driver())
+            && (page.context == context.as_raw().addr()) == same
+    };
+    let at = pages.iter().position(serves).filter(|_| same || tried < TRIES)?;
+    Some(pages.swap_remove(at))
+}
+
+/// Gives a line back. It never waits.
+pub(super) fn release(slot: &'static Slot) {
+    let mut pages = lock(&PAGES);
+    let owner = pages.iter_mut().find(|page| page.slots.as_ptr_range().contains(&&raw const *slot));
+    if let Some(page) = owner {
+        page.live -= 1;
+        page.dropped.push(slot);
+    }
+}
+
+const REGISTER: Function = Function::cuMemHostRegister_v2;
+
+fn no_memory() -> Error {
+    Error::Driver { function: REGISTER, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }
+}
+
+#[allow(unsafe_code)]
+impl Page {
+    fn new(context: &Context) -> Result<Self> {
+        let lines = memory().ok_or_else(no_memory)?;
+        let slots: &'static [Slot] = lines.iter().map(Slot::new).collect::<Vec<_>>().leak();
+        Ok(Self {
+            slots,
+            driver: context.driver(),
+            context: context.as_raw().addr(),
+            held: downgrade(context),
+            address: 0,
+            live: 0,
+            free: slots.iter().rev().collect(),
+            dropped: Vec::new(),
+        })
+    }
+
+    /// Whether the page is registered in this context for sure: it was, and the context has lived
+    /// ever since, because somebody has a share.
+    fn is_registered_in(&self, context: &Context) -> bool {
+        self.context == context.as_raw().addr()
+            && is_same_library(self.driver, context.driver())
+            && self.address != 0
+            && (self.live > 0 || self.held.is_held())
+    }
+
+    fn take(&mut self, context: &Context) -> Option<&'static Slot> {
+        if self.free.is_empty() {
+            let free = &mut self.free;
+            self.dropped.retain(|slot| {
+                let idle = slot.is_idle();
+                if idle {
+                    free.push(slot);
+                }
+                !idle && !slot.is_spent()
+            });
+        }
+        let slot = self.free.pop()?;
+        let at = self.slots.iter().position(|of| core::ptr::eq(of, slot))?;
+        slot.begin(context, self.address + (at * size_of::<Line>()) as CUdeviceptr);
+        self.live += 1;
+        Some(slot)
+    }
+
+    /// Has the page registered in the context, in which it may have been registered before; whether
+    /// it is. It is not where another context has it.
+    ///
+    /// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
+    /// between two of `cuThreadExchangeStreamCaptureMode`, so that a capture of another thread goes
+    /// on.
+    fn register(&mut self, context: &Context) -> Result<bool> {
+        const THERE: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+        let driver = context.driver();
+        let flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+        let memory = self.memory();
+        let same = self.context == context.as_raw().addr();
+        let _relaxed = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?;
+        let found = with_current(context, |ready| {
+            // SAFETY: `BYTES` bytes that are never freed, and in which there are atomics only.
+            let answer = unsafe { ask!(ready, cuMemHostRegister_v2(memory, BYTES, flags)) }?;
+            match answer.code {
+                // The context that has it has lived ever since. It is this one or another.
+                THERE if same => {}
+                THERE => return Ok(None),
+                _ => answer.check()?,
+            }
+            let mut address = 0;
+            // SAFETY: a place for the address.
+            unsafe { call!(ready, cuMemHostGetDevicePointer_v2(&mut address, memory, 0)) }?;
+            Ok(Some(address))
+        })?;
+        let Some(address) = found else { return Ok(false) };
+        self.driver = driver;
+        self.context = context.as_raw().addr();
+        self.held = downgrade(context);
+        self.address = address;
+        Ok(true)
+    }
+
+    fn memory(&self) -> *mut c_void {
+        let first = self.slots.first().map_or(core::ptr::null(), |slot| &raw const *slot.line);
+        first.cast_mut().cast()
+    }
+}
+
+/// Fresh lines, all zero. They are shared with forked children: memory that is copied when somebody
+/// writes after a fork would be another than the device's from then on.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn memory() -> Option<&'static [Line]> {
+    use core::ffi::{c_int, c_long};
+    const READ_AND_WRITE: c_int = 1 | 2;
+    const SHARED_AND_ANONYMOUS: c_int = 1 | 0x20;
+    unsafe extern "C" {
+        fn mmap(
+            at: *mut c_void,
+            bytes: usize,
+            protection: c_int,
+            flags: c_int,
+            file: c_int,
+            offset: c_long,
+        ) -> *mut c_void;
+    }
+    let anywhere = core::ptr::null_mut();
+    // SAFETY: the declaration is that of the C library. A new mapping, and no existing memory is
+    // named.
+    let memory = unsafe { mmap(anywhere, BYTES, READ_AND_WRITE, SHARED_AND_ANONYMOUS, -1, 0) };
+    if memory.addr() == usize::MAX {
+        return None;
+    }
+    // SAFETY: so many bytes at the start of a memory page, all zero, which is a value of `Line`;
+    // they are never unmapped, and only changed through atomics, by devices included.
+    Some(unsafe { core::slice::from_raw_parts(memory.cast(), LINES) })
+}
+
+#[cfg(not(target_os = "linux"))]
+#[allow(unsafe_code)]
+fn memory() -> Option<&'static [Line]> {
+    let layout = core::alloc::Layout::from_size_align(BYTES, BYTES).ok()?;
+    // SAFETY: the size is not zero.
+    let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+    if memory.is_null() {
+        return None;
+    }
+    // SAFETY: so many bytes, all zero, which is a value of `Line`; they are never freed, and only
+    // changed through atomics, by devices included.
+    Some(unsafe { core::slice::from_raw_parts(memory.cast(), LINES) })
+}

@@ -1,0 +1,116 @@
+//! Waiting for a point on the host.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::slot::Slot;
+use crate::capture::{CaptureMode, ThreadCaptureMode};
+use crate::ext::needs::{forked, let_others_run, now, sleep};
+use crate::ext::precise_sleep::PreciseSleep;
+use crate::sys::Function;
+use crate::{Error, Event, Progress, Result};
+
+/// How often whoever waits asks the driver whether the context works. It is a part of the bound
+/// that the documentation of points promises.
+pub(super) const ASK: Duration = Duration::from_millis(5);
+
+/// For how long a sleeper only lets other threads run.
+const EAGER: Duration = Duration::from_micros(20);
+const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+/// A sleep is this part of the time that was waited, so that whoever wakes late is late in
+/// proportion.
+const PART: u32 = 64;
+/// How many looks a spinner takes between two looks at the clock.
+const LOOKS: u32 = 32;
+
+/// How a thread passes the time between two looks.
+#[derive(Clone, Copy)]
+pub(super) enum Rest {
+    Spin,
+    Sleep,
+}
+
+pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Result<Progress> {
+    refuse_fork()?;
+    if slot.line.look(value)?.is_done() {
+        return Ok(Progress::Done);
+    }
+    let started = now();
+    let (mut asked, mut health, mut precise) = (Duration::ZERO, None, None);
+    loop {
+        let waited = now() - started;
+        if waited >= timeout {
+            return Ok(Progress::Pending);
+        }
+        let left = timeout - waited;
+        match rest {
+            Rest::Spin => spin(slot, value),
+            Rest::Sleep if waited < EAGER => let_others_run(),
+            Rest::Sleep => {
+                precise.get_or_insert_with(PreciseSleep::begin);
+                sleep((waited / PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left));
+            }
+        }
+        if slot.line.look(value)?.is_done() {
+            return Ok(Progress::Done);
+        }
+        let waited = now() - started;
+        if waited - asked >= ASK {
+            asked = waited;
+            if let Err(error) = ask(slot, &mut health) {
+                // Unless it was reached meanwhile: what is done stays done.
+                return if slot.line.reached() >= value { Ok(Progress::Done) } else { Err(error) };
+            }
+        }
+    }
+}
+
+fn spin(slot: &Slot, value: u64) {
+    for _ in 0..LOOKS {
+        if !matches!(slot.line.look(value), Ok(Progress::Pending)) {
+            return;
+        }
+        core::hint::spin_loop();
+    }
+}
+
+/// Asks the driver once whether the context of a timeline works.
+pub(super) fn ask_once(slot: &Slot) -> Result<()> {
+    ask(slot, &mut None)
+}
+
+fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
+    let event = match health {
+        Some(event) => event,
+        None => {
+            // In a context that has failed nothing can be created either.
+            let event = slot.health().inspect_err(|error| slot.condemn(error))?;
+            health.insert(event)
+        }
+    };
+    // Otherwise the query would invalidate another thread's capture.
+    let relaxed = ThreadCaptureMode::exchange(event.context().driver(), CaptureMode::Relaxed)?;
+    let asked = event.query().map(drop);
+    drop(relaxed);
+    asked.inspect_err(|error| slot.condemn(error))
+}
+
+impl Slot {
+    /// Poisons the line if the error is one after which its stream writes nothing any more.
+    pub(super) fn condemn(&self, error: &Error) {
+        if let Error::Driver { code, .. } = error
+            && error.is_sticky()
+        {
+            self.line.poison(Some(*code));
+        }
+    }
+}
+
+/// In a forked child nobody writes, and nobody can be asked.
+pub(super) fn refuse_fork() -> Result<()> {
+    if forked() {
+        return Err(Error::ForkedChild { function: Function::cuEventQuery });
+    }
+    Ok(())
+}
