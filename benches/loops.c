@@ -205,3 +205,25 @@ uint64_t c_import_close(const struct handles *h, uint64_t n) {
     }
     return n;
 }
+
+/* Values in memory: a write, and a wait that is greater-or-equal (0). */
+
+typedef int (*value_call)(handle stream, uint64_t address, uint64_t value, unsigned flags);
+
+uint64_t c_write_value(value_call write, handle stream, uint64_t address, uint64_t value,
+    uint64_t n) {
+    for (; n != 0; n--) {
+        if (write(stream, address, ++value, 0) != 0)
+            break;
+    }
+    return n;
+}
+
+uint64_t c_wait_value(value_call wait, handle stream, uint64_t address, uint64_t value,
+    uint64_t n) {
+    for (; n != 0; n--) {
+        if (wait(stream, address, value, 0) != 0)
+            break;
+    }
+    return n;
+}

@@ -22,7 +22,7 @@ use crate::rounds::{percentile, rounded};
 
 /// Work of another length each time, so that its end falls anywhere between two looks of whoever
 /// looks from time to time.
-fn short(sample: usize) -> Duration {
+pub fn short(sample: usize) -> Duration {
     Duration::from_micros(100 + (sample as u64 * 7919) % 211)
 }
 
@@ -82,7 +82,7 @@ fn lateness(
     Some((woken? as f64 - work.ended.load(Ordering::Relaxed) as f64) / 1000.0)
 }
 
-fn wake_row(way: &str, work: &str, others: usize, mut late: Vec<f64>) -> Value {
+pub fn wake_row(way: &str, work: &str, others: usize, mut late: Vec<f64>) -> Value {
     late.sort_by(f64::total_cmp);
     json!({
         "kind": "wake",
@@ -97,19 +97,19 @@ fn wake_row(way: &str, work: &str, others: usize, mut late: Vec<f64>) -> Value {
     })
 }
 
-fn nanoseconds(base: Instant) -> u64 {
+pub fn nanoseconds(base: Instant) -> u64 {
     base.elapsed().as_nanos() as u64
 }
 
 /// A host function that takes a while and notes when it ended.
-struct Work {
-    base: Instant,
-    duration: Duration,
-    ended: AtomicU64,
+pub struct Work {
+    pub base: Instant,
+    pub duration: Duration,
+    pub ended: AtomicU64,
 }
 
 impl Work {
-    extern "C" fn run(work: *mut c_void) {
+    pub extern "C" fn run(work: *mut c_void) {
         // SAFETY: the box lives until the stream was synchronized.
         let work = unsafe { &*work.cast::<Self>() };
         let started = Instant::now();
@@ -120,17 +120,17 @@ impl Work {
     }
 }
 
-fn launch(stream: &StreamRef, function: CUhostFn, data: *mut c_void) {
+pub fn launch(stream: &StreamRef, function: CUhostFn, data: *mut c_void) {
     let symbols = stream.context().driver().symbols();
     // SAFETY: the stream is alive, and the caller passes what the function takes.
     let code = unsafe { (symbols.cuLaunchHostFunc)(stream.as_raw(), function, data) };
     assert_eq!(code, CUresult::CUDA_SUCCESS, "cuLaunchHostFunc failed");
 }
 
-struct Signal {
-    base: Instant,
-    woken: AtomicU64,
-    waiter: Thread,
+pub struct Signal {
+    pub base: Instant,
+    pub woken: AtomicU64,
+    pub waiter: Thread,
 }
 
 impl Wake for Signal {
@@ -164,14 +164,14 @@ fn wait(base: Instant, event: Event) -> Option<u64> {
 }
 
 /// How long the processor time is measured.
-const IDLE: Duration = Duration::from_secs(2);
+pub const IDLE: Duration = Duration::from_secs(2);
 /// How many events there are; the completions share them, so that no queue of the driver's fills
 /// up.
 const EVENTS: usize = 64;
 /// How long fresh work is measured beside so many others at the most, however late its waiters are.
 const BESIDE: Duration = Duration::from_secs(5);
 
-struct Count(AtomicUsize);
+pub struct Count(pub AtomicUsize);
 
 impl Wake for Count {
     fn wake(self: Arc<Self>) {
@@ -229,13 +229,13 @@ fn beside_others(
 
 /// Holds a stream until it is dropped. A host function that blocks would hold up those of all other
 /// streams too.
-struct Hold<'a> {
-    stream: &'a Stream,
+pub struct Hold<'a> {
+    stream: &'a StreamRef,
     word: *mut c_void,
 }
 
 impl<'a> Hold<'a> {
-    fn new(stream: &'a Stream) -> Self {
+    pub fn new(stream: &'a StreamRef) -> Self {
         const DEVICEMAP: u32 = 2;
         let symbols = stream.context().driver().symbols();
         let (mut word, mut address) = (null_mut(), 0);
@@ -271,7 +271,7 @@ impl Drop for Hold<'_> {
 }
 
 /// What this process has used, in user and system mode.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     // SAFETY: plain numbers, for which zero is a value.
     let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
     // SAFETY: a place for the answer.

@@ -1,7 +1,7 @@
 //! Measures this crate beside a C loop and beside cudarc: one driver, one process, in turns.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
-//!                          [--only operations,threads,scale,loading,completions]
+//!                          [--only operations,threads,scale,loading,completions,timelines]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -22,6 +22,7 @@ mod rig;
 mod rounds;
 mod scale;
 mod threads;
+mod timelines;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -223,7 +224,7 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 5] = ["operations", "threads", "scale", "loading", "completions"];
+const PARTS: [&str; 6] = ["operations", "threads", "scale", "loading", "completions", "timelines"];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
@@ -292,6 +293,9 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     // Nothing of the null driver's is ever pending.
     if name != "null" && wanted("completions") {
         completions::measure(&context, if quick { 50 } else { 1000 }, &mut report);
+    }
+    if name != "null" && wanted("timelines") {
+        timelines::measure(&context, if quick { 50 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

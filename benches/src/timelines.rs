@@ -1,0 +1,297 @@
+//! Timelines beside a loop in C and beside events: what looks, signals and waits cost, how soon a
+//! waiter learns of a point, and what processor time thousands of pending points take.
+
+use core::ffi::c_void;
+use core::hint::black_box;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::task::{Context as TaskContext, Waker};
+use std::future::{Future, IntoFuture};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use cuda_events::ext::{Point, Timeline};
+use cuda_events::sys::CUresult;
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
+use serde_json::{Value, json};
+
+use crate::completions::{
+    Count, Hold, IDLE, Signal, Work, cpu_time, launch, nanoseconds, short, wake_row,
+};
+use crate::rounds::{percentile, rounded};
+
+type ValueCall = unsafe extern "C" fn(*mut c_void, u64, u64, u32) -> u32;
+
+unsafe extern "C" {
+    fn c_write_value(
+        write: ValueCall,
+        stream: *mut c_void,
+        address: u64,
+        value: u64,
+        n: u64,
+    ) -> u64;
+    fn c_wait_value(wait: ValueCall, stream: *mut c_void, address: u64, value: u64, n: u64) -> u64;
+}
+
+/// How many calls are made at once: fewer than a queue of the driver's holds.
+const BATCH: u64 = 200;
+/// How many timelines the pending points are of.
+const TIMELINES: usize = 64;
+
+pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
+    for threads in [1, 16] {
+        looks(context, threads, report);
+    }
+    calls(context, samples.div_ceil(10), report);
+    wakes(context, samples, 0, report);
+    pending(context, samples, report);
+}
+
+fn stream(context: &Context) -> Stream {
+    Stream::new(context, StreamOptions::new()).expect("a stream")
+}
+
+fn timeline(context: &Context) -> Timeline {
+    Timeline::new(stream(context)).expect("a timeline")
+}
+
+/// Nanoseconds of one look, on so many threads at once: each at a point, and each at an event.
+fn looks(context: &Context, threads: usize, report: &mut impl FnMut(Value)) {
+    let timeline = timeline(context);
+    let point = timeline.signal().expect("a signal");
+    point.wait().expect("it comes");
+    let event = timeline.stream().record_event(EventFlags::empty()).expect("a record");
+    event.synchronize().expect("no work");
+    let point_ns = at_once(threads, 1_000_000, || assert!(black_box(&point).is_done()));
+    let event_ns = at_once(threads, 2_000, || assert!(event.query().is_ok()));
+    report(json!({
+        "kind": "timeline", "operation": "look", "threads": threads,
+        "point_ns": rounded(point_ns), "event_ns": rounded(event_ns),
+    }));
+}
+
+/// The median of the threads' times of a call.
+fn at_once(threads: usize, times: u32, call: impl Fn() + Sync) -> f64 {
+    let barrier = Barrier::new(threads);
+    let mut each: Vec<f64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let started = Instant::now();
+                    (0..times).for_each(|_| call());
+                    started.elapsed().as_nanos() as f64 / f64::from(times)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    each.sort_by(f64::total_cmp);
+    percentile(&each, 0.5)
+}
+
+/// Signals, and waits for a point that is pending, each beside the C loop and beside events.
+fn calls(context: &Context, rounds: usize, report: &mut impl FnMut(Value)) {
+    const DEVICEMAP: u32 = 2;
+    let symbols = context.driver().symbols();
+    let (mut memory, mut address) = (null_mut(), 0);
+    // SAFETY: places for both; the context is current.
+    let code = unsafe { (symbols.cuMemHostAlloc)(&mut memory, 64, DEVICEMAP) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostAlloc failed");
+    // SAFETY: 64 bytes.
+    unsafe { memory.cast::<u64>().write(0) };
+    // SAFETY: a place for the address; the memory is mapped.
+    let code = unsafe { (symbols.cuMemHostGetDevicePointer_v2)(&mut address, memory, 0) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostGetDevicePointer failed");
+    let (Some(write), Some(wait)) =
+        (symbols.cuStreamWriteValue64_v2, symbols.cuStreamWaitValue64_v2)
+    else {
+        return;
+    };
+    // SAFETY: the handle is a pointer, and the code an unsigned number of 32 bits.
+    let call =
+        |address: *const ()| unsafe { core::mem::transmute::<*const (), ValueCall>(address) };
+    let (write, wait) = (call(write as *const ()), call(wait as *const ()));
+    let (timeline, other) = (timeline(context), stream(context));
+    let event = Event::new(context, EventFlags::empty()).expect("an event");
+    let own = timeline.stream();
+    let mut samples: [Vec<f64>; 6] = Default::default();
+    let mut value = 0;
+    let per_call = |work: &mut dyn FnMut()| {
+        let started = Instant::now();
+        work();
+        started.elapsed().as_nanos() as f64 / BATCH as f64
+    };
+    for _ in 0..rounds {
+        // SAFETY: the stream is alive, and the address that of 8 bytes that are freed when it is
+        // done.
+        let c = &mut || unsafe {
+            assert_eq!(c_write_value(write, own.as_raw().cast(), address, value, BATCH), 0)
+        };
+        samples[0].push(per_call(c));
+        value += BATCH;
+        samples[1]
+            .push(per_call(&mut || (0..BATCH).for_each(|_| assert!(timeline.signal().is_ok()))));
+        samples[2]
+            .push(per_call(&mut || (0..BATCH).for_each(|_| assert!(event.record(own).is_ok()))));
+        own.synchronize().expect("no work fails");
+        let hold = Hold::new(own);
+        let point = timeline.signal().expect("a signal");
+        event.record(own).expect("a record");
+        // SAFETY: as above; the value is the next one, which is written below.
+        unsafe { assert_eq!(c_write_value(write, own.as_raw().cast(), address, value, 1), 0) };
+        value += 1;
+        // SAFETY: as above.
+        let c = &mut || unsafe {
+            assert_eq!(c_wait_value(wait, other.as_raw().cast(), address, value, BATCH), 0)
+        };
+        samples[3].push(per_call(c));
+        samples[4].push(per_call(&mut || {
+            (0..BATCH).for_each(|_| assert!(other.wait_point(point).is_ok()))
+        }));
+        samples[5].push(per_call(&mut || {
+            (0..BATCH).for_each(|_| assert!(other.wait_event(&event).is_ok()))
+        }));
+        drop(hold);
+        other.synchronize().expect("no work fails");
+    }
+    for samples in &mut samples {
+        samples.sort_by(f64::total_cmp);
+    }
+    let [c_signal, signal, record, c_wait, wait, wait_event] =
+        samples.each_ref().map(|times| percentile(times, 0.5));
+    for (operation, c, ours, event) in
+        [("signal", c_signal, signal, record), ("wait", c_wait, wait, wait_event)]
+    {
+        report(json!({
+            "kind": "timeline", "operation": operation, "c_ns": rounded(c),
+            "point_ns": rounded(ours),
+            "event_ns": rounded(event), "ratio": rounded(ours / c),
+        }));
+    }
+    // SAFETY: nothing looks at it any more.
+    unsafe { (symbols.cuMemFreeHost)(memory) };
+}
+
+const WAYS: [&str; 5] = [
+    "point, spinning",
+    "point, sleeping",
+    "point, future",
+    "event, spinning",
+    "event, BLOCKING_SYNC",
+];
+
+/// How long after the end of the work its waiter runs.
+fn wakes(context: &Context, samples: usize, others: usize, report: &mut impl FnMut(Value)) {
+    let timeline = timeline(context);
+    let mut late: [Vec<f64>; 5] = Default::default();
+    for sample in 0..samples {
+        for (way, late) in WAYS.iter().zip(&mut late) {
+            late.extend(lateness(context, &timeline, way, short(sample)));
+        }
+    }
+    for (way, late) in WAYS.into_iter().zip(late) {
+        report(row(way, others, late));
+    }
+}
+
+fn row(way: &str, others: usize, late: Vec<f64>) -> Value {
+    let mut row = wake_row(way, "100 to 310 us", others, late);
+    // The tables of the others' figures do without.
+    row["kind"] = "timeline wake".into();
+    row
+}
+
+fn lateness(context: &Context, timeline: &Timeline, way: &str, duration: Duration) -> Option<f64> {
+    let base = Instant::now();
+    let stream = timeline.stream();
+    let work = Box::new(Work { base, duration, ended: AtomicU64::new(0) });
+    let data: *const Work = &raw const *work;
+    let flags = if way.ends_with("BLOCKING_SYNC") {
+        EventFlags::BLOCKING_SYNC
+    } else {
+        EventFlags::empty()
+    };
+    let event = Event::new(context, flags).expect("an event");
+    launch(stream, Some(Work::run), data.cast_mut().cast());
+    let woken = if way.starts_with("event") {
+        event.record(stream).expect("a record");
+        event.synchronize().map(|()| Some(nanoseconds(base))).expect("the event is done")
+    } else {
+        let point = timeline.signal().expect("a signal");
+        match way {
+            "point, spinning" => point.spin().map(|()| Some(nanoseconds(base))).expect("it comes"),
+            "point, sleeping" => point.wait().map(|()| Some(nanoseconds(base))).expect("it comes"),
+            _ => wait(base, point),
+        }
+    };
+    stream.synchronize().expect("the stream is done");
+    Some((woken? as f64 - work.ended.load(Ordering::Relaxed) as f64) / 1000.0)
+}
+
+/// When the point's future was woken; none if it was reached before.
+fn wait(base: Instant, point: Point) -> Option<u64> {
+    let signal =
+        Arc::new(Signal { base, woken: AtomicU64::new(0), waiter: std::thread::current() });
+    let waker = Waker::from(Arc::clone(&signal));
+    let mut future = core::pin::pin!(point.into_future());
+    if future.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_ready() {
+        return None;
+    }
+    let started = Instant::now();
+    loop {
+        std::thread::park_timeout(Duration::from_secs(1));
+        assert!(started.elapsed() < Duration::from_secs(20), "a point was not told of for 20 s");
+        let woken = signal.woken.load(Ordering::Acquire);
+        if woken != 0 {
+            return Some(woken);
+        }
+    }
+}
+
+/// The processor time while so many points are pending on 64 timelines, and how late fresh ones are
+/// then. All of them are of one stream, which is held; one load a timeline is made whichever stream
+/// it is of.
+fn pending(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
+    let held = Arc::new(stream(context));
+    for waiting in [1, 1_000, 10_000] {
+        let hold = Hold::new(&held);
+        let timelines: Vec<Timeline> = (0..waiting.min(TIMELINES))
+            .map(|_| Timeline::new(Arc::clone(&held)).expect("a timeline"))
+            .collect();
+        let points: Vec<Point> =
+            timelines.iter().map(|timeline| timeline.signal().expect("a signal")).collect();
+        let woken = Arc::new(Count(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut futures: Vec<_> = points
+            .iter()
+            .cycle()
+            .take(waiting)
+            .map(|point| Box::pin(point.into_future()))
+            .collect();
+        for future in &mut futures {
+            assert!(
+                future.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending(),
+                "the stream is held"
+            );
+        }
+        std::thread::sleep(IDLE / 4);
+        let (cpu, started) = (cpu_time(), Instant::now());
+        std::thread::sleep(IDLE);
+        let share = (cpu_time() - cpu).as_secs_f64() / started.elapsed().as_secs_f64();
+        report(json!({
+            "kind": "timeline", "operation": "pending", "waiting": waiting,
+            "timelines": timelines.len(),
+            "cpu_percent": rounded(share * 100.0),
+        }));
+        let fresh = timeline(context);
+        let late = (0..samples)
+            .filter_map(|sample| lateness(context, &fresh, WAYS[2], short(sample)))
+            .collect();
+        report(row(WAYS[2], waiting, late));
+        drop(hold);
+        while woken.0.load(Ordering::Acquire) < waiting {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
