@@ -49,7 +49,8 @@
 //!   costs no thread. One that waits for a value in memory is looked at now and then, less often
 //!   the longer nothing comes.
 //! * The streams of a context share a few channels, eight unless `CUDA_DEVICE_MAX_CONNECTIONS` says
-//!   otherwise, and a wait for a value holds back its channel, as on a card. Where that is a
+//!   otherwise, and a wait for a value holds back its channel, as on a card; a stream with nothing
+//!   to do takes one without waits, while there is one. Where that is a
 //!   deadlock it is [told](OnDeadlock) and hangs nothing. Host functions run on one thread, one
 //!   after the other, as on the real driver; copies run on two others.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is

@@ -132,9 +132,10 @@ impl Builder {
         self
     }
 
-    /// How many hardware channels a context's streams share, 1 to 32, each stream the next one as
-    /// it is created. A wait for a value in memory holds back what is submitted to its channel
-    /// after it, also by other streams. Unless told it is what the environment variable
+    /// How many hardware channels a context's streams share, 1 to 32. A wait for a value in memory
+    /// holds back what is submitted to its channel after it, also by other streams. A stream with
+    /// nothing to do takes a channel without waits, if there is one. Unless told it is what the
+    /// environment variable
     /// `CUDA_DEVICE_MAX_CONNECTIONS` says when `cuInit` is called, as for a real driver, and 8
     /// without that.
     pub fn connections(mut self, channels: u32) -> Self {

@@ -147,10 +147,30 @@ pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: 
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    if let Some(Allocation { kind: Kind::Registered(_), .. }) = state.memory.0.get(&memory.addr()) {
-        return Err(INVALID_VALUE);
+    let region = match state.memory.0.get(&memory.addr()) {
+        Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
+        Some(Allocation { region, .. }) => Some(region.clone()),
+        None => None,
+    };
+    if let Some(region) = region {
+        state = after_the_uses(call, state, &region)?;
     }
     state.free(memory.addr(), true)
+}
+
+/// Measured: what gives pinned memory back waits for the streams that wait on it.
+fn after_the_uses(
+    call: &CallFrame,
+    mut state: Locked,
+    region: &Arc<Region>,
+) -> Result<Locked, CUresult> {
+    let points = if call.in_host_function() { Vec::new() } else { state.marks_behind(region) };
+    points.iter().for_each(|point| point.want());
+    state.engine.idle_waiters += 1;
+    let mut state =
+        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    state.engine.idle_waiters -= 1;
+    Ok(state)
 }
 
 pub(crate) fn mem_host_get_device_pointer(
@@ -211,19 +231,13 @@ pub(crate) fn mem_host_register(
 
 pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    let mut state = call.ready()?;
+    let state = call.ready()?;
     memory.required()?;
     let region = match state.memory.0.get(&memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
         _ => return Err(NOT_REGISTERED),
     };
-    // Measured: it waits for the streams that wait on that memory.
-    let points = if call.in_host_function() { Vec::new() } else { state.marks_behind(&region) };
-    points.iter().for_each(|point| point.want());
-    state.engine.idle_waiters += 1;
-    let mut state =
-        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
-    state.engine.idle_waiters -= 1;
+    let mut state = after_the_uses(call, state, &region)?;
     match state.memory.0.get(&memory.addr()) {
         Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
             state.memory.0.remove(&memory.addr());

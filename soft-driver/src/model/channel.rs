@@ -1,8 +1,9 @@
 //! Channels: the few hardware queues that the streams of a context share.
 //!
-//! Every stream has one of its context's channels, in turn as it is created. On a card a channel
-//! does what it was given in the order in which it was given, whatever stream that is of: a wait
-//! for a value holds back all that was submitted to its channel after it. Waits for events and host
+//! A stream with something to do has one of its context's channels. On a card a channel does what it
+//! was given in the order in which it was given, whatever stream that is of: a wait for a value
+//! holds back all that was submitted to its channel after it. A stream that has nothing to do takes
+//! one without waits, if there is one, when it is given something. Waits for events and host
 //! functions hold back nothing here. What they wait for was submitted before them, or is the host's
 //! to do, so that it makes no difference to what comes to its end; and rules that were measured say
 //! that a held host function leaves other streams alone.
@@ -44,6 +45,11 @@ impl Channels {
     /// Whether no stream waits for a value.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many waits there are in a channel.
+    pub(crate) fn count(&self, key: ChannelKey) -> usize {
+        self.0.get(&key).map_or(0, |channel| channel.waits.len())
     }
 
     /// A wait was submitted.

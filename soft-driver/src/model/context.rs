@@ -29,7 +29,7 @@ pub(crate) struct Context {
     /// that came.
     pub(crate) gates: Vec<(u64, Gate)>,
     pub(crate) last_gate: u64,
-    /// How many streams it has had: each takes the next channel.
+    /// How many streams it has had: each begins in the next channel.
     pub(crate) streams_made: u32,
 }
 

@@ -43,11 +43,29 @@ impl State {
     pub(crate) fn push(&mut self, stream: u32, task: Task) {
         self.engine.last_place += 1;
         let at = self.engine.last_place;
+        self.take_channel(stream);
         if let Task::WaitValue(..) | Task::WriteValue(..) = task {
             let entry = &self.streams[stream];
             self.engine.value_submitted((entry.context, entry.channel), at, stream, &task);
         }
         self.push_at(stream, Queued { at, task });
+    }
+
+    /// A stream with nothing to do takes the channel in which the fewest streams wait for values.
+    /// Measured on an H200: beside up to half as many waiting streams as there are channels no
+    /// other stream was ever held back, and beside as many all were. Between the two a card also
+    /// held some back, now this one and now that, where many streams were given work at once.
+    fn take_channel(&mut self, stream: u32) {
+        let entry = &self.streams[stream];
+        if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {
+            return;
+        }
+        let (context, own, count) = (entry.context, entry.channel, self.channels);
+        let waits = |channel: &u32| self.engine.channels.count((context, *channel));
+        let others = (own..count).chain(0..own);
+        if let Some(channel) = others.min_by_key(waits) {
+            self.streams[stream].channel = channel;
+        }
     }
 
     /// A record. Measured: in a stream that has nothing to do it is done at once, whatever holds

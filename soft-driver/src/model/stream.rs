@@ -18,7 +18,7 @@ pub(crate) struct Stream {
     /// One that the program has no handle of any more.
     pub(crate) destroyed: bool,
     pub(crate) queue: VecDeque<Queued>,
-    /// Which of its context's channels it is given to.
+    /// Which of its context's channels its work is in, or was last.
     pub(crate) channel: u32,
     /// How many operations were submitted.
     pub(crate) submitted: u64,

@@ -384,10 +384,12 @@ fn random_program(seed: u64, ahead: bool) -> usize {
             latch.take();
         }
         if ahead && step == STEPS / 2 {
-            // The two have the same channel.
-            let (one, two) = (random(8), 8 * (1 + random(7)));
-            let two = one + two;
+            // Each waits for what the other one writes after its wait.
+            let (one, two) = (random(8), 8 + random(56));
             assert_eq!(wait(&raw, streams[one], words.at(two), signalled[two] + 1), OK);
+            signalled[one] += 1;
+            assert_eq!(write(&raw, streams[one], words.at(one), signalled[one]), OK);
+            assert_eq!(wait(&raw, streams[two], words.at(one), signalled[one]), OK);
             signalled[two] += 1;
             assert_eq!(write(&raw, streams[two], words.at(two), signalled[two]), OK);
             planted = Some((two, signalled[two]));
@@ -578,7 +580,7 @@ mod registered {
     }
 
     #[test]
-    fn unregistering_waits_for_the_streams_there() {
+    fn unregistering_waits_for_streams() {
         let raw = Raw::new();
         let file = Page::file();
         let (page, other) = (Page::map(&raw, &file, PROT_READ | PROT_WRITE), Words::new(&raw));

@@ -250,12 +250,11 @@ impl Timeline {
     /// The deadlock need not be a circle in your program. Streams share a few hardware channels,
     /// `CUDA_DEVICE_MAX_CONNECTIONS` of them, 8 unless that variable says otherwise. A wait at the
     /// head of a channel holds back all that is submitted to that channel later, also in other
-    /// streams, and even the signal that would end the wait. On an H100 with 8 channels, 7 streams
-    /// that waited ahead were released by a signal in another stream, and 8 waited for ever; a
-    /// chain of 16 streams, each waiting for the next, did too. With 32 channels it took 32 waits.
-    /// So keep the waits ahead that are pending on a device below the number of channels, and
-    /// signal from a thread that waits for none of them. A signal of the [host](HostTimeline) needs
-    /// no channel.
+    /// streams, and even the signal that would end the wait. With as many waits as channels every
+    /// other stream is held back; with more than half as many some were, depending on what else
+    /// went on; with up to half as many none was. So keep the waits ahead that are pending on a
+    /// device at half the number of channels or below, and signal from a thread that waits for none
+    /// of them. A signal of the [host](HostTimeline) needs no channel.
     ///
     /// It is safe: a deadlock harms no memory. The wait ends when the value is reached, and when
     /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled

@@ -36,11 +36,11 @@ use crate::{Error, Progress, Result, StreamRef};
 /// 5 ms, and return its error. They never wait longer than that for a signal that cannot come, plus
 /// what the one driver call takes. `is_done` asks nobody: a loop around it alone may never end.
 ///
-/// [`Error::Poisoned`](crate::Error::Poisoned) says that the timeline was
+/// [`Error::Poisoned`] says that the timeline was
 /// [poisoned](crate::ext::Timeline::poison) before it got there, and
-/// [`Error::ContextDropped`](crate::Error::ContextDropped) that the last share of the context was
+/// [`Error::ContextDropped`] that the last share of the context was
 /// dropped first, so that nobody can ask the driver. In a forked child `is_done` tells what the
-/// parent sees, and all else returns [`Error::ForkedChild`](crate::Error::ForkedChild).
+/// parent sees, and all else returns [`Error::ForkedChild`].
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -197,12 +197,12 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`](crate::Error::Poisoned), and the driver's error, where the point
+    /// [`Error::Poisoned`], and the driver's error, where the point
     /// [can never be reached](Point#failures) and that is known;
-    /// [`Error::TimelineInCapture`](crate::Error::TimelineInCapture) in a capture for a point of
-    /// another context; [`Error::ContextDropped`](crate::Error::ContextDropped);
-    /// [`Error::DriverMismatch`](crate::Error::DriverMismatch); what the driver returns;
-    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    /// [`Error::TimelineInCapture`] in a capture for a point of
+    /// another context; [`Error::ContextDropped`];
+    /// [`Error::DriverMismatch`]; what the driver returns;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWaitValue64")]
     #[inline]
     pub fn wait_point(&self, point: Point) -> Result<()> {

@@ -7,7 +7,16 @@ use super::queue::Entry;
 use super::slot::{Slot, lock};
 use super::wait::ASK;
 use crate::ext::needs::{Moment, now};
-use crate::ext::poller::{Next, PAUSE, Relaxed, Rounds, Seat, pause};
+use crate::ext::poller::{LONGEST_PAUSE, Next, Relaxed, Rounds, Seat};
+
+/// How long the thread sleeps between two rounds at the least: shorter than for events, as a round
+/// of loads costs less than waking up.
+const PAUSE: Duration = Duration::from_micros(15);
+
+/// How long to wait between two rounds, when nothing has come or happened for so long.
+fn pause(quiet: Duration) -> Duration {
+    (quiet / 500).clamp(PAUSE, LONGEST_PAUSE)
+}
 
 /// What the poller has not seen: timelines that are new to it.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
@@ -90,4 +99,21 @@ fn look_for_failure(slot: &Slot, relaxed: &mut Relaxed, due: &mut Vec<Arc<Entry>
     let woken = due.len();
     due.drain(..).for_each(|entry| entry.wake(error.clone()));
     woken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The documentation promises the figures.
+    #[test]
+    fn pauses_grow_with_the_quiet_to_a_millisecond() {
+        for (quiet, micros) in [(0, 15), (7_500, 15), (10_000, 20), (100_000, 200)] {
+            let quiet = Duration::from_micros(quiet);
+            assert_eq!(pause(quiet), Duration::from_micros(micros), "{quiet:?}");
+        }
+        for millis in [500, 1000, 3_600_000] {
+            assert_eq!(pause(Duration::from_millis(millis)), LONGEST_PAUSE);
+        }
+    }
 }
