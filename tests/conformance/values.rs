@@ -593,14 +593,14 @@ rules! {
         }
     }
 
-    /// Which streams share a channel: none is fixed. Where up to half of the channels have a stream
-    /// that waits, no other stream is held back, and where all have one, all others are. Between
-    /// the two it depends on what else is going on.
+    /// Which streams share a channel is not fixed: a waiting stream holds no other one back, and as
+    /// many as there are channels hold all others back. Between the two it depends on what else is
+    /// going on.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn which_streams_share_a_channel(rig, saw) =
-        "of 24 are held back: 0 beside 1 that waits, 0 beside 4, 24 beside 8"
+        "of 24 are held back: 0 beside 1 that waits, 24 beside 8"
     {
-        let held = [1, 4, 8].map(|waiting| {
+        let held = [1, 8].map(|waiting| {
             rig.within(rig.new_context(), || {
                 let (words, streams) = (Words::new(rig), streams(rig, waiting + 24));
                 for (at, stream) in streams.iter().enumerate().take(waiting) {
@@ -623,9 +623,9 @@ rules! {
                 held
             })
         });
-        let [one, four, eight] = held;
+        let [one, eight] = held;
         saw.text(format_args!(
-            "of 24 are held back: {one} beside 1 that waits, {four} beside 4, {eight} beside 8"
+            "of 24 are held back: {one} beside 1 that waits, {eight} beside 8"
         ));
     }
 

@@ -251,10 +251,11 @@ impl Timeline {
     /// `CUDA_DEVICE_MAX_CONNECTIONS` of them, 8 unless that variable says otherwise. A wait at the
     /// head of a channel holds back all that is submitted to that channel later, also in other
     /// streams, and even the signal that would end the wait. With as many waits as channels every
-    /// other stream is held back; with more than half as many some were, depending on what else
-    /// went on; with up to half as many none was. So keep the waits ahead that are pending on a
-    /// device at half the number of channels or below, and signal from a thread that waits for none
-    /// of them. A signal of the [host](HostTimeline) needs no channel.
+    /// other stream is held back. With fewer some can be, depending on what else goes on: with 8
+    /// channels, from 3 waits on. So keep at most two waits ahead pending on a device, and signal
+    /// from a thread that waits for none of them. A signal of the [host](HostTimeline) needs no
+    /// channel. Create streams before: creating many while a stream waits can block until the wait
+    /// is over.
     ///
     /// It is safe: a deadlock harms no memory. The wait ends when the value is reached, and when
     /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled

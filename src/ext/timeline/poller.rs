@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use super::queue::Entry;
+use super::queue::{Answers, Entry};
 use super::slot::{Slot, lock};
 use super::wait::ASK;
 use crate::ext::needs::{Moment, now};
@@ -42,6 +42,7 @@ struct Points {
     asked: Option<Moment>,
     /// When a future last came or was woken.
     changed: Option<Moment>,
+    answers: Answers,
     relaxed: Relaxed,
 }
 
@@ -68,7 +69,8 @@ impl Points {
         if ask {
             self.asked = Some(now);
         }
-        let Self { watched, due, relaxed, .. } = self;
+        let Self { watched, due, answers, relaxed, .. } = self;
+        answers.begin_round();
         let mut woken = 0;
         watched.retain(|slot| {
             let reached = slot.line.reached();
@@ -78,7 +80,7 @@ impl Points {
             woken += due.len();
             due.drain(..).for_each(|entry| entry.wake(None));
             if ask {
-                woken += look_for_failure(slot, relaxed, due);
+                woken += look_for_failure(slot, answers, relaxed, due);
             }
             !slot.queue.is_left()
         });
@@ -87,8 +89,13 @@ impl Points {
 }
 
 /// Wakes all who wait for a timeline that will not get there.
-fn look_for_failure(slot: &Slot, relaxed: &mut Relaxed, due: &mut Vec<Arc<Entry>>) -> usize {
-    let asked = slot.queue.ask(|driver| relaxed.with(driver));
+fn look_for_failure(
+    slot: &Slot,
+    answers: &mut Answers,
+    relaxed: &mut Relaxed,
+    due: &mut Vec<Arc<Entry>>,
+) -> usize {
+    let asked = slot.queue.ask(answers, relaxed);
     if let Err(error) = &asked {
         slot.condemn(error);
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ext::needs::{contain, forked, query_handle};
+use crate::ext::poller::Relaxed;
 use crate::sys::CUevent;
 use crate::{Driver, Error, Event, Result};
 
@@ -43,7 +44,20 @@ struct Inner {
     numbers: u64,
     /// Whether the poller has the slot.
     watched: bool,
-    health: Option<(Driver, Handle)>,
+    /// The driver, the handle of the context, and the event.
+    health: Option<(Driver, usize, Handle)>,
+}
+
+/// What the driver said in one round, by driver and context. The futures that wait keep the
+/// contexts alive, so that no handle is another one's.
+#[derive(Default)]
+pub(super) struct Answers(Vec<(Driver, usize, Result<()>)>);
+
+impl Answers {
+    /// A new round begins.
+    pub(super) fn begin_round(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// The driver's handle of an event that the futures in the queue keep alive.
@@ -72,7 +86,8 @@ impl Queue {
         inner.numbers += 1;
         let key = (value, inner.numbers);
         inner.entries.insert(key, entry);
-        inner.health = Some((health.context().driver(), Handle(health.as_raw())));
+        let context = health.context();
+        inner.health = Some((context.driver(), context.as_raw().addr(), Handle(health.as_raw())));
         let first = !core::mem::replace(&mut inner.watched, true);
         self.next.store(inner.next(), Ordering::Relaxed);
         (key, first)
@@ -123,20 +138,27 @@ impl Queue {
         !inner.watched
     }
 
-    /// Asks the driver whether the context works, if anybody waits.
+    /// Asks the driver whether the context works, if anybody waits and it was not asked about that
+    /// context in this round.
     #[allow(unsafe_code)]
-    pub(super) fn ask(&self, allow: impl FnOnce(Driver) -> Result<()>) -> Result<()> {
+    pub(super) fn ask(&self, round: &mut Answers, relaxed: &mut Relaxed) -> Result<()> {
         let inner = lock(&self.inner);
-        let Some((driver, Handle(event))) = &inner.health else { return Ok(()) };
+        let Some((driver, context, Handle(event))) = &inner.health else { return Ok(()) };
         if inner.entries.is_empty() {
             return Ok(());
         }
-        allow(*driver)?;
+        if let Some(known) = round.0.iter().find(|known| (known.0, known.1) == (*driver, *context))
+        {
+            return known.2.clone();
+        }
         // SAFETY: the event is alive. Each future in the queue has a share of one event, which is
         // the same for all: a new one is made only when nobody has the old one any more. A future
         // takes itself out under the lock that is held here before it gives up its share. The one
         // that came last has noted the handle.
-        unsafe { query_handle(*driver, *event) }.map(drop)
+        let query = || unsafe { query_handle(*driver, *event) }.map(drop);
+        let answer = relaxed.with(*driver).and_then(|()| query());
+        round.0.push((*driver, *context, answer.clone()));
+        answer
     }
 }
 
