@@ -131,6 +131,11 @@ impl<'a> Run<'a> {
             );
             tables.push(("Threads", note, self.threads()));
         }
+        if self.of_kind("timeline").next().is_some() {
+            let note = "Points of timelines beside events, and beside the C loop over \
+                        `cuStreamWriteValue64` and `cuStreamWaitValue64`: medians.";
+            tables.push(("Timelines", note.to_owned(), self.timelines()));
+        }
         let others = self.others();
         if !others.rows.is_empty() {
             tables.push(("Other figures", String::new(), others));
@@ -393,6 +398,86 @@ impl<'a> Run<'a> {
             format!(": MISSED on {}", missed.join(", "))
         };
         format!("{target}, up to {most} threads{on}")
+    }
+
+    fn timelines(&self) -> Table {
+        let mut table = Table::new(&["what", "point", "event", "C", "target"]);
+        let mut add = |what: String, cells: [String; 3], target: &str, met: bool| {
+            let target = if met || target.is_empty() {
+                target.to_owned()
+            } else {
+                format!("{target}: MISSED")
+            };
+            let [point, event, c] = cells;
+            table.rows.push(vec![what, point, event, c, target]);
+        };
+        let figure = |row: &Value, name: &str| row[name].as_f64().unwrap_or(f64::NAN);
+        for row in self.of_kind("timeline") {
+            let (point, event) = (figure(row, "point_ns"), figure(row, "event_ns"));
+            match row["operation"].as_str() {
+                Some("look") => {
+                    let threads = row["threads"].as_u64().unwrap_or(0);
+                    let times = if threads == 1 { 40.0 } else { 2000.0 };
+                    add(
+                        format!("is it done, {threads} threads, ns"),
+                        [number(point, 2), number(event, 0), String::new()],
+                        &format!("<= 3 ns, {times} x faster than a query"),
+                        point <= 3.0 && event / point >= times,
+                    );
+                }
+                Some("pending") => {
+                    let share = figure(row, "cpu_percent");
+                    let waiting = row["waiting"].as_u64().unwrap_or(0);
+                    add(
+                        format!(
+                            "{waiting} futures on {} timelines wait, % of a core",
+                            row["timelines"]
+                        ),
+                        [number(share, 1), String::new(), String::new()],
+                        if waiting == 10_000 { "<= 2.5 %" } else { "" },
+                        waiting != 10_000 || share <= 2.5,
+                    );
+                }
+                _ => {
+                    let ratio = figure(row, "ratio");
+                    let c = format!("{} ({} x)", number(figure(row, "c_ns"), 0), number(ratio, 3));
+                    add(
+                        format!("{}, ns", text(&row["operation"])),
+                        [number(point, 0), number(event, 0), c],
+                        "<= 1.02 x C",
+                        ratio <= 1.02,
+                    );
+                }
+            }
+        }
+        let wakes: Vec<_> = self.of_kind("timeline wake").collect();
+        let times = |row: &Value| {
+            let figure = |name| number(figure(row, name), 1);
+            format!("{} / {} / {}", figure("p50_us"), figure("p90_us"), figure("p99_us"))
+        };
+        let spinning = wakes.iter().find(|row| row["way"] == "event, spinning");
+        for row in &wakes {
+            let (way, others) = (text(&row["way"]), row["others"].as_u64().unwrap_or(0));
+            let (p50, p90) = (figure(row, "p50_us"), figure(row, "p90_us"));
+            let (target, met) = match (way.as_str(), others) {
+                ("point, spinning", _) => {
+                    ("p50 <= the event's", spinning.is_none_or(|row| p50 <= figure(row, "p50_us")))
+                }
+                ("point, sleeping", _) => ("p50 < 25, p90 < 196", p50 < 25.0 && p90 < 196.0),
+                ("point, future", 10_000) => ("p50 <= 20", p50 <= 20.0),
+                _ => ("", true),
+            };
+            let beside = if others > 0 { format!(", {others} others") } else { String::new() };
+            let (kind, way) = way.split_once(", ").unwrap_or(("", &way));
+            let what = format!("from work done to woken, {way}{beside}, p50 / p90 / p99, us");
+            let (point, event) = if kind == "point" {
+                (times(row), String::new())
+            } else {
+                (String::new(), times(row))
+            };
+            add(what, [point, event, String::new()], target, met);
+        }
+        table
     }
 
     fn others(&self) -> Table {
