@@ -192,7 +192,7 @@ mod tests {
 
     /// The documentation promises the figures.
     #[test]
-    fn pauses_grow_with_the_quiet_to_a_millisecond() {
+    fn pauses_grow_with_the_quiet() {
         let pauses = [(0, 25), (10_000, 25), (50_000, 25), (100_000, 50), (1_000_000, 500)];
         for (quiet, micros) in pauses {
             let quiet = Duration::from_micros(quiet);

@@ -1,7 +1,7 @@
 //! Channels: the few hardware queues that the streams of a context share.
 //!
-//! A stream with something to do has one of its context's channels. On a card a channel does what it
-//! was given in the order in which it was given, whatever stream that is of: a wait for a value
+//! A stream with something to do has one of its context's channels. On a card a channel does what
+//! it was given in the order in which it was given, whatever stream that is of: a wait for a value
 //! holds back all that was submitted to its channel after it. A stream that has nothing to do takes
 //! one without waits, if there is one, when it is given something. Waits for events and host
 //! functions hold back nothing here. What they wait for was submitted before them, or is the host's

@@ -52,9 +52,9 @@ impl State {
     }
 
     /// A stream with nothing to do takes the channel in which the fewest streams wait for values.
-    /// Measured on an H200: beside as many waiting streams as there are channels all others are held
-    /// back. Beside fewer a card holds some back, now this one and now that, where many streams are
-    /// given work at once; here none is.
+    /// Measured on an H200: beside as many waiting streams as there are channels all others are
+    /// held back. Beside fewer a card holds some back, now this one and now that, where many
+    /// streams are given work at once; here none is.
     fn take_channel(&mut self, stream: u32) {
         let entry = &self.streams[stream];
         if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {

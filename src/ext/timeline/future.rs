@@ -19,9 +19,9 @@ use crate::{Event, Progress, Result};
 ///
 /// One thread of the process looks for all pending points: one load a timeline in each round,
 /// however many points of it are pending. It starts when it is first needed, and sleeps while
-/// nothing is pending. It asks the driver about each context whose timelines are waited for every 5 ms, and
-/// disturbs no capture. Rounds come every 15 µs, and less often when nothing happens for long: after
-/// half a second one a millisecond.
+/// nothing is pending. It asks the driver about each context whose timelines are waited for every 5
+/// ms, and disturbs no capture. Rounds come every 15 µs, and less often when nothing happens for
+/// long: after half a second one a millisecond.
 ///
 /// The first poll that finds the point pending makes the calls of [`Point::query`] that create an
 /// event, unless another task or thread waits for the same timeline. While it is pending the future

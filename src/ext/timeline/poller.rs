@@ -114,7 +114,7 @@ mod tests {
 
     /// The documentation promises the figures.
     #[test]
-    fn pauses_grow_with_the_quiet_to_a_millisecond() {
+    fn pauses_grow_with_the_quiet() {
         for (quiet, micros) in [(0, 15), (7_500, 15), (10_000, 20), (100_000, 200)] {
             let quiet = Duration::from_micros(quiet);
             assert_eq!(pause(quiet), Duration::from_micros(micros), "{quiet:?}");
