@@ -11,10 +11,10 @@ use crate::common;
 use common::counting::Watched;
 use common::own_process;
 use common::{Gpu, Latch};
-use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::capture::{CaptureMode, RecordFlags, ThreadCaptureMode};
 use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{CUdevice_attribute, Function};
-use cuda_events::{Context, Device, Error, Stream, StreamOptions};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
 
 #[test]
 fn what_is_asked_in_a_child_makes_no_call() {
@@ -72,4 +72,28 @@ fn what_is_asked_in_a_child_makes_no_call() {
     });
     assert_eq!(device.name(), Ok(names), "the parent is unharmed");
     assert!(device.total_memory().expect("a size") > 0);
+}
+
+/// What a driver does not have is no news to a forked child, which could not call it either.
+#[test]
+fn a_child_of_an_old_driver_is_told_that_it_is_one() {
+    own_process!("version=11.0");
+    let gpu = Gpu::new();
+    let context = Context::primary(gpu.device).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let id = || stream.id().map(drop);
+    // SAFETY: the driver does not have the call.
+    let record = || unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) };
+    let needs = |result: Result<(), Error>, function| matches!(result, Err(Error::Unsupported { function: named, .. }) if named == function);
+    let (get, with) = (Function::cuStreamGetId, Function::cuEventRecordWithFlags);
+    if !(needs(id(), get) && needs(record(), with)) {
+        return common::not_run("this driver has them all");
+    }
+    let watched = Watched::new(gpu.driver);
+    watched.none_in_child(|| {
+        assert_eq!(id(), Err(Error::ForkedChild { function: get }));
+        assert_eq!(record(), Err(Error::ForkedChild { function: with }));
+        String::new()
+    });
 }

@@ -479,6 +479,14 @@ fn the_dependencies_of_a_node_reach_the_driver() {
 }
 
 #[test]
+fn a_graph_is_printed_with_its_handle() {
+    let gpu = Gpu::new();
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let text = format!("{graph:?}");
+    assert!(text.starts_with("Graph { raw: 0x") && text.contains("context: Context"), "{text}");
+}
+
+#[test]
 fn a_graph_can_be_sent_to_another_thread() {
     let gpu = Gpu::new();
     let stream = gpu.stream();

@@ -64,6 +64,22 @@ fn what_is_no_descriptor_says_why() {
 mod serde {
     use super::{IpcEventDescriptor, descriptor};
 
+    /// A format may give the bytes one after the other.
+    #[test]
+    fn a_sequence_of_bytes_is_a_descriptor() {
+        use ::serde::Deserialize;
+        use ::serde::de::value::{Error, SeqDeserializer};
+
+        let bytes = descriptor().to_bytes();
+        let read = |bytes: &[u8]| {
+            IpcEventDescriptor::deserialize(SeqDeserializer::<_, Error>::new(bytes.iter().copied()))
+        };
+        assert_eq!(read(&bytes), Ok(descriptor()));
+        for wrong in [&bytes[..127], &[bytes.as_slice(), &[0]].concat(), &[]] {
+            assert!(read(wrong).is_err(), "{} bytes", wrong.len());
+        }
+    }
+
     #[test]
     fn text_formats_have_the_line() {
         let json = serde_json::to_string(&descriptor()).expect("it serializes");
