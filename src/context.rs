@@ -138,7 +138,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers, such as `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
+    /// What the driver returns, such as `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn primary(device: Device) -> Result<Self> {
         let ready = device.driver().init()?;
@@ -256,7 +256,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers when the context is made current to learn its device.
+    /// What the driver returns when the context is made current to learn its device.
     ///
     /// # Safety
     ///
@@ -345,7 +345,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -388,7 +388,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxPushCurrent")]
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
@@ -406,7 +406,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before;
+    /// What the driver returns, among it errors of work that was launched before;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {

@@ -121,7 +121,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(self) -> Result<String> {
         let mut name = [0_u8; 256];
@@ -138,7 +138,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(self) -> Result<Uuid> {
         let mut uuid = CUuuid::default();
@@ -170,7 +170,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(self) -> Result<usize> {
         let mut bytes = 0;

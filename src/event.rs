@@ -46,12 +46,12 @@ bitflags! {
         const BLOCKING_SYNC = 1;
         /// Records take a time stamp, so that [`elapsed_ms`](EventRef::elapsed_ms) works. It is the
         /// reverse of the driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times
-        /// as long as others (0.7 µs on an H200).
+        /// as long as others.
         const TIMING = 2;
         /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with
         /// `TIMING`. Recording it again before it is done, in whichever process, does not replace
         /// the record: the new one waits for it in its stream. Records take about seven times as
-        /// long as others (0.6 µs on an H200).
+        /// long as others.
         const INTERPROCESS = 4;
     }
 }
@@ -149,13 +149,12 @@ impl Event {
     /// Creates an event in the context, which need not be current.
     ///
     /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is
-    /// dropped. Both wait for one lock of the driver: 0.1 µs together from one thread, almost 20 µs
-    /// from 16 threads at once on an H200. An [`EventPool`](crate::ext::EventPool) takes 0.02 µs
-    /// from any.
+    /// dropped. Both wait for one lock of the driver, so that many threads at once take a hundred
+    /// times as long each. An [`EventPool`](crate::ext::EventPool) has no such lock.
     ///
     /// # Errors
     ///
-    /// [`Error::TimingWithInterprocess`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::TimingWithInterprocess`]; what the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuEventCreate")]
     #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
@@ -312,13 +311,14 @@ impl EventRef {
     ///
     /// It does not wait. An error is never "not done", and "not done" is never an error.
     ///
-    /// One driver call: `cuEventQuery`. It waits for one lock of the driver: 0.1 µs from one
-    /// thread, some 8 µs from 16 threads at once on an H200. Where many wait, one thread that asks
-    /// for all is better: see [`Completion`](crate::ext::Completion).
+    /// One driver call: `cuEventQuery`. It waits for one lock of the driver, so that many threads
+    /// at once slow each other down. Where many wait, one thread that asks for all is better: see
+    /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
+    /// no lock.
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before. For an event last
+    /// What the driver returns, among it errors of work that was launched before. For an event last
     /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is
     /// under way, which such a query invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An
     /// event that is used outside of the graph is for
@@ -383,8 +383,8 @@ impl EventRef {
     /// record events in between, take the time from each to the next, and add these times as `f64`.
     /// Half a second from event to event is a good choice: each time is then exact to 16 ns, and
     /// the sum of an hour to about a microsecond, as the errors of the parts mostly cancel. Where
-    /// the grid of the device's time stamps is known (32 ns on an H200), rounding each such part to
-    /// it makes the sum exact.
+    /// the grid of the device's time stamps is known (in nanoseconds, from measurements), rounding
+    /// each such part to it makes the sum exact.
     ///
     /// ```
     /// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -523,7 +523,7 @@ impl EventRef {
     /// # Errors
     ///
     /// [`Error::ContextMismatch`]; [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
-    /// what else the driver answers; [`Error::ForkedChild`].
+    /// what else the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
         let through = self.driver.with(context.driver());
@@ -671,7 +671,7 @@ impl Context {
     /// # Errors
     ///
     /// [`Error::Unsupported`]; [`Error::ContextMismatch`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
-    /// what else the driver answers; [`Error::ForkedChild`].
+    /// what else the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
         let through = self.driver().with(event.driver);

@@ -95,7 +95,7 @@
 //! | a flag: the process was forked after the driver was initialised; it has loaded several driver libraries | its end | none |
 //! | the drivers that were loaded | its end | none |
 //! | a list of the captures that [`Capture`](capture::Capture) began, with the events of each. Only [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external) look it up: they must find the graph that keeps the event, and the driver tells only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
-//! | how many of these captures are under way, for [`ext::EventPool`] | its end | none |
+//! | how many of these captures are under way, for [`ext::EventPool`] and [`ext::Timeline`] | its end | none |
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver is given their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
 //! | the sixteen places for [observers](Driver::observe): a function of the driver's type carries no data | its end | one for each place, in the observed calls |
 //!

@@ -54,7 +54,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; what the driver answers, such as
+    /// [`Error::ContextMismatch`]; what the driver returns, such as
     /// `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing stream for an event that was recorded
     /// outside of its capture, and `CUDA_ERROR_INVALID_VALUE` for an event that was last
     /// [recorded](EventRef::record) in a capture which has ended; such a wait invalidates the
@@ -218,8 +218,8 @@ impl EventRef {
     /// count as one.
     ///
     /// A record replaces the one before; waits that were queued keep the one that they saw. It does
-    /// not wait for the work, but for one lock of the driver: 0.09 µs from one thread, 2 µs from 16
-    /// threads at once on an H200, each with a stream of its own.
+    /// not wait for the work, but for one lock of the driver, also between threads that have a
+    /// stream each.
     ///
     /// One driver call: `cuEventRecord`.
     ///
@@ -242,7 +242,7 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; else what the driver answers, such as
+    /// [`Error::ContextMismatch`]; else what the driver returns, such as
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an interprocess event on a capturing stream;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuEventRecord")]

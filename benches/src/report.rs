@@ -19,7 +19,7 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
             if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
         let about = run.about();
         if !about.is_empty() {
-            let _ = writeln!(out, "{about}\n");
+            let _ = writeln!(out, "{}\n", if markdown { wrapped(&about) } else { about });
         }
         for (heading, note, table) in run.tables() {
             let _ = if markdown {
@@ -28,12 +28,32 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
                 writeln!(out, "-- {heading} --\n")
             };
             if !note.is_empty() {
-                let _ = writeln!(out, "{note}\n");
+                let _ = writeln!(out, "{}\n", if markdown { wrapped(&note) } else { note });
             }
             let _ = writeln!(out, "{}", table.render(markdown));
         }
     }
     out
+}
+
+/// A paragraph in lines of at most 100 columns.
+fn wrapped(paragraph: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in paragraph.split_whitespace() {
+        let fits = lines.last().is_none_or(|line| {
+            line.is_empty() || line.chars().count() + 1 + word.chars().count() <= 100
+        });
+        if !fits {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
 }
 
 /// The drivers that there are figures of, the GPU's first.

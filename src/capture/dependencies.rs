@@ -72,7 +72,7 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// [`Error::CaptureMismatch`] for a stream that is not of this capture; [`Error::Unsupported`];
-    /// what the driver answers; [`Error::ForkedChild`].
+    /// what the driver returns; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -115,7 +115,7 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// [`Error::GraphMismatch`]; [`Error::CaptureMismatch`] for a stream that is not of this
-    /// capture; [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    /// capture; [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(
         &self,

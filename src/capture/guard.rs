@@ -255,7 +255,7 @@ impl<'a> Capture<'a> {
     /// # Errors
     ///
     /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`; `CUDA_ERROR_STREAM_CAPTURE_UNJOINED` when work of
-    /// another stream of the capture is not waited for by this one; what else the driver answers;
+    /// another stream of the capture is not waited for by this one; what else the driver returns;
     /// [`Error::ForkedChild`]. The capture is over all the same.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Graph> {

@@ -80,7 +80,7 @@ impl ThreadCaptureMode {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuThreadExchangeStreamCaptureMode")]
     #[doc(alias = "CaptureModeGuard")]
     pub fn exchange(driver: Driver, mode: CaptureMode) -> Result<Self> {

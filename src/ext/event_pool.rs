@@ -428,6 +428,14 @@ mod tests {
         (soft, pool)
     }
 
+    #[test]
+    fn each_thread_has_a_shelf_of_its_own() {
+        let mine = own_shelf();
+        let (theirs, again) = std::thread::spawn(|| (own_shelf(), own_shelf())).join().unwrap();
+        assert_eq!((own_shelf(), again), (mine, theirs));
+        assert_ne!(mine, theirs);
+    }
+
     /// How many events are in the first slots of each shelf, and in the list.
     fn shelved(pool: &EventPool) -> ([usize; SHELVES], usize) {
         let store = &pool.0.0;

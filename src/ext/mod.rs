@@ -1,7 +1,8 @@
 //! Conveniences that CUDA does not have, made of the rest of this crate.
 //!
 //! The rest of the crate has no thread and tracks nothing behind your back: its page lists [what it
-//! keeps](crate#what-is-kept-for-the-process). The items here keep more, and one starts a thread:
+//! keeps](crate#what-is-kept-for-the-process). The items here keep more, and futures share one
+//! thread:
 //!
 //! | item | what it keeps | locks | thread |
 //! | --- | --- | --- | --- |
@@ -11,7 +12,7 @@
 //! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | for each thread, a list of the scopes it is in, with a share of each stream | none | none |
 //! | [`Timer`], [`Timing`] | two events | none | none |
 //! | [`IpcLease`] | a share of the event | none | none |
-//! | [`Timeline`], [`HostTimeline`], [`Point`] | for the process, pages of pinned host memory, which timelines share and which are never given back; a list of the waits between contexts, each with a share of both, until it is over; a list of the timelines that futures wait for | one for each timeline, for its signals; one for its futures; one for each list | none of its own: futures of points have the one of completions |
+//! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | for the process, pages of pinned host memory, which timelines share and which are never given back; a list of the waits between contexts, each with a share of both, until it is over; a list of the timelines that futures wait for | one for each timeline, for its signals; one for its futures; one for each list | none of its own: futures of points have the one of completions |
 
 mod completion;
 mod current_stream;

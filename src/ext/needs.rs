@@ -1,8 +1,9 @@
 //! What `ext` needs of the rest of the crate beyond its public API, and why. Nothing else in `ext`
 //! uses more.
 
-/// A pool destroys what is given back to it during a capture. The pool is not told of captures, and
-/// the driver is asked about one stream at a time.
+/// A pool destroys what is given back to it during a capture, and a timeline asks whether its
+/// stream captures. They are not told of captures, and the driver is asked about one stream at a
+/// time.
 pub(super) use crate::capture::under_way as capture_under_way;
 
 /// The poller and the locks of the parent are not in a forked child. All that is public says so by

@@ -25,7 +25,7 @@ use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 /// The driver does not allow two threads in one executable graph: it may be sent to another thread,
 /// but not shared.
 ///
-/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close)
+/// Drop ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
 /// reports.
 ///
 /// ```
@@ -138,7 +138,7 @@ impl GraphExec {
     ///
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that
     /// invalidates; [`Error::ContextMismatch`] for an interprocess event in the graph and a stream
-    /// of another context; what the driver answers, among it errors of work that was launched
+    /// of another context; what the driver returns, among it errors of work that was launched
     /// before; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]

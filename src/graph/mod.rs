@@ -37,7 +37,7 @@ pub use node::GraphNode;
 /// The driver does not allow two threads in one graph: it may be sent to another thread, but not
 /// shared.
 ///
-/// Drop ignores what the driver answers, and does nothing in a forked child; [`close`](Self::close)
+/// Drop ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
 /// reports.
 ///
 /// ```
@@ -85,7 +85,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "GraphDefinition")]
     pub fn new(context: &Context) -> Result<Self> {
@@ -142,7 +142,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver answers;
+    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver returns;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "EventRecordNode")]

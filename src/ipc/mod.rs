@@ -361,7 +361,7 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver answers, such as
+    /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver returns, such as
     /// `CUDA_ERROR_OUT_OF_MEMORY` when a context has some thousands of interprocess events;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuIpcGetEventHandle")]

@@ -139,7 +139,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
@@ -175,7 +175,7 @@ impl StreamRef {
     /// # Errors
     ///
     /// [`Error::PriorityOutOfRange`] with the context's range; `CUDA_ERROR_INVALID_VALUE` from an
-    /// older driver; what else the driver answers; [`Error::ForkedChild`].
+    /// older driver; what else the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let PriorityRange { least, greatest } = self.context().stream_priority_range()?;
@@ -194,7 +194,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver answers;
+    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver returns;
     /// [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
@@ -313,7 +313,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`]; what the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;

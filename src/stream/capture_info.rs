@@ -99,7 +99,7 @@ impl StreamRef {
     /// # Errors
     ///
     /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy default stream while a blocking stream
-    /// captures; what else the driver answers; [`Error::ForkedChild`].
+    /// captures; what else the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamIsCapturing")]
     #[doc(alias = "is_capturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus> {

@@ -32,7 +32,7 @@ impl StreamRef {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle while no context is current; what
-    /// else the driver answers; [`Error::ForkedChild`].
+    /// else the driver returns; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -156,7 +156,7 @@ impl<O> ForeignStream<O> {
     /// # Errors
     ///
     /// [`Error::ContextMismatch`] for a stream of another context, such as one of a green context;
-    /// what the driver answers; [`Error::ForkedChild`]. The owner is dropped then.
+    /// what the driver returns; [`Error::ForkedChild`]. The owner is dropped then.
     ///
     /// # Safety
     ///

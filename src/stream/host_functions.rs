@@ -183,7 +183,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`]. The function is not called then.
+    /// What the driver returns; [`Error::ForkedChild`]. The function is not called then.
     ///
     /// # Safety
     ///

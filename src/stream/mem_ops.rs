@@ -239,7 +239,7 @@ impl StreamRef {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and
     /// [`WaitValueFlags::FLUSH`]); `CUDA_ERROR_INVALID_VALUE` for an address that the device does
-    /// not know; what else the driver answers; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// not know; what else the driver returns; [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///

@@ -117,7 +117,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver answers;
+    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver returns;
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
@@ -348,7 +348,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers, among it errors of work that was launched before;
+    /// What the driver returns, among it errors of work that was launched before;
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, whose capture such a query
     /// invalidates; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamQuery")]
@@ -379,7 +379,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32> {
         let mut priority: c_int = 0;
@@ -395,7 +395,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// What the driver answers; [`Error::ForkedChild`].
+    /// What the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetFlags")]
     #[doc(alias = "is_nonblocking")]
     pub fn is_blocking(&self) -> Result<bool> {
@@ -412,7 +412,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; what the driver answers; [`Error::ForkedChild`].
+    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetId")]
     #[doc(alias = "stream_id")]
     pub fn id(&self) -> Result<u64> {

@@ -389,7 +389,7 @@ fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
 /// Waits until what others had of the run is given back: the poller's event, the driver's host
 /// functions.
 fn settle(soft: &SoftDriver, run: &Run, before: Live) -> Result<(), String> {
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + Duration::from_secs(60);
     loop {
         let (live, closures) = (soft.live(), Arc::strong_count(&run.token) - 1);
         if live == before && closures == 0 {

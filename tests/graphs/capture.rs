@@ -188,8 +188,10 @@ fn the_threads_mode_is_restored() {
     };
     assert!(!relaxed());
     {
-        let _outer = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
+        let outer = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
             .expect("the mode changes");
+        let text = format!("{outer:?}");
+        assert!(text.starts_with("ThreadCaptureMode { before: "), "{text}");
         assert!(relaxed());
         {
             let _inner = ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Global)

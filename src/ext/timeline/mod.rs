@@ -38,8 +38,8 @@ pub use point::Point;
 /// A counter that a stream advances: each [`signal`](Self::signal) gives a [`Point`], which the
 /// host sees by one load, and for which every stream of the process can wait.
 ///
-/// A signal costs more than a record of an event, 0.65 µs more on an H200, and a wait of a stream
-/// for a point costs as much more than one for an event. In return looking costs a nanosecond
+/// A signal costs about seven times what a record of an event costs, and so does a wait of a stream
+/// for a point beside one for an event (`docs/performance.md`). In return looking is one load
 /// instead of a driver call under the driver's lock, from as many threads as you like.
 ///
 /// | You want | Use |
