@@ -25,6 +25,8 @@ fn it_resolves_when_the_work_is_done() {
     let stream = gpu.stream();
     let latch = Latch::hold(&stream);
     let mut completion = pin!(stream.completion().expect("a completion"));
+    let text = format!("{completion:?}");
+    assert!(text.starts_with("Completion { event: "), "{text}");
     let unpark = Unpark::new();
     let waker = Waker::from(Arc::clone(&unpark));
     for _ in 0..3 {
