@@ -407,6 +407,8 @@ mod tests {
         let function: fn() -> bool = || true;
         assert!(is_code(function as *mut c_void));
         assert!(is_code(null_mut()), "no symbol");
+        assert!(is_executable_memory(function as usize));
+        assert!(!is_executable_memory((&raw const DATA).addr()));
         for (data, what) in [
             (DATA.as_ptr().cast(), "a variable"),
             (OWN.with(Cell::as_ptr).cast(), "a thread-local variable, in no library"),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn poison_ends_all_waits_of_streams_and_keeps_what_was_reached() {
+    fn poison_ends_all_waits() {
         for reached in [0, 1, 7, LARGEST - 1, LARGEST] {
             let line = line();
             line.value.store(reached, Ordering::Relaxed);
