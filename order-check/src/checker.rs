@@ -478,7 +478,10 @@ impl Checker {
             Op::GraphDestroy { graph } => {
                 self.graphs.remove(&graph);
             }
-            Op::Launch { stream, graph } => self.launch(call, stream, graph),
+            Op::Launch { stream, graph, functions } => {
+                self.launch(call, stream, graph, functions);
+            }
+            Op::WaitEnded { call: wait, cell } => self.end_wait(call.by, wait, cell),
             Op::Host { accesses } => {
                 let (slot, mut clock) = self.actor(call.by);
                 let time = self.tick(slot, &mut clock, call);
@@ -834,9 +837,8 @@ impl Checker {
         };
         let work = match action {
             Action::Nothing => NodeWork::Work(Vec::new()),
-            Action::Work(accesses) | Action::Function(accesses) => {
-                NodeWork::Work(accesses.into_owned())
-            }
+            Action::Work(accesses) => NodeWork::Work(accesses.into_owned()),
+            Action::Function(accesses) => NodeWork::Function(accesses.into_owned()),
             Action::WriteValue(cell, value) => NodeWork::WriteValue(cell, value),
             Action::WaitValue(cell, value, compare) => NodeWork::WaitValue(cell, value, compare),
         };
@@ -1115,7 +1117,14 @@ impl Checker {
         flat
     }
 
-    fn launch(&mut self, call: &Arc<Call>, stream: StreamId, graph: GraphId) {
+    fn launch(
+        &mut self,
+        call: &Arc<Call>,
+        stream: StreamId,
+        graph: GraphId,
+        functions: &[FunctionId],
+    ) {
+        let mut functions = functions.iter();
         self.object(call, is_stream(stream), AccessKind::Read);
         self.stream(stream);
         let nodes = self.graphs.get(&graph).cloned().unwrap_or_default();
@@ -1150,8 +1159,16 @@ impl Checker {
             let Some(branch) = branches.get_mut(branch) else { continue };
             branch.1 = Some(index);
             let slot = branch.0;
+            let mut function = None;
             let action = match &node.work {
                 NodeWork::Work(accesses) => Action::Work(Cow::Borrowed(accesses)),
+                NodeWork::Function(accesses) => {
+                    function = functions.next();
+                    match function {
+                        Some(_) => Action::Function(Cow::Borrowed(accesses)),
+                        None => Action::Work(Cow::Borrowed(accesses)),
+                    }
+                }
                 NodeWork::WriteValue(cell, value) => Action::WriteValue(*cell, *value),
                 NodeWork::WaitValue(cell, value, compare) => {
                     Action::WaitValue(*cell, *value, *compare)
@@ -1170,6 +1187,9 @@ impl Checker {
             );
             if let NodeWork::Record(event) = node.work {
                 self.set_record(call, event, point.clone());
+            }
+            if let (Some(&function), Point::Pending(unfinished)) = (function, &point) {
+                self.functions.insert(function, unfinished.task);
             }
             points.push(point);
         }
@@ -1371,6 +1391,22 @@ impl Checker {
         }
         // Nobody else sets it.
         let _ = task.point.clock.set(task.base);
+    }
+
+    /// A wait for a value is over. If a task is left of it, nobody knows who ended it.
+    fn end_wait(&mut self, by: By, wait: u64, cell: Cell) {
+        let is_it = |task: &Task| {
+            task.job.call.number == wait
+                && matches!(task.job.action, Action::WaitValue(of, ..) if of == cell)
+        };
+        let found = self.tasks.iter().filter(|(_, task)| is_it(task)).map(|(&id, _)| id).min();
+        let Some(id) = found else { return };
+        let mut known = self.clock_of(by);
+        known.join(&self.values.everything());
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.base.join(&known);
+        }
+        self.force(id);
     }
 
     /// A task is over, whatever it is that holds it back here.

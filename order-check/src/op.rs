@@ -257,8 +257,11 @@ impl Compare {
 /// What a graph's node does.
 #[derive(Clone, Debug)]
 pub enum NodeWork {
-    /// It touches memory, or nothing: copies, memsets, kernels, host functions, empty nodes.
+    /// It touches memory, or nothing: copies, memsets, kernels, empty nodes.
     Work(Vec<Access>),
+    /// It calls a host function, which touches what is known of it beforehand. A launch gives it
+    /// its number ([`Op::Launch`]).
+    Function(Vec<Access>),
     /// It records an event.
     Record(EventId),
     /// It waits for the last record of an event that was made before the launch.
@@ -459,6 +462,19 @@ pub enum Op<'a> {
         stream: StreamId,
         /// The graph.
         graph: GraphId,
+        /// The numbers of its host functions, in the order of their nodes. A function that has none
+        /// is over as soon as the graph comes to it.
+        functions: &'a [FunctionId],
+    },
+    /// A wait for a value has ended, for all that the driver sees. If a write that was told may
+    /// have ended it, then this changes nothing. Otherwise somebody wrote the value whom nobody
+    /// told of: the host, another process, or a copy. What comes after the wait is then also after
+    /// all that the host is after now, and after all writes of values that were told.
+    WaitEnded {
+        /// The number of the call that gave the stream the wait.
+        call: u64,
+        /// Where.
+        cell: Cell,
     },
 
     /// The host touches memory itself, or a call does before it returns.

@@ -108,6 +108,15 @@ impl Values {
         all
     }
 
+    /// What is before any write of any value.
+    pub(crate) fn everything(&self) -> Clock {
+        let mut all = Clock::default();
+        for write in self.0.values().flat_map(|of| &of.writes) {
+            all.join(&write.clock);
+        }
+        all
+    }
+
     pub(crate) fn wait(&mut self, cell: Cell, task: u64) {
         self.value(cell).waiting.push(task);
     }

@@ -131,6 +131,8 @@ pub use api::builder::Builder;
 #[doc(hidden)]
 pub use api::control::control_shared_library;
 pub use api::driver::SoftDriver;
+#[doc(hidden)]
+pub use api::order::tell_shared_library;
 pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
@@ -140,7 +142,7 @@ pub use cuda_events::for_each_entry_point;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
-pub use model::config::{OnDeadlock, OnMisuse, Rules, Scheduler, Time};
+pub use model::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 pub use model::places::SLOTS;
 #[doc(hidden)]
 pub use model::places::waits_for_places;

@@ -43,7 +43,7 @@ use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version,
 };
-use cuda_soft_driver::{Builder, SoftDriver, Time};
+use cuda_soft_driver::{Builder, OrderCheck, SoftDriver, Time};
 
 /// How a line begins that says that something did not run.
 pub const NOT_RUN: &str = "NOT RUN";
@@ -230,6 +230,14 @@ fn soft_driver() -> Builder {
     let builder = match child::role() {
         Some(_) => Builder::from_text(&soft_settings("")).expect("settings of the software driver"),
         None => SoftDriver::builder(),
+    };
+    // What the environment says of this is for every test: see the gate's step `order`.
+    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    let order = ambient.split(',').find_map(|pair| pair.strip_prefix("order="));
+    let builder = match order {
+        Some("abort") => builder.check_order(OrderCheck::Abort),
+        Some("report") => builder.check_order(OrderCheck::Report),
+        _ => builder,
     };
     let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else {
         return builder;

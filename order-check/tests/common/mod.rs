@@ -105,7 +105,9 @@ impl Do {
             }
             Do::Define(graph, nodes) => Op::GraphDefine { graph: g(*graph), nodes },
             Do::Copy(from, to) => Op::GraphCopy { from: g(*from), to: g(*to) },
-            Do::Launch(stream, graph) => Op::Launch { stream: s(*stream), graph: g(*graph) },
+            Do::Launch(stream, graph) => {
+                Op::Launch { stream: s(*stream), graph: g(*graph), functions: &[] }
+            }
             Do::Host(accesses) => Op::Host { accesses },
             Do::HostWrite(cell, value) => Op::HostWriteValue { cell: *cell, value: *value },
             Do::HostSaw(cell, value) => Op::HostSawValue { cell: *cell, value: *value },

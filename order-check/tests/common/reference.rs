@@ -553,7 +553,9 @@ impl Reference {
             let mut before: Vec<usize> = node.after.iter().map(|node| all[node + 1]).collect();
             before.push(start);
             let act = match &node.work {
-                NodeWork::Work(accesses) => Act::Work(accesses.clone()),
+                NodeWork::Work(accesses) | NodeWork::Function(accesses) => {
+                    Act::Work(accesses.clone())
+                }
                 NodeWork::WriteValue(cell, value) => Act::Write(*cell, *value),
                 NodeWork::WaitValue(cell, value, compare) => Act::Wait(*cell, *value, *compare),
                 NodeWork::Wait(event) => {

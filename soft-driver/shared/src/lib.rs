@@ -12,7 +12,7 @@ use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
     for_each_entry_point, for_each_export, for_each_foreign, foreign, start_shared_library,
-    unless_foreign, unless_supported, unlisted,
+    tell_shared_library, unless_foreign, unless_supported, unlisted,
 };
 
 macro_rules! function {
@@ -121,6 +121,66 @@ pub unsafe extern "C" fn cuda_soft_driver_control(
     start_shared_library(addresses);
     // SAFETY: the caller's promise is the same.
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
+}
+
+/// Tells the order checker that a kernel, or other work that the program puts into a stream now,
+/// reads so many bytes; see `SoftDriver::reads`.
+///
+/// # Safety
+///
+/// There is nothing that a caller could do wrong: no pointer is dereferenced.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_reads(
+    stream: CUstream,
+    address: CUdeviceptr,
+    bytes: usize,
+) -> CUresult {
+    start_shared_library(addresses);
+    tell_shared_library(Some(stream), address, bytes, false)
+}
+
+/// The same of bytes that the work writes.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_writes(
+    stream: CUstream,
+    address: CUdeviceptr,
+    bytes: usize,
+) -> CUresult {
+    start_shared_library(addresses);
+    tell_shared_library(Some(stream), address, bytes, true)
+}
+
+/// Tells the order checker that the host itself reads so many bytes of pinned memory; see
+/// `SoftDriver::host_reads`.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_host_reads(
+    memory: *const c_void,
+    bytes: usize,
+) -> CUresult {
+    start_shared_library(addresses);
+    tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, false)
+}
+
+/// The same of bytes that the host writes.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_host_writes(
+    memory: *const c_void,
+    bytes: usize,
+) -> CUresult {
+    start_shared_library(addresses);
+    tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
 }
 
 /// Where everything is exported, in the order of the lists.

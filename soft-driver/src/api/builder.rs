@@ -9,7 +9,7 @@ use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
 use crate::model::channel::MOST_CHANNELS;
-use crate::model::config::{Config, OnDeadlock, OnMisuse, Rules, Scheduler, Time};
+use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 
 /// The settings of a [`SoftDriver`].
 #[derive(Clone, Debug)]
@@ -40,6 +40,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("latency", "whole microseconds"),
     ("connections", "1 to 32"),
     ("deadlock", "`misuse` or `hang`"),
+    ("order", "`report`, `abort` or `off`"),
     ("ipc", "`on` or `off`"),
     ("ipc_slots", "0 to 4096"),
     ("log", "how many calls"),
@@ -151,6 +152,12 @@ impl Builder {
     /// What happens when streams wait for each other's values for ever.
     pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Self {
         self.config.on_deadlock = on_deadlock;
+        self
+    }
+
+    /// Whether accesses to the same bytes are looked for that nothing orders, and what happens then.
+    pub fn check_order(mut self, check_order: OrderCheck) -> Self {
+        self.config.check_order = check_order;
         self
     }
 
@@ -284,6 +291,7 @@ impl Builder {
     /// | `latency` | whole microseconds | [`latency`](Self::latency) |
     /// | `connections` | 1 to 32 | [`connections`](Self::connections) |
     /// | `deadlock` | `misuse` or `hang` | [`on_deadlock`](Self::on_deadlock) |
+    /// | `order` | `report`, `abort` or `off` | [`check_order`](Self::check_order) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
@@ -372,6 +380,12 @@ impl Builder {
                 OnDeadlock::Hang
             } else {
                 OnDeadlock::Misuse
+            }),
+            "order" => self.check_order(match value {
+                "off" => OrderCheck::Off,
+                "report" => OrderCheck::Report,
+                "abort" => OrderCheck::Abort,
+                _ => return Err(bad()),
             }),
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),

@@ -30,6 +30,7 @@ const COMMANDS: &[&str] = &[
     "log",
     "misuses",
     "deadlocks",
+    "order",
 ];
 
 impl SoftDriver {
@@ -52,6 +53,7 @@ impl SoftDriver {
     /// | `live`, `leaks` | [`live`](Self::live) in words, the [`leak_report`](Self::leak_report) |
     /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one a line |
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
+    /// | `order` | [`order_findings`](Self::order_findings) |
     ///
     /// # Errors
     ///
@@ -101,6 +103,7 @@ impl SoftDriver {
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
             "deadlocks" => return Ok(lines(&self.deadlocks())),
+            "order" => return Ok(lines(&self.order_findings())),
             _ => {
                 return Err(format!(
                     "there is no command `{name}`: it takes {}",

@@ -16,6 +16,7 @@ use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
 use crate::model::config::{Config, Scheduler, Time};
 use crate::model::machine::{Locked, MACHINES, Machine};
+use crate::model::order::Order;
 use crate::model::places::{self, PLACES};
 
 /// A software driver in this process, with nothing in common with any other one.
@@ -69,6 +70,7 @@ impl SoftDriver {
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
         }
+        state.order = Order::new(config.check_order);
         state.config = config;
         state.taken = true;
     }
@@ -82,7 +84,7 @@ impl SoftDriver {
         }
     }
 
-    fn machine(&self) -> &'static Machine {
+    pub(crate) fn machine(&self) -> &'static Machine {
         &MACHINES[self.slot]
     }
 
@@ -143,6 +145,13 @@ impl SoftDriver {
     /// written and taken back it may be found later.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().deadlocks.clone()
+    }
+
+    /// What the [order checker](crate::OrderCheck) found so far, in words: two accesses to the same
+    /// bytes, where they were made, what order there is, and what is missing. The first thousand
+    /// are kept.
+    pub fn order_findings(&self) -> Vec<String> {
+        self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
     }
 
     /// How many calls were made so far, whatever they answered.

@@ -3,5 +3,6 @@
 pub(crate) mod builder;
 pub(crate) mod control;
 pub(crate) mod driver;
+pub(crate) mod order;
 pub(crate) mod report;
 pub(crate) mod shared_library;

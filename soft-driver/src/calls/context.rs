@@ -10,8 +10,9 @@ use crate::calls::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::context::{Context, Gate, Settings};
 use crate::model::event::{Event, EventState};
-use crate::model::handles::Kind;
+use crate::model::handles;
 use crate::model::machine::{Locked, Machine, State};
+use crate::model::memory::Kind;
 use crate::model::thread;
 use crate::model::work::Task;
 
@@ -47,7 +48,7 @@ impl State {
     pub(crate) fn context(&self, call: &CallFrame, handle: ContextArg) -> Result<u32, CUresult> {
         let handle = handle.addr();
         self.contexts.find(handle).map_err(|bad| {
-            match self.bad_handle(call, Kind::Context, handle, bad) {
+            match self.bad_handle(call, handles::Kind::Context, handle, bad) {
                 INVALID_HANDLE => INVALID_CONTEXT,
                 code => code,
             }
@@ -146,6 +147,7 @@ impl State {
             .map(|(index, _)| index)
             .collect();
         for event in events {
+            self.order_event_ends(event);
             if primary {
                 // Measured: after the last release the memory of these is gone.
                 let handle = self.events.handle(event);
@@ -158,6 +160,17 @@ impl State {
                 self.bury(call, handle);
                 self.events[event].orphan = true;
                 self.events[event].shared = None;
+            }
+        }
+        self.order_context_ends(context);
+        if self.order.is_some() {
+            let theirs = self.memory.0.iter().filter(|(_, of)| of.context == context);
+            let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.bytes, of.kind)).collect();
+            for (base, bytes, kind) in theirs {
+                match kind {
+                    Kind::Registered(_) => self.order_allocated(base, bytes),
+                    _ => self.order_freed(base, bytes),
+                }
             }
         }
         let used = self.memory.forget_context(context);
@@ -258,6 +271,8 @@ impl Machine {
         let drained = self.wait_until(state, |state| state.contexts[context].busy.is_empty());
         drained.map(|mut state| {
             state.engine.idle_waiters -= 1;
+            let awaited = state.order_await_contexts(&[context]);
+            state.order_reached(&awaited);
             state
         })
     }
@@ -344,6 +359,7 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         return Err(state.misuse(call, &what, CONTEXT_IS_DESTROYED));
     }
     let mut state = call.machine.drain(state, context)?;
+    state.order_call(call);
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
@@ -415,6 +431,7 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.invalidate_captures_of(context)?;
     let streams = state.busy_streams(context);
+    let awaited = state.order_await_contexts(&state.with_greens(context));
     let points: Vec<_> = streams
         .into_iter()
         .map(|stream| {
@@ -424,8 +441,10 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
             point
         })
         .collect();
-    let state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
-    state.usable(context)
+    let mut state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    state.usable(context)?;
+    state.order_reached(&awaited);
+    Ok(())
 }
 
 pub(crate) fn ctx_synchronize(call: &CallFrame) -> Answer {
@@ -559,6 +578,8 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
         state.push_mark(stream, point.clone());
         state.push(collector, Task::Wait(point));
     }
+    let contexts = state.with_greens(context);
+    state.order_context_record(&contexts, event, collector);
     state.record(call.machine, event, collector);
     state.destroy_stream(call, collector);
     Ok(())
@@ -580,7 +601,9 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let others =
         entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
     let gates: Vec<Gate> = point.into_iter().chain(others).collect();
-    for context in state.with_greens(context) {
+    let contexts = state.with_greens(context);
+    state.order_context_wait(&contexts, event);
+    for context in contexts {
         state.add_gates(context, gates.iter().cloned());
     }
     Ok(())

@@ -140,7 +140,8 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     let shared = if interprocess { Some(new_event(&mut state, context)?) } else { None };
     let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
     let born = state.call_number;
-    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    state.order_event(index);
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -153,6 +154,7 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     let context = state.events[index].context;
     state.may_destroy(context, event.addr())?;
     state.bury(call, event.addr());
+    state.order_event_ends(index);
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         free_event(&mut state, context, *shared);
@@ -182,6 +184,9 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     if external {
         return Err(ILLEGAL_STATE);
     }
+    if state.order.is_some() {
+        state.order_record(event, stream);
+    }
     state.record(call.machine, event, stream);
     Ok(())
 }
@@ -209,6 +214,9 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     if !state.events[index].is_done() {
         return Err(NOT_READY);
     }
+    if state.order.is_some() {
+        state.order_event_done(index);
+    }
     settle(&mut state, index);
     Ok(())
 }
@@ -231,6 +239,7 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     let index = state.event(call, event)?;
     state.refuse_event_in_capture(call, index)?;
     let context = state.events[index].context;
+    let awaited = state.order_await_event(index);
     let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
     if let EventState::Pending(point) = &state.events[index].state {
         let point = point.clone();
@@ -253,7 +262,9 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
             return Err(DEINITIALIZED);
         }
     }
-    state.usable(context)
+    state.usable(context)?;
+    state.order_reached(&awaited);
+    Ok(())
 }
 
 pub(crate) fn event_elapsed_time(
@@ -265,19 +276,23 @@ pub(crate) fn event_elapsed_time(
     if start.is_null() || end.is_null() {
         return Err(INVALID_HANDLE);
     }
-    let state = call.ready()?;
+    let mut state = call.ready()?;
     // Measured: the driver answers so for a NULL result too.
     if milliseconds.is_null() {
         return Err(INVALID_HANDLE);
     }
-    let (start, end) = (state.event(call, start)?, state.event(call, end)?);
-    let (start, end) = (&state.events[start], &state.events[end]);
+    let both = (state.event(call, start)?, state.event(call, end)?);
+    let (start, end) = (&state.events[both.0], &state.events[both.1]);
     if !state.go_together(start.context, end.context) || !start.timing() || !end.timing() {
         return Err(INVALID_HANDLE);
     }
     let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
     match (start, end) {
-        (Some(start), Some(end)) => milliseconds.put(clock::milliseconds(start, end)),
+        (Some(start), Some(end)) => {
+            state.order_event_done(both.0);
+            state.order_event_done(both.1);
+            milliseconds.put(clock::milliseconds(start, end))
+        }
         _ => Err(NOT_READY),
     }
 }

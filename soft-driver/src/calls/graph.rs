@@ -138,18 +138,22 @@ pub(crate) fn graph_instantiate_with_flags(
             state.event_is_there(call, event)?;
         }
     }
-    let nodes = state.graphs[graph].nodes.iter();
+    let all = &state.graphs[graph].nodes;
+    let places: BTreeMap<u32, usize> =
+        all.iter().enumerate().map(|(place, node)| (*node, place)).collect();
     let copy = |node: &u32| ExecNode {
         of: state.nodes.handle(*node),
         kind: state.nodes[*node].kind.clone(),
+        after: state.nodes[*node].after.iter().filter_map(|at| places.get(at).copied()).collect(),
         set: false,
     };
-    let nodes = nodes.map(copy).collect();
+    let nodes = all.iter().map(copy).collect();
     let objects = state.graphs[graph].objects.clone();
     let objects = state.share_objects(&objects);
     let born = state.call_number;
-    let (_, handle) =
+    let (index, handle) =
         state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
+    state.order_graph(index);
     exec.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -183,6 +187,7 @@ pub(crate) fn graph_instantiate_with_params(
 pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.exec(exec)?;
+    state.order_graph_ends(index);
     if let Some(exec) = state.execs.remove(index) {
         match exec.last {
             Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
@@ -214,9 +219,10 @@ pub(crate) fn graph_launch(
     {
         state.submit(call.machine, stream, Task::Wait(last));
     }
+    state.order_launch_begins(exec, stream);
     for kind in nodes {
         match kind {
-            NodeKind::Empty => {}
+            NodeKind::Empty | NodeKind::Told(_) => {}
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::Values(batch) => {
@@ -238,6 +244,7 @@ pub(crate) fn graph_launch(
     }
     let end = state.new_point(false, None);
     state.execs[exec].last = Some(end.clone());
+    state.order_launch_ends();
     state.submit(call.machine, stream, Task::Complete(end));
     state.look_for_deadlock(call.machine)
 }
@@ -343,6 +350,7 @@ fn set_exec_event(
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;
+    state.order_graph(exec);
     Ok(())
 }
 

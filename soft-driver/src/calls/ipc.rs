@@ -77,6 +77,7 @@ pub(crate) fn ipc_open_event_handle(
         shared: Some(shared),
     };
     let born = state.call_number;
-    let (_, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    state.order_event(index);
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }

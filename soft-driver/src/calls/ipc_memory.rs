@@ -69,6 +69,7 @@ pub(crate) fn ipc_open_mem_handle(
     let region = Arc::new(Region { base, bytes, owned: true, backing: None });
     let kind = Kind::Imported(named, 1);
     state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
+    state.order_allocated(base as u64, bytes);
     address.put(base as u64)
 }
 
@@ -80,8 +81,10 @@ pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> An
             *count -= 1;
             Ok(())
         }
-        Some(Allocation { kind: Kind::Imported(..), .. }) => {
+        Some(Allocation { kind: Kind::Imported(..), bytes, .. }) => {
+            let bytes = *bytes;
             state.memory.0.remove(&address);
+            state.order_freed(address, bytes);
             Ok(())
         }
         _ => Err(INVALID_VALUE),

@@ -37,6 +37,7 @@ impl State {
         };
         let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
         self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
+        self.order_allocated(base as u64, bytes);
         Ok(base as u64)
     }
 
@@ -48,11 +49,12 @@ impl State {
             }
             _ => return Err(INVALID_VALUE),
         };
-        if let Some(allocation) = self.memory.0.remove(&address)
-            && allocation.kind == Kind::Device
-        {
-            let bytes = allocation.region.bytes as u64;
-            self.devices[device].used = self.devices[device].used.saturating_sub(bytes);
+        if let Some(allocation) = self.memory.0.remove(&address) {
+            self.order_freed(address, allocation.bytes);
+            if allocation.kind == Kind::Device {
+                let bytes = allocation.region.bytes as u64;
+                self.devices[device].used = self.devices[device].used.saturating_sub(bytes);
+            }
         }
         Ok(())
     }
@@ -226,6 +228,7 @@ pub(crate) fn mem_host_register(
         .memory
         .0
         .insert(base as u64, Allocation { region, context, kind: Kind::Registered(flags), bytes });
+    state.order_allocated(base as u64, bytes);
     Ok(())
 }
 
@@ -241,6 +244,8 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     match state.memory.0.get(&memory.addr()) {
         Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
             state.memory.0.remove(&memory.addr());
+            // Whatever the streams had to do with it is over.
+            state.order_allocated(memory.addr(), region.bytes);
             Ok(())
         }
         _ => Err(NOT_REGISTERED),
@@ -346,9 +351,11 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
     // As documented of ordinary memory: it has been read when the call returns, and has been
     // written.
     if from.pageable() {
+        state.order_pageable(&from, bytes, true);
         from = from.staged(bytes);
     }
     let pageable = to.pageable();
+    state.order_pageable(&to, bytes, false);
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
     if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
 }

@@ -15,6 +15,7 @@ pub(crate) mod ipc_memory;
 pub(crate) mod limits;
 pub(crate) mod mem_ops;
 pub(crate) mod memory;
+pub(crate) mod order;
 pub(crate) mod pointer_attributes;
 pub(crate) mod primary_context;
 pub(crate) mod stream;

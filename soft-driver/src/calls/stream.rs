@@ -70,6 +70,7 @@ impl State {
         // It collects work; it has none that a wait of the whole context would be for, and takes no
         // channel.
         self.streams[index].gates_seen = self.contexts[context].last_gate;
+        self.order_stream(index, false);
         self.streams[index].channel = u32::MAX;
         self.contexts[context].streams_made = self.contexts[context].streams_made.wrapping_sub(1);
         Ok(index)
@@ -85,6 +86,7 @@ impl State {
                     None => {
                         let (index, _) = self.new_stream(context, 0, 0, true)?;
                         self.contexts[context].legacy = Some(index);
+                        self.order_stream(index, false);
                         index
                     }
                 }
@@ -101,6 +103,7 @@ impl State {
                     None => {
                         let (index, _) = self.new_stream(context, 0, 0, false)?;
                         self.contexts[context].per_thread.insert(thread, index);
+                        self.order_stream(index, true);
                         index
                     }
                 }
@@ -127,6 +130,7 @@ impl State {
     pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
         self.bury(call, handle);
+        self.order_stream_ends(index);
         let context = self.streams[index].context;
         // A stream whose last task is done counts as busy until it is looked at once more.
         if self.contexts[context].busy.contains(&index) {
@@ -199,6 +203,7 @@ pub(crate) fn stream_create_in(
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
     let (index, handle) = state.new_stream(context, flags, priority, false)?;
     state.streams[index].created = true;
+    state.order_stream(index, false);
     stream.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -219,7 +224,13 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
-    if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
+    if state.has_work(index) {
+        return Err(NOT_READY);
+    }
+    if state.order.is_some() {
+        state.order_stream_done(index);
+    }
+    Ok(())
 }
 
 pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer {
@@ -235,6 +246,7 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
     let Some(context) = state.streams.get(index).map(|stream| stream.context) else {
         return Ok(());
     };
+    let awaited = state.order_await_stream(index);
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()
@@ -246,11 +258,14 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
         })
         .collect();
     if points.is_empty() {
+        state.order_reached(&awaited);
         return Ok(());
     }
-    let state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    let mut state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     // The context may have failed, or gone, meanwhile.
-    state.usable(context)
+    state.usable(context)?;
+    state.order_reached(&awaited);
+    Ok(())
 }
 
 pub(crate) fn stream_wait_event(
@@ -283,6 +298,9 @@ pub(crate) fn stream_wait_event(
         let what =
             format!("a stream waits for the interprocess event {handle:#x} of another context");
         return Err(state.misuse(call, &what, INVALID_HANDLE));
+    }
+    if state.order.is_some() {
+        state.order_wait(event, stream);
     }
     state.wait_for(call.machine, stream, event);
     Ok(())

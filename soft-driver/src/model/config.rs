@@ -40,6 +40,25 @@ pub enum OnDeadlock {
     Hang,
 }
 
+/// Whether accesses to the same bytes are looked for that nothing orders.
+///
+/// The driver sees each copy, memset, value, allocation and free, and each record, wait and
+/// synchronization. The checker says of which two accesses, at least one of them a write, no event,
+/// wait or synchronization orders, whichever of them came first in this run. It does not see what
+/// the program's own kernels and threads touch, unless that is
+/// [told](crate::SoftDriver::reads). `docs/order-check.md` says what orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OrderCheck {
+    /// Nothing is looked for, and nothing is paid.
+    #[default]
+    Off,
+    /// What is found is said on standard error, once for each pair of places, and
+    /// [`order_findings`](crate::SoftDriver::order_findings) has it.
+    Report,
+    /// The first one that is found ends the process, with the same report.
+    Abort,
+}
+
 /// What the driver does about rules that real drivers leave open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rules {
@@ -103,6 +122,7 @@ pub(crate) struct Config {
     /// How many channels a context has; what the environment says, unless told.
     pub(crate) connections: Option<u32>,
     pub(crate) on_deadlock: OnDeadlock,
+    pub(crate) check_order: OrderCheck,
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
@@ -135,6 +155,7 @@ impl Config {
         latency: Duration::ZERO,
         connections: None,
         on_deadlock: OnDeadlock::Misuse,
+        check_order: OrderCheck::Off,
         ipc: true,
         ipc_slots: 4096,
         log: 0,

@@ -120,6 +120,10 @@ impl State {
     pub(crate) fn submit(&mut self, machine: &'static Machine, stream: u32, task: Task) {
         self.join_default(stream);
         self.streams[stream].submitted += 1;
+        if self.order.is_some() {
+            let at = self.engine.last_place + 1;
+            self.order_task(stream, at, &task);
+        }
         self.push(stream, task);
         self.run(machine);
     }
@@ -240,8 +244,11 @@ impl State {
                 self.streams[stream].queue.push_front(again(Task::WaitShared(wait)));
                 return false;
             }
-            Task::WaitValue(wait, _) if wait.is_done() || failed.is_some() => {
-                self.engine.value_passed(key, at)
+            Task::WaitValue(wait, origin) if wait.is_done() || failed.is_some() => {
+                self.engine.value_passed(key, at);
+                if self.order.is_some() && failed.is_none() {
+                    self.order_wait_ended(&wait, origin);
+                }
             }
             Task::WaitValue(wait, origin) => {
                 self.engine.values.parked(at, &wait);
@@ -253,6 +260,9 @@ impl State {
             Task::WriteValue(write, _) => {
                 if failed.is_none() {
                     write.execute();
+                    if self.order.is_some() {
+                        self.order_written(at);
+                    }
                 }
                 self.engine.values.written(at, &write);
                 self.look_at_values();
@@ -260,7 +270,8 @@ impl State {
             Task::Host(call) => {
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));
-                    self.engine.host_queue.push_back(Job { stream, id, work: Work::Host(call) });
+                    let work = Work::Host(call);
+                    self.engine.host_queue.push_back(Job { stream, id, at, work });
                     machine.host.notify_one();
                     return false;
                 }
@@ -268,7 +279,8 @@ impl State {
             Task::Memory(work) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
-                    self.engine.pool_queue.push_back(Job { stream, id, work: Work::Memory(work) });
+                    let work = Work::Memory(work);
+                    self.engine.pool_queue.push_back(Job { stream, id, at, work });
                     machine.pool.notify_one();
                     return false;
                 }
@@ -452,6 +464,7 @@ impl State {
         self.engine.host_queue.push_back(Job {
             stream: u32::MAX,
             id: 0,
+            at: 0,
             work: Work::Destroy(destroy),
         });
         machine.host.notify_one();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cuda_order_check::Access;
+
 use crate::model::host_function::HostCall;
 use crate::model::mem_ops::Batch;
 use crate::model::memory::MemoryWork;
@@ -17,6 +19,8 @@ pub(crate) enum NodeKind {
     Record(u64),
     Wait(u64),
     Values(Batch),
+    /// What the program says that a kernel touches, for the order checker.
+    Told(Vec<Access>),
 }
 
 /// A node of a graph.
@@ -38,6 +42,8 @@ pub(crate) struct ExecNode {
     /// The handle of the graph's node.
     pub(crate) of: u64,
     pub(crate) kind: NodeKind,
+    /// The nodes that it depends on, by their places.
+    pub(crate) after: Vec<usize>,
     /// Whether its event was set in the executable graph, and is not the one that it was
     /// instantiated with.
     pub(crate) set: bool,

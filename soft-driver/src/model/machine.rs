@@ -17,6 +17,7 @@ use crate::model::graph::{Exec, Graph, Node};
 use crate::model::green_context::Greens;
 use crate::model::handles::{Kind, Table};
 use crate::model::memory::Allocations;
+use crate::model::order::Order;
 use crate::model::places::{Owed, SLOTS};
 use crate::model::stream::Stream;
 use crate::model::switches::Switches;
@@ -179,6 +180,8 @@ pub(crate) struct State {
     /// What the program tried to destroy by a call that did no work.
     pub(crate) given_up: BTreeSet<u64>,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
+    /// The order checker, if it is on.
+    pub(crate) order: Option<Box<Order>>,
 }
 
 impl State {
@@ -213,6 +216,7 @@ impl State {
             lost: Vec::new(),
             given_up: BTreeSet::new(),
             peers: BTreeMap::new(),
+            order: None,
         }
     }
 
@@ -255,6 +259,7 @@ impl State {
         self.lost = Vec::new();
         self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
+        self.order = None;
     }
 
     /// A number that nothing else of this process's machine has: stream and context ids.

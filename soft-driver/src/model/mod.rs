@@ -20,6 +20,7 @@ pub(crate) mod machine;
 pub(crate) mod mem_ops;
 pub(crate) mod memory;
 pub(crate) mod misuse;
+pub(crate) mod order;
 pub(crate) mod places;
 pub(crate) mod point;
 pub(crate) mod shared_memory;

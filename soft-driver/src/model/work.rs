@@ -72,6 +72,8 @@ pub(crate) struct Job {
     pub(crate) stream: u32,
     /// The stream's own number: its place may have another one by the time the job is done.
     pub(crate) id: u64,
+    /// The place of its task in the order of submission.
+    pub(crate) at: u64,
     pub(crate) work: Work,
 }
 

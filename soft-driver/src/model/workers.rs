@@ -73,12 +73,13 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, work }) = state.next_host_job() else {
+        let Some(Job { stream, id, at, work }) = state.next_host_job() else {
             state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
         state.engine.running += 1;
         let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
+        state.order_function_begins(at);
         drop(state);
         machine.switches.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
@@ -103,6 +104,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
+        state.order_function_ends(at);
         state.finish(machine, stream, id);
     }
 }
@@ -113,7 +115,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, work: Work::Memory(work) }) =
+        let Some(Job { stream, id, work: Work::Memory(work), .. }) =
             state.engine.pool_queue.pop_front()
         else {
             state.engine.pool_idle += 1;

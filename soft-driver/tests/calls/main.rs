@@ -9,6 +9,7 @@ use cuda_events_test_support::raw as common;
 
 mod capture;
 mod ends;
+mod order;
 mod process;
 mod values;
 mod versions;
