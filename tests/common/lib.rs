@@ -224,6 +224,17 @@ pub fn soft_settings(settings: &str) -> String {
     ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
 }
 
+/// With the order checker, where the environment asks for it: that is for every test, except those
+/// which plant an error. The gate's step `order` asks.
+pub fn ordered(builder: Builder) -> Builder {
+    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    match ambient.split(',').find_map(|pair| pair.strip_prefix("order=")) {
+        Some("abort") => builder.check_order(OrderCheck::Abort),
+        Some("report") => builder.check_order(OrderCheck::Report),
+        _ => builder,
+    }
+}
+
 /// The software driver in the process, of the version that is asked for; in the process of one test
 /// with the settings of that.
 fn soft_driver() -> Builder {
@@ -231,14 +242,7 @@ fn soft_driver() -> Builder {
         Some(_) => Builder::from_text(&soft_settings("")).expect("settings of the software driver"),
         None => SoftDriver::builder(),
     };
-    // What the environment says of this is for every test: see the gate's step `order`.
-    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    let order = ambient.split(',').find_map(|pair| pair.strip_prefix("order="));
-    let builder = match order {
-        Some("abort") => builder.check_order(OrderCheck::Abort),
-        Some("report") => builder.check_order(OrderCheck::Report),
-        _ => builder,
-    };
+    let builder = ordered(builder);
     let Ok(version) = std::env::var("CUDA_EVENTS_TEST_VERSION") else {
         return builder;
     };

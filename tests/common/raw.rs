@@ -15,7 +15,7 @@ use std::time::Duration;
 use cuda_events::sys::*;
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
-use crate::watch;
+use crate::{ordered, watch};
 
 pub const OK: u32 = 0;
 pub const INVALID_VALUE: u32 = 1;
@@ -91,7 +91,13 @@ impl Drop for Raw {
 impl Raw {
     /// Not initialised.
     pub fn bare(builder: Builder) -> Self {
-        Self::of(builder.on_misuse(OnMisuse::Error).build())
+        Self::of(ordered(builder.on_misuse(OnMisuse::Error)).build())
+    }
+
+    /// As `with`, for a test that has errors for the order checker on purpose: the environment does not
+    /// turn that on or off.
+    pub fn planting(builder: Builder) -> Self {
+        Self::of(builder.on_misuse(OnMisuse::Error).build()).started()
     }
 
     fn of(soft: SoftDriver) -> Self {
@@ -101,7 +107,7 @@ impl Raw {
 
     /// As `new`, and misuse ends the process.
     pub fn with_default_misuse() -> Self {
-        Self::of(SoftDriver::new()).started()
+        Self::of(ordered(SoftDriver::builder()).build()).started()
     }
 
     /// Initialised, with the first device's primary context current in this thread.

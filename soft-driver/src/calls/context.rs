@@ -441,7 +441,8 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
             point
         })
         .collect();
-    let mut state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    let mut state =
+        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
     state.order_reached(&awaited);
     Ok(())

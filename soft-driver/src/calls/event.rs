@@ -70,15 +70,21 @@ impl State {
         let timing = self.events[event].timing();
         if self.streams[stream].queue.is_empty() && self.prompt() {
             let stamp = if timing { self.clock.stamp() } else { 0 };
-            let event = &mut self.events[event];
-            event.state = EventState::Done(stamp);
-            if let Some(shared) = &event.shared {
+            let entry = &mut self.events[event];
+            entry.state = EventState::Done(stamp);
+            if let Some(shared) = &entry.shared {
                 shared.record_done();
+                if self.order.is_some() {
+                    self.order_shared_record(event, None);
+                }
             }
         } else {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
             let point = self.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
+            if self.order.is_some() && point.shared.is_some() {
+                self.order_shared_record(event, Some(point.id));
+            }
             self.push_record(stream, point);
             self.run(machine);
         }

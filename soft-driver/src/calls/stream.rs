@@ -261,7 +261,8 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
         state.order_reached(&awaited);
         return Ok(());
     }
-    let mut state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    let mut state =
+        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     // The context may have failed, or gone, meanwhile.
     state.usable(context)?;
     state.order_reached(&awaited);

@@ -304,6 +304,9 @@ impl State {
         point.done.store(true, Ordering::Relaxed);
         if let Some(shared) = &point.shared {
             shared.complete();
+            if self.order.is_some() {
+                self.order_shared_done(point.id);
+            }
         }
         if let Some(streams) = self.engine.parked.remove(&point.id) {
             self.engine.ready.extend(streams);

@@ -18,7 +18,8 @@ use crate::model::event::EventState;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
-use crate::model::memory::{Keeper, MemoryWork, Place};
+use crate::model::memory::{Keeper, Kind, MemoryWork, Place};
+use crate::model::shared_memory::Backing;
 use crate::model::thread;
 use crate::model::work::{Origin, Task};
 
@@ -45,8 +46,10 @@ pub(crate) struct Order {
     last_function: u64,
     /// The one that runs, and its thread.
     running: Option<(FunctionId, u32)>,
-    /// Writes of values that the host can see, by the places of their tasks.
+    /// Writes of values that can be seen without a call, by the places of their tasks.
     visible: BTreeMap<u64, Mark>,
+    /// Records that other processes see, by their points.
+    shared: BTreeMap<u64, Mark>,
     /// The launch whose nodes are submitted: its end, and its host functions.
     launch: Option<(Mark, VecDeque<FunctionId>)>,
 }
@@ -69,6 +72,7 @@ impl Order {
             last_function: 0,
             running: None,
             visible: BTreeMap::new(),
+            shared: BTreeMap::new(),
             launch: None,
         }))
     }
@@ -434,7 +438,7 @@ impl State {
     pub(crate) fn order_task(&mut self, stream: u32, at: u64, task: &Task) {
         let id = self.stream_id(stream);
         let visible = match task {
-            Task::WriteValue(write, _) => self.host_sees(&write.word.place),
+            Task::WriteValue(write, _) => self.others_see(&write.word.place),
             _ => false,
         };
         let Some(order) = &mut self.order else { return };
@@ -474,14 +478,42 @@ impl State {
         }
     }
 
-    /// Whether the host can read what is there without a call.
-    fn host_sees(&self, place: &Place) -> bool {
+    /// Whether the host can read what is there without a call, or another process can, which may
+    /// tell the host.
+    fn others_see(&self, place: &Place) -> bool {
         let around = self.memory.around(place.address as u64);
-        around.is_some_and(|(_, allocation)| allocation.kind.is_host())
+        around.is_some_and(|(_, allocation)| {
+            let exported = |backing: &Backing| backing.is_exported();
+            allocation.kind.is_host()
+                || matches!(allocation.kind, Kind::Imported(..))
+                || allocation.region.backing.as_ref().is_some_and(exported)
+        })
     }
 
-    /// A value was written. If the host can read it there, then it may know from now on that the
-    /// stream has come so far.
+    /// An interprocess event was recorded, at this point or with nothing to wait for. Once that is
+    /// done another process may tell the host.
+    pub(crate) fn order_shared_record(&mut self, event: u32, point: Option<u64>) {
+        let what = What::Event(self.event_id(event));
+        let Some(order) = &mut self.order else { return };
+        let mark = order.checker.mark(what);
+        match point {
+            Some(point) => {
+                order.shared.insert(point, mark);
+            }
+            None => order.reached(&mark),
+        }
+    }
+
+    pub(crate) fn order_shared_done(&mut self, point: u64) {
+        if let Some(order) = &mut self.order
+            && let Some(mark) = order.shared.remove(&point)
+        {
+            order.reached(&mark);
+        }
+    }
+
+    /// A value was written. If that can be seen without a call, then the host may know from now on
+    /// that the stream has come so far.
     pub(crate) fn order_written(&mut self, at: u64) {
         if let Some(order) = &mut self.order
             && let Some(mark) = order.visible.remove(&at)

@@ -67,6 +67,13 @@ mod linux {
         exported: core::sync::atomic::AtomicBool,
     }
 
+    impl Backing {
+        /// Whether another process may have it.
+        pub(crate) fn is_exported(&self) -> bool {
+            self.exported.load(core::sync::atomic::Ordering::Relaxed)
+        }
+    }
+
     impl Drop for Backing {
         fn drop(&mut self) {
             if self.exported.load(core::sync::atomic::Ordering::Relaxed) {
@@ -306,6 +313,12 @@ mod nowhere {
 
     #[derive(Debug)]
     pub(crate) enum Backing {}
+
+    impl Backing {
+        pub(crate) fn is_exported(&self) -> bool {
+            match *self {}
+        }
+    }
 
     pub(crate) enum Arena {}
 

@@ -72,11 +72,6 @@ impl<'a> Desk<'a> {
 
     fn end(self) {
         unsafe {
-            for value in [u64::MAX, 0] {
-                // Whatever still waits for a value can go on.
-                let word = std::ptr::with_exposed_provenance_mut::<u64>(self.flag as usize);
-                word.write_volatile(value >> 1);
-            }
             assert_eq!((self.raw.cuCtxSynchronize)().0, OK);
             for stream in [self.a, self.b, self.c] {
                 (self.raw.cuStreamDestroy_v2)(stream);
@@ -86,8 +81,8 @@ impl<'a> Desk<'a> {
             }
             if !self.freed.get() {
                 assert_eq!((self.raw.cuMemFree_v2)(self.memory).0, OK);
-                assert_eq!((self.raw.cuMemFreeHost)(self.pinned).0, OK);
             }
+            assert_eq!((self.raw.cuMemFreeHost)(self.pinned).0, OK);
         }
     }
 
@@ -808,7 +803,7 @@ const TABLE: &[Row] = &[
     }),
     ("a graph's host function is no order for another stream", RACE, |p| {
         let exec = p.captured(|| {
-            p.writes(p.c);
+            p.set(p.c, p.other, 4);
             unsafe extern "C" fn nothing(_: *mut c_void) {}
             let code = unsafe { (p.raw.cuLaunchHostFunc)(p.c, Some(nothing), null_mut()) };
             p.number(code);
@@ -877,7 +872,7 @@ fn tell(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
 
 fn checked(seed: u64) -> Raw {
     let builder = SoftDriver::builder().version(13, 0).time(Time::Virtual);
-    Raw::with(builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report))
+    Raw::planting(builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report))
 }
 
 fn each(raw: &Raw, seed: u64, (kind, begins, program): &Row) {
@@ -914,7 +909,9 @@ fn aside(test: &str, run: impl FnOnce()) {
         println!("it is through");
         return;
     }
-    let output = command(&own_binary(), &full_name(test), "aside").output().expect("the test's own program runs");
+    let output = command(&own_binary(), &full_name(test), "aside")
+        .output()
+        .expect("the test's own program runs");
     let text = String::from_utf8_lossy(&output.stdout);
     if !(output.status.success() && text.contains("it is through")) {
         let said = String::from_utf8_lossy(&output.stderr);
