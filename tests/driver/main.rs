@@ -10,6 +10,7 @@ mod loading;
 mod lookups;
 mod observer;
 mod observers;
+mod order_switch;
 mod raw_table;
 mod requirements;
 mod search;

@@ -76,8 +76,8 @@ impl CallFrame {
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
         let mut state = self.lock()?;
         state.call_number = self.number;
-        if state.order.is_some() {
-            state.order_call(self);
+        if let Some(order) = &mut state.order {
+            order.begin(self.name(), self.number, None);
         }
         if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }

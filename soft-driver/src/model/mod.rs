@@ -26,6 +26,7 @@ pub(crate) mod point;
 pub(crate) mod shared_memory;
 pub(crate) mod stream;
 pub(crate) mod switches;
+pub(crate) mod telling;
 pub(crate) mod thread;
 pub(crate) mod user_object;
 pub(crate) mod values;

@@ -1,27 +1,11 @@
-//! What the order checker is told, and what is done with what it finds.
-//!
-//! Everything is told under the machine's lock, so that the checker hears of calls in the order in
-//! which they took effect. While a capture is under way nothing is told of its streams: the nodes of
-//! a graph are told when it is instantiated, and a launch names them.
+//! The order checker, and what is remembered for it.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use cuda_order_check::{
-    Access, By, Call, Cell, Checker, Compare, ContextId, EventId, FunctionId, GraphId, Location,
-    Mark, Node, NodeWork, Op, StreamId, StreamKind, ThreadId, TokenId, What,
-};
+use cuda_order_check::{By, Call, Checker, FunctionId, Location, Mark, Op, ThreadId, TokenId};
 
-use crate::abi::*;
-use crate::model::call_frame::CallFrame;
 use crate::model::config::OrderCheck;
-use crate::model::event::EventState;
-use crate::model::graph::NodeKind;
-use crate::model::machine::State;
-use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
-use crate::model::memory::{Keeper, Kind, MemoryWork, Place};
-use crate::model::shared_memory::Backing;
 use crate::model::thread;
-use crate::model::work::{Origin, Task};
 
 /// How many findings are kept: a program that is wrong everywhere is told so often enough.
 const KEPT: usize = 1000;
@@ -31,27 +15,27 @@ const TALK: TokenId = TokenId(0);
 
 /// The checker, and what is remembered for it.
 pub(crate) struct Order {
-    checker: Checker,
+    pub(crate) checker: Checker,
     on: OrderCheck,
     /// The call at work.
-    name: &'static str,
-    number: u64,
-    thread: u32,
+    pub(crate) name: &'static str,
+    pub(crate) number: u64,
+    pub(crate) thread: u32,
     location: Option<Location>,
     /// Threads that have told their names.
     named: HashSet<u32>,
     findings: Vec<String>,
     /// Host functions by the places of their tasks.
-    functions: BTreeMap<u64, FunctionId>,
+    pub(crate) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
     /// The one that runs, and its thread.
-    running: Option<(FunctionId, u32)>,
+    pub(crate) running: Option<(FunctionId, u32)>,
     /// Writes of values that can be seen without a call, by the places of their tasks.
-    visible: BTreeMap<u64, Mark>,
+    pub(crate) visible: BTreeMap<u64, Mark>,
     /// Records that other processes see, by their points.
-    shared: BTreeMap<u64, Mark>,
+    pub(crate) shared: BTreeMap<u64, Mark>,
     /// The launch whose nodes are submitted: its end, and its host functions.
-    launch: Option<(Mark, VecDeque<FunctionId>)>,
+    pub(crate) launch: Option<(Mark, VecDeque<FunctionId>)>,
 }
 
 impl Order {
@@ -92,7 +76,7 @@ impl Order {
         call
     }
 
-    fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
+    pub(crate) fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
         self.name = name;
         self.number = number;
         self.location = location;
@@ -107,7 +91,7 @@ impl Order {
         }
     }
 
-    fn tell(&mut self, op: Op<'_>) {
+    pub(crate) fn tell(&mut self, op: Op<'_>) {
         let call = self.call();
         self.tell_as(call, op);
     }
@@ -134,14 +118,14 @@ impl Order {
         }
     }
 
-    fn reached(&mut self, mark: &Mark) {
+    pub(crate) fn reached(&mut self, mark: &Mark) {
         let call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
         self.checker.reached(&call, mark);
         self.look();
     }
 
     /// The host is after what a host function is after that runs: it may have been told so.
-    fn hear_of(&mut self, function: FunctionId) {
+    pub(crate) fn hear_of(&mut self, function: FunctionId) {
         let (name, number) = (self.name, self.number);
         let thread = By::Thread(ThreadId(u64::from(self.thread)));
         let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
@@ -151,7 +135,7 @@ impl Order {
     }
 
     /// A host function is after what the host is after: it may have waited for that.
-    fn tell_to(&mut self, function: FunctionId) {
+    pub(crate) fn tell_to(&mut self, function: FunctionId) {
         let (name, number) = (self.name, self.number);
         let thread = By::Thread(ThreadId(u64::from(self.thread)));
         let host = Call { by: thread, ..Call::new(name, number, ThreadId(0)) };
@@ -160,466 +144,8 @@ impl Order {
         self.tell_as(function, Op::TakeOver { token: TALK });
     }
 
-    fn new_function(&mut self) -> FunctionId {
+    pub(crate) fn new_function(&mut self) -> FunctionId {
         self.last_function += 1;
         FunctionId(self.last_function)
-    }
-}
-
-fn cell(word: &Word) -> Cell {
-    Cell { address: word.place.address as u64, bytes: if word.wide { 8 } else { 4 } }
-}
-
-fn compare(wait: &ValueWait) -> Compare {
-    match wait.condition {
-        CU_STREAM_WAIT_VALUE_GEQ => Compare::GreaterOrEqual,
-        CU_STREAM_WAIT_VALUE_EQ => Compare::Equal,
-        CU_STREAM_WAIT_VALUE_AND => Compare::And,
-        _ => Compare::Nor,
-    }
-}
-
-/// What a memset or copy touches. What was copied aside was read before.
-fn accesses(work: &MemoryWork) -> [Access; 2] {
-    let none = Access::read(0, 0);
-    match work {
-        MemoryWork::Set { to, width, count, .. } => {
-            [none, Access::write(to.address as u64, (width * count) as u64)]
-        }
-        MemoryWork::Copy { to, from, bytes } => {
-            let read = match from.keeper {
-                Keeper::Staged(_) => none,
-                _ => Access::read(from.address as u64, *bytes as u64),
-            };
-            [read, Access::write(to.address as u64, *bytes as u64)]
-        }
-    }
-}
-
-/// What a call waits for, from its begin to its end.
-pub(crate) struct Awaited(Vec<Mark>);
-
-impl State {
-    /// A call begins. Checked first by every caller, as the checker is off as a rule.
-    #[cold]
-    pub(crate) fn order_call(&mut self, call: &CallFrame) {
-        if let Some(order) = &mut self.order {
-            order.begin(call.name(), call.number, None);
-        }
-    }
-
-    /// What the program tells begins, as a call of its own.
-    pub(crate) fn order_call_at(&mut self, call: &CallFrame, location: Option<Location>) {
-        if let Some(order) = &mut self.order {
-            order.begin(call.name(), call.number, location);
-        }
-    }
-
-    fn tell(&mut self, op: Op<'_>) {
-        if let Some(order) = &mut self.order {
-            order.tell(op);
-        }
-    }
-
-    fn stream_id(&self, stream: u32) -> StreamId {
-        StreamId(self.streams.handle(stream))
-    }
-
-    fn event_id(&self, event: u32) -> EventId {
-        EventId(self.events.handle(event))
-    }
-
-    fn context_id(&self, context: u32) -> ContextId {
-        ContextId(self.contexts.handle(context))
-    }
-
-    pub(crate) fn order_stream(&mut self, stream: u32, per_thread: bool) {
-        if self.order.is_none() {
-            return;
-        }
-        let of = &self.streams[stream];
-        let kind = match of.flags & CU_STREAM_NON_BLOCKING {
-            _ if of.is_legacy => StreamKind::Legacy,
-            0 => StreamKind::Blocking,
-            _ => StreamKind::NonBlocking,
-        };
-        let name = match kind {
-            StreamKind::Legacy => Some("0x1 (the legacy default stream)"),
-            _ if per_thread => Some("0x2 (a per-thread default stream)"),
-            _ => None,
-        };
-        let (stream, context) = (self.stream_id(stream), self.context_id(of.context));
-        self.tell(Op::StreamCreate { stream, context, kind, name });
-    }
-
-    pub(crate) fn order_stream_ends(&mut self, stream: u32) {
-        let stream = self.stream_id(stream);
-        self.tell(Op::StreamDestroy { stream });
-    }
-
-    pub(crate) fn order_event(&mut self, event: u32) {
-        let interprocess = self.events[event].shared.is_some();
-        let event = self.event_id(event);
-        self.tell(Op::EventCreate { event, interprocess, name: None });
-    }
-
-    pub(crate) fn order_event_ends(&mut self, event: u32) {
-        let event = self.event_id(event);
-        self.tell(Op::EventDestroy { event });
-    }
-
-    pub(crate) fn order_context_ends(&mut self, context: u32) {
-        let context = self.context_id(context);
-        self.tell(Op::ContextDestroy { context });
-    }
-
-    /// A record, that the caller then makes.
-    pub(crate) fn order_record(&mut self, event: u32, stream: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let shared = self.events[event].shared.is_some();
-        let (event, stream) = (self.event_id(event), self.stream_id(stream));
-        if shared {
-            // It does not replace an unfinished one.
-            self.tell(Op::Wait { stream, event, external: false });
-        }
-        self.tell(Op::Record { event, stream, external: false });
-    }
-
-    /// The events through which other processes can have been told: who waits for one of them may be
-    /// after all that was recorded here in any.
-    fn shared_events(&self) -> Vec<EventId> {
-        let shared = self.events.iter().filter(|(_, event)| event.shared.is_some());
-        shared.map(|(event, _)| self.event_id(event)).collect()
-    }
-
-    pub(crate) fn order_wait(&mut self, event: u32, stream: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let of = &self.events[event];
-        let (shared, never) = (of.shared.is_some(), matches!(of.state, EventState::Never));
-        let (event, stream) = (self.event_id(event), self.stream_id(stream));
-        if shared {
-            for other in self.shared_events().into_iter().filter(|other| *other != event) {
-                self.tell(Op::Wait { stream, event: other, external: false });
-            }
-        } else if never {
-            // It is no operation.
-            return;
-        }
-        self.tell(Op::Wait { stream, event, external: false });
-    }
-
-    /// A host call has seen that a record is done.
-    pub(crate) fn order_event_done(&mut self, event: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let all = match &self.events[event].shared {
-            Some(_) => self.shared_events(),
-            None => vec![self.event_id(event)],
-        };
-        for event in all {
-            self.tell(Op::Query { what: What::Event(event), done: true });
-        }
-    }
-
-    /// A host call has seen that a stream has nothing to do.
-    pub(crate) fn order_stream_done(&mut self, stream: u32) {
-        let what = What::Stream(self.stream_id(stream));
-        self.tell(Op::Query { what, done: true });
-    }
-
-    pub(crate) fn order_await_stream(&self, stream: u32) -> Option<Awaited> {
-        let order = self.order.as_ref()?;
-        Some(Awaited(vec![order.checker.mark(What::Stream(self.stream_id(stream)))]))
-    }
-
-    pub(crate) fn order_await_event(&self, event: u32) -> Option<Awaited> {
-        let order = self.order.as_ref()?;
-        let all = match &self.events[event].shared {
-            Some(_) => self.shared_events(),
-            None => vec![self.event_id(event)],
-        };
-        let mark = |event: EventId| order.checker.mark(What::Event(event));
-        Some(Awaited(all.into_iter().map(mark).collect()))
-    }
-
-    pub(crate) fn order_await_contexts(&self, contexts: &[u32]) -> Option<Awaited> {
-        let order = self.order.as_ref()?;
-        let mark = |context: &u32| order.checker.mark(What::Context(self.context_id(*context)));
-        Some(Awaited(contexts.iter().map(mark).collect()))
-    }
-
-    /// A host call has waited for this.
-    pub(crate) fn order_reached(&mut self, awaited: &Option<Awaited>) {
-        if let (Some(order), Some(Awaited(marks))) = (&mut self.order, awaited) {
-            for mark in marks {
-                order.reached(mark);
-            }
-        }
-    }
-
-    /// An event records all work of a context, and of those that belong to it.
-    pub(crate) fn order_context_record(&mut self, contexts: &[u32], event: u32, collector: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        if let [context] = contexts {
-            let (context, event) = (self.context_id(*context), self.event_id(event));
-            self.tell(Op::ContextRecord { context, event });
-            return;
-        }
-        // Through events and a stream that nobody else has.
-        let stream = self.stream_id(collector);
-        for (at, context) in contexts.iter().enumerate() {
-            let (context, part) = (self.context_id(*context), EventId(at as u64));
-            self.tell(Op::ContextRecord { context, event: part });
-            self.tell(Op::Wait { stream, event: part, external: false });
-            self.tell(Op::EventDestroy { event: part });
-        }
-        let event = self.event_id(event);
-        self.tell(Op::Record { event, stream, external: false });
-    }
-
-    pub(crate) fn order_context_wait(&mut self, contexts: &[u32], event: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let event = self.event_id(event);
-        for context in contexts {
-            let context = self.context_id(*context);
-            self.tell(Op::ContextWait { context, event });
-        }
-    }
-
-    /// Memory begins, or is given back to whoever it was borrowed from.
-    pub(crate) fn order_allocated(&mut self, base: u64, bytes: usize) {
-        if self.order.is_some() {
-            self.tell(Op::Host { accesses: &[Access::allocate(base, bytes as u64)] });
-        }
-    }
-
-    pub(crate) fn order_freed(&mut self, base: u64, bytes: usize) {
-        if self.order.is_some() {
-            self.tell(Op::Host { accesses: &[Access::free(base, bytes as u64)] });
-        }
-    }
-
-    /// The call itself touches ordinary memory of the program, which may have been anything before.
-    pub(crate) fn order_pageable(&mut self, place: &Place, bytes: usize, reads: bool) {
-        if self.order.is_none() || !place.pageable() {
-            return;
-        }
-        let (address, bytes) = (place.address as u64, bytes as u64);
-        let anew = Access::allocate(address, bytes);
-        if reads {
-            self.tell(Op::Host { accesses: &[anew, Access::read(address, bytes)] });
-        } else {
-            self.tell(Op::Host { accesses: &[anew] });
-        }
-    }
-
-    /// What the program says that its own work touches.
-    pub(crate) fn order_told(&mut self, stream: Option<u32>, access: Access) {
-        let accesses = &[access];
-        match stream {
-            Some(stream) => {
-                let stream = self.stream_id(stream);
-                self.tell(Op::Work { stream, accesses });
-            }
-            None => self.tell(Op::Host { accesses }),
-        }
-    }
-
-    /// A task is given to a stream, at this place in the order of submission.
-    pub(crate) fn order_task(&mut self, stream: u32, at: u64, task: &Task) {
-        let id = self.stream_id(stream);
-        let visible = match task {
-            Task::WriteValue(write, _) => self.others_see(&write.word.place),
-            _ => false,
-        };
-        let Some(order) = &mut self.order else { return };
-        if let Some((end, functions)) = &mut order.launch {
-            // It was told with the launch.
-            if visible {
-                order.visible.insert(at, end.clone());
-            }
-            if let Task::Host(_) = task
-                && let Some(function) = functions.pop_front()
-            {
-                order.functions.insert(at, function);
-            }
-            return;
-        }
-        match task {
-            Task::Memory(work) => {
-                order.tell(Op::Work { stream: id, accesses: &accesses(work) });
-            }
-            Task::Host(_) => {
-                let function = order.new_function();
-                order.functions.insert(at, function);
-                order.tell(Op::Function { stream: id, function: Some(function), accesses: &[] });
-            }
-            Task::WaitValue(wait, _) => {
-                let (cell, value, compare) = (cell(&wait.word), wait.value, compare(wait));
-                order.tell(Op::WaitValue { stream: id, cell, value, compare });
-            }
-            Task::WriteValue(write, _) => {
-                let (cell, value) = (cell(&write.word), write.value);
-                order.tell(Op::WriteValue { stream: id, cell, value });
-                if visible {
-                    order.visible.insert(at, order.checker.mark(What::Stream(id)));
-                }
-            }
-            Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
-        }
-    }
-
-    /// Whether the host can read what is there without a call, or another process can, which may
-    /// tell the host.
-    fn others_see(&self, place: &Place) -> bool {
-        let around = self.memory.around(place.address as u64);
-        around.is_some_and(|(_, allocation)| {
-            let exported = |backing: &Backing| backing.is_exported();
-            allocation.kind.is_host()
-                || matches!(allocation.kind, Kind::Imported(..))
-                || allocation.region.backing.as_ref().is_some_and(exported)
-        })
-    }
-
-    /// An interprocess event was recorded, at this point or with nothing to wait for. Once that is
-    /// done another process may tell the host.
-    pub(crate) fn order_shared_record(&mut self, event: u32, point: Option<u64>) {
-        let what = What::Event(self.event_id(event));
-        let Some(order) = &mut self.order else { return };
-        let mark = order.checker.mark(what);
-        match point {
-            Some(point) => {
-                order.shared.insert(point, mark);
-            }
-            None => order.reached(&mark),
-        }
-    }
-
-    pub(crate) fn order_shared_done(&mut self, point: u64) {
-        if let Some(order) = &mut self.order
-            && let Some(mark) = order.shared.remove(&point)
-        {
-            order.reached(&mark);
-        }
-    }
-
-    /// A value was written. If that can be seen without a call, then the host may know from now on
-    /// that the stream has come so far.
-    pub(crate) fn order_written(&mut self, at: u64) {
-        if let Some(order) = &mut self.order
-            && let Some(mark) = order.visible.remove(&at)
-        {
-            order.reached(&mark);
-        }
-    }
-
-    /// A wait for a value is over.
-    pub(crate) fn order_wait_ended(&mut self, wait: &ValueWait, origin: Origin) {
-        let cell = cell(&wait.word);
-        self.tell(Op::WaitEnded { call: origin.number, cell });
-    }
-
-    /// The thread of the host functions begins one.
-    pub(crate) fn order_function_begins(&mut self, at: u64) {
-        let Some(order) = &mut self.order else { return };
-        let Some(&function) = order.functions.get(&at) else { return };
-        order.begin("a host function", order.number, None);
-        order.tell(Op::FunctionBegin { function });
-        order.hear_of(function);
-        order.running = Some((function, order.thread));
-    }
-
-    /// It has ended, or is left out.
-    pub(crate) fn order_function_ends(&mut self, at: u64) {
-        let Some(order) = &mut self.order else { return };
-        let Some(function) = order.functions.remove(&at) else { return };
-        order.running = None;
-        order.begin("a host function", order.number, None);
-        order.tell_to(function);
-        order.tell(Op::FunctionEnd { function });
-    }
-
-    /// The nodes of an executable graph, as they are now.
-    pub(crate) fn order_graph(&mut self, exec: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let graph = GraphId(self.execs.handle(exec));
-        let mut nodes: Vec<Node> = Vec::new();
-        // The last node here of each one there.
-        let mut ends: Vec<usize> = Vec::new();
-        for node in &self.execs[exec].nodes {
-            let mut after: Vec<usize> =
-                node.after.iter().filter_map(|node| ends.get(*node).copied()).collect();
-            let mut works = match &node.kind {
-                NodeKind::Empty => vec![NodeWork::Work(Vec::new())],
-                NodeKind::Told(accesses) => vec![NodeWork::Work(accesses.clone())],
-                NodeKind::Host(_) => vec![NodeWork::Function(Vec::new())],
-                NodeKind::Memory(work) => vec![NodeWork::Work(accesses(work).into())],
-                NodeKind::Record(event) => vec![NodeWork::Record(EventId(*event))],
-                NodeKind::Wait(event) => vec![NodeWork::Wait(EventId(*event))],
-                NodeKind::Values(batch) => {
-                    let work = |operation: &ValueOperation| match operation {
-                        ValueOperation::Wait(wait) => {
-                            NodeWork::WaitValue(cell(&wait.word), wait.value, compare(wait))
-                        }
-                        ValueOperation::Write(write) => {
-                            NodeWork::WriteValue(cell(&write.word), write.value)
-                        }
-                        ValueOperation::Nothing => NodeWork::Work(Vec::new()),
-                    };
-                    batch.operations.iter().map(work).collect()
-                }
-            };
-            if works.is_empty() {
-                works.push(NodeWork::Work(Vec::new()));
-            }
-            for work in works {
-                nodes.push(Node { work, after });
-                after = vec![nodes.len() - 1];
-            }
-            ends.push(nodes.len() - 1);
-        }
-        self.tell(Op::GraphDefine { graph, nodes: &nodes });
-    }
-
-    pub(crate) fn order_graph_ends(&mut self, exec: u32) {
-        let handle = self.execs.handle(exec);
-        self.tell(Op::GraphDestroy { graph: GraphId(handle) });
-        self.tell(Op::EventDestroy { event: EventId(handle) });
-    }
-
-    /// An executable graph is launched, whose nodes are then submitted one after the other.
-    pub(crate) fn order_launch_begins(&mut self, exec: u32, stream: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let handle = self.execs.handle(exec);
-        let stream = self.stream_id(stream);
-        let (graph, last) = (GraphId(handle), EventId(handle));
-        let hosts = self.execs[exec].nodes.iter();
-        let hosts = hosts.filter(|node| matches!(node.kind, NodeKind::Host(_))).count();
-        let Some(order) = &mut self.order else { return };
-        let functions: Vec<FunctionId> = (0..hosts).map(|_| order.new_function()).collect();
-        // Launches of one graph do not overlap.
-        order.tell(Op::Wait { stream, event: last, external: false });
-        order.tell(Op::Launch { stream, graph, functions: &functions });
-        order.tell(Op::Record { event: last, stream, external: false });
-        order.launch = Some((order.checker.mark(What::Stream(stream)), functions.into()));
-    }
-
-    pub(crate) fn order_launch_ends(&mut self) {
-        if let Some(order) = &mut self.order {
-            order.launch = None;
-        }
     }
 }

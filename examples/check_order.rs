@@ -1,0 +1,216 @@
+//! Finds missing order between streams, on a real GPU: an observer in front of the driver tells the
+//! order checker (`cuda-order-check`) what the program does.
+//!
+//! The program is the one of the tour's part about ordering: a producer writes a buffer, and a
+//! consumer copies it to the host. First the consumer does not wait, which is the planted error;
+//! then it waits for an event of the producer. It ends with code 1 if the checker does not report
+//! exactly the first one.
+//!
+//! Without an NVIDIA driver it runs on the software driver, and says so. That can also check by
+//! itself what it sees, and more of it: `SoftDriver::builder().check_order(..)`.
+
+use std::error::Error;
+use std::ffi::c_void;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_events::sys::{CUdeviceptr, CUresult, Function};
+use cuda_events::{
+    Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef, observer,
+};
+use cuda_order_check::{
+    Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, ThreadId, What,
+};
+use cuda_soft_driver::SoftDriver;
+
+/// The checker, and the number of the call.
+#[derive(Default)]
+struct Feeder {
+    checker: Checker,
+    calls: u64,
+}
+
+impl Feeder {
+    /// What a call means, as far as this program makes such calls. A checker for any program also
+    /// has host functions, values, graphs and the default streams.
+    fn tell(&mut self, call: &observer::Call<'_>) {
+        self.calls += 1;
+        if call.result != CUresult::CUDA_SUCCESS {
+            return;
+        }
+        let argument = |at: usize| call.arguments.get(at).copied().unwrap_or_default();
+        let (stream, event) = (|at| StreamId(argument(at)), |at| EventId(argument(at)));
+        let created = call.created.unwrap_or_default();
+        let mut accesses = Vec::new();
+        let op = match call.function {
+            Function::cuStreamCreate | Function::cuStreamCreateWithPriority => Op::StreamCreate {
+                stream: StreamId(created),
+                context: ContextId(0),
+                kind: if argument(1) & 1 == 0 {
+                    StreamKind::Blocking
+                } else {
+                    StreamKind::NonBlocking
+                },
+                name: None,
+            },
+            Function::cuStreamDestroy_v2 => Op::StreamDestroy { stream: stream(0) },
+            Function::cuEventCreate => {
+                Op::EventCreate { event: EventId(created), interprocess: false, name: None }
+            }
+            Function::cuEventDestroy_v2 => Op::EventDestroy { event: event(0) },
+            Function::cuEventRecord => {
+                Op::Record { event: event(0), stream: stream(1), external: false }
+            }
+            Function::cuStreamWaitEvent => {
+                Op::Wait { stream: stream(0), event: event(1), external: false }
+            }
+            Function::cuEventSynchronize => Op::Synchronize { what: What::Event(event(0)) },
+            Function::cuStreamSynchronize => Op::Synchronize { what: What::Stream(stream(0)) },
+            Function::cuCtxSynchronize => Op::Synchronize { what: What::Context(ContextId(0)) },
+            Function::cuMemsetD32Async => {
+                accesses.push(Access::write(argument(0), 4 * argument(2)));
+                Op::Work { stream: stream(3), accesses: &accesses }
+            }
+            Function::cuMemcpyDtoHAsync_v2 => {
+                accesses.push(Access::read(argument(1), argument(2)));
+                accesses.push(Access::write(argument(0), argument(2)));
+                Op::Work { stream: stream(3), accesses: &accesses }
+            }
+            _ => return,
+        };
+        self.checker.apply(Call::new(call.function.name(), self.calls, ThreadId(1)), op);
+    }
+}
+
+fn check(function: Function, code: CUresult) -> cuda_events::Result<()> {
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(cuda_events::Error::Driver { function, code })
+    }
+}
+
+/// Device memory and pinned host memory of one size, freed when the context has no work.
+struct Buffers<'a> {
+    context: &'a Context,
+    device: CUdeviceptr,
+    host: *mut c_void,
+}
+
+const WORDS: usize = 1 << 18;
+
+impl<'a> Buffers<'a> {
+    fn new(context: &'a Context) -> cuda_events::Result<Self> {
+        let symbols = context.driver().symbols();
+        let mut buffers = Self { context, device: 0, host: std::ptr::null_mut() };
+        // SAFETY: places for the addresses; the context is current.
+        unsafe {
+            let code = (symbols.cuMemAlloc_v2)(&mut buffers.device, 4 * WORDS);
+            check(Function::cuMemAlloc_v2, code)?;
+            let code = (symbols.cuMemHostAlloc)(&mut buffers.host, 4 * WORDS, 0);
+            check(Function::cuMemHostAlloc, code)?;
+        }
+        Ok(buffers)
+    }
+
+    fn set(&self, value: u32, stream: &StreamRef) -> cuda_events::Result<()> {
+        let set = self.context.driver().symbols().cuMemsetD32Async;
+        // SAFETY: the memory has so many words, and `drop` waits before it frees them.
+        check(Function::cuMemsetD32Async, unsafe {
+            set(self.device, value, WORDS, stream.as_raw())
+        })
+    }
+
+    fn copy_to_host(&self, stream: &StreamRef) -> cuda_events::Result<()> {
+        let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
+        // SAFETY: both have so many bytes, `drop` waits before it frees them, and nobody reads the
+        // host's.
+        check(Function::cuMemcpyDtoHAsync_v2, unsafe {
+            copy(self.host, self.device, 4 * WORDS, stream.as_raw())
+        })
+    }
+}
+
+impl Drop for Buffers<'_> {
+    fn drop(&mut self) {
+        let symbols = self.context.driver().symbols();
+        // An error cannot be acted on here.
+        let _ = self.context.synchronize();
+        // SAFETY: both are owned, and no work uses them any more. NULL is no error.
+        unsafe {
+            (symbols.cuMemFree_v2)(self.device);
+            (symbols.cuMemFreeHost)(self.host);
+        }
+    }
+}
+
+/// A producer and a consumer, which waits for the producer or does not.
+fn pass_on(context: &Context, waits: bool) -> cuda_events::Result<()> {
+    let buffers = Buffers::new(context)?;
+    let producer = Stream::new(context, StreamOptions::new())?;
+    let consumer = Stream::new(context, StreamOptions::new())?;
+    let written = Event::new(context, EventFlags::empty())?;
+    buffers.set(0x2222_2222, &producer)?;
+    written.record(&producer)?;
+    if waits {
+        consumer.wait_event(&written)?;
+    }
+    buffers.copy_to_host(&consumer)?;
+    consumer.synchronize()?;
+    producer.synchronize()
+}
+
+fn run() -> Result<bool, Box<dyn Error>> {
+    let soft;
+    let driver = match Driver::load() {
+        Ok(driver) => driver,
+        Err(error) => {
+            println!("There is no NVIDIA driver ({error}); this is the software driver.");
+            soft = SoftDriver::new();
+            soft.driver()
+        }
+    };
+    let feeder = Arc::new(Mutex::new(Feeder::default()));
+    let fed = feeder.clone();
+    let tell = move |call: &observer::Call<'_>| {
+        fed.lock().unwrap_or_else(PoisonError::into_inner).tell(call);
+    };
+    let driver = driver.observe(tell)?;
+    let device = Device::new(driver, 0)?;
+    println!("{}, CUDA {}", device.name()?, driver.version());
+    let context = Context::primary(device)?;
+    let _current = context.make_current()?;
+
+    let findings = |waits: bool| -> cuda_events::Result<Vec<Finding>> {
+        pass_on(&context, waits)?;
+        Ok(feeder.lock().unwrap_or_else(PoisonError::into_inner).checker.take_findings())
+    };
+    println!("\nThe consumer does not wait:");
+    let planted = findings(false)?;
+    for finding in &planted {
+        println!("{finding}");
+    }
+    println!("\nThe consumer waits:");
+    let mended = findings(true)?;
+    for finding in &mended {
+        println!("{finding}");
+    }
+    if mended.is_empty() {
+        println!("nothing is reported");
+    }
+    Ok(matches!(planted.as_slice(), [Finding::Report(_)]) && mended.is_empty())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("check_order: the planted error, and nothing else, should be reported");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("check_order: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
