@@ -380,3 +380,65 @@ fn a_copied_graph_keeps_its_nodes() {
     // An event is a number like others.
     program.tell("cuEventSynchronize", Do::Sync(What::Event(EventId(u64::MAX))));
 }
+
+/// A wait that nobody's told write ended is after what the host is after; one that such a write may
+/// have ended is not.
+#[test]
+fn a_wait_that_somebody_ended_is_after_what_the_host_knows() {
+    let cell = Cell { address: 0x9000, bytes: 4 };
+    let wait =
+        || Op::WaitValue { stream: StreamId(1), cell, value: 1, compare: Compare::GreaterOrEqual };
+    let work = |stream, accesses| Op::Work { stream: StreamId(stream), accesses };
+    let (read, write) = ([Access::read(0x1000, 8)], [Access::write(0x1000, 8)]);
+    for (told, expected) in [(false, 0), (true, 1)] {
+        let mut checker = Checker::default();
+        let call = |number| Call::new("call", number, ThreadId(1));
+        checker.apply(call(1), wait());
+        checker.apply(call(2), work(1, &read));
+        checker.apply(call(3), work(2, &write));
+        let what = What::Stream(StreamId(2));
+        if told {
+            // The host waits for it only when the wait may have ended long ago.
+            checker.apply(call(4), Op::WriteValue { stream: StreamId(3), cell, value: 1 });
+        }
+        checker.apply(call(5), Op::Synchronize { what });
+        // Another wait, or another value.
+        checker.apply(call(6), Op::WaitEnded { call: 2, cell });
+        checker.apply(call(6), Op::WaitEnded { call: 1, cell: Cell { address: 0x8000, bytes: 4 } });
+        assert_eq!(checker.size().tasks, if told { 0 } else { 2 });
+        checker.apply(call(7), Op::WaitEnded { call: 1, cell });
+        assert_eq!(checker.size().tasks, 0);
+        let found = checker.take_findings();
+        assert_eq!(found.len(), expected, "{found:?}");
+    }
+}
+
+/// The numbers of a launch are those of its host functions, and what comes after one waits for it.
+#[test]
+fn a_launch_gives_numbers_to_its_host_functions() {
+    let node = |work, after: &[usize]| Node { work, after: after.to_vec() };
+    let nodes = [
+        node(NodeWork::Function(Vec::new()), &[]),
+        node(NodeWork::Work(vec![Access::write(0x1000, 8)]), &[0]),
+        node(NodeWork::Function(Vec::new()), &[1]),
+    ];
+    for functions in [&[FunctionId(1), FunctionId(2)][..], &[]] {
+        let mut checker = Checker::default();
+        let call = |number| Call::new("call", number, ThreadId(1));
+        checker.apply(call(1), Op::GraphDefine { graph: GraphId(1), nodes: &nodes });
+        let (stream, graph) = (StreamId(1), GraphId(1));
+        checker.apply(call(2), Op::Launch { stream, graph, functions });
+        // The function waits for the host, which has touched the memory.
+        checker.apply(call(3), Op::Host { accesses: &[Access::read(0x1000, 8)] });
+        if functions.is_empty() {
+            assert_eq!((checker.size().tasks, checker.take_findings().len()), (0, 1));
+            continue;
+        }
+        assert_eq!(checker.size().tasks, 4);
+        for &function in functions {
+            checker.apply(call(4), Op::FunctionBegin { function });
+            checker.apply(call(4), Op::FunctionEnd { function });
+        }
+        assert_eq!((checker.size().tasks, checker.take_findings().len()), (0, 0));
+    }
+}

@@ -109,3 +109,71 @@ pub fn tell_shared_library(
         Err(code) => code,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::c_void;
+    use core::ptr::null_mut;
+
+    use super::*;
+    use crate::{OnMisuse, OrderCheck};
+
+    unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+    /// A million operations: accesses, records, waits, values that the host can see, and host
+    /// functions. The host waits now and then.
+    #[test]
+    fn a_million_operations_are_forgotten() {
+        const ROUNDS: u64 = 100_000;
+        let builder = SoftDriver::builder().on_misuse(OnMisuse::Error);
+        let soft = builder.check_order(OrderCheck::Report).build();
+        let symbols = *soft.driver().symbols();
+        let (mut context, mut memory) = (null_mut(), null_mut());
+        let (mut streams, mut event) = ([null_mut(); 2], null_mut());
+        let good = |code: CUresult| assert_eq!(code, SUCCESS);
+        // SAFETY: places for the handles, and handles that the driver gave out; the function needs
+        // nothing.
+        unsafe {
+            good((symbols.cuInit)(0));
+            good((symbols.cuDevicePrimaryCtxRetain)(&mut context, 0));
+            good((symbols.cuCtxSetCurrent)(context));
+            good((symbols.cuMemHostAlloc)(&mut memory, 4096, 0));
+            for stream in &mut streams {
+                good((symbols.cuStreamCreate)(stream, 1));
+            }
+            let address = memory.addr() as u64;
+            let write = symbols.cuStreamWriteValue32_v2.expect("it is there");
+            let wait = symbols.cuStreamWaitValue32_v2.expect("it is there");
+            let machine = soft.machine();
+            let told = |stream, at: u64, write| {
+                tell(machine, Some(stream), (address + 64 * at, 64), write, None).expect("told");
+            };
+            for round in 0..ROUNDS {
+                for (one, other) in [(streams[0], streams[1]), (streams[1], streams[0])] {
+                    // An event for each hand-over, which is then gone.
+                    good((symbols.cuEventCreate)(&mut event, 2));
+                    told(one, 1, true);
+                    good((symbols.cuEventRecord)(event, one));
+                    good((symbols.cuStreamWaitEvent)(other, event, 0));
+                    told(other, 1, false);
+                    good((symbols.cuEventDestroy_v2)(event));
+                }
+                if round % 100 == 0 {
+                    let value = round as u32 + 1;
+                    good(write(streams[0], address, value, 0));
+                    good(wait(streams[1], address, value, CU_STREAM_WAIT_VALUE_GEQ));
+                    good((symbols.cuLaunchHostFunc)(streams[1], Some(nothing), null_mut()));
+                }
+                if round % 10_000 == 9_999 {
+                    good((symbols.cuStreamSynchronize)(streams[1]));
+                    let size = soft.machine().lock().order.as_ref().map(|order| order.size());
+                    let [ranges, agents, tasks, here] = size.expect("it is on");
+                    assert!(ranges < 16 && agents < 16, "{size:?} after {round} rounds");
+                    assert_eq!((tasks, here), (0, 0), "after {round} rounds");
+                }
+            }
+            assert!(soft.calls() > 10 * ROUNDS);
+        }
+        assert_eq!(soft.order_findings(), [""; 0]);
+    }
+}

@@ -272,7 +272,9 @@ impl Machine {
         drained.map(|mut state| {
             state.engine.idle_waiters -= 1;
             let awaited = state.order_await_contexts(&[context]);
-            state.order_reached(&awaited);
+            if let Some(awaited) = awaited {
+                state.order_reached(awaited);
+            }
             state
         })
     }
@@ -444,7 +446,9 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
-    state.order_reached(&awaited);
+    if let Some(awaited) = awaited {
+        state.order_reached(awaited);
+    }
     Ok(())
 }
 

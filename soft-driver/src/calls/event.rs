@@ -245,7 +245,7 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     let index = state.event(call, event)?;
     state.refuse_event_in_capture(call, index)?;
     let context = state.events[index].context;
-    let awaited = state.order_await_event(index);
+    let awaited = if state.order.is_some() { state.order_await_event(index) } else { None };
     let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
     if let EventState::Pending(point) = &state.events[index].state {
         let point = point.clone();
@@ -269,7 +269,9 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
         }
     }
     state.usable(context)?;
-    state.order_reached(&awaited);
+    if let Some(awaited) = awaited {
+        state.order_reached(awaited);
+    }
     Ok(())
 }
 

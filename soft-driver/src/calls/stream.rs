@@ -246,7 +246,7 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
     let Some(context) = state.streams.get(index).map(|stream| stream.context) else {
         return Ok(());
     };
-    let awaited = state.order_await_stream(index);
+    let awaited = if state.order.is_some() { state.order_await_stream(index) } else { None };
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()
@@ -258,14 +258,18 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answ
         })
         .collect();
     if points.is_empty() {
-        state.order_reached(&awaited);
+        if let Some(awaited) = awaited {
+            state.order_reached(awaited);
+        }
         return Ok(());
     }
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     // The context may have failed, or gone, meanwhile.
     state.usable(context)?;
-    state.order_reached(&awaited);
+    if let Some(awaited) = awaited {
+        state.order_reached(awaited);
+    }
     Ok(())
 }
 

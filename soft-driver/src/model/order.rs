@@ -61,6 +61,15 @@ impl Order {
         }))
     }
 
+    /// How much is remembered: places in memory, agents and tasks of the checker, and what is kept
+    /// here for work under way.
+    #[cfg(test)]
+    pub(crate) fn size(&self) -> [usize; 4] {
+        let size = self.checker.size();
+        let here = self.functions.len() + self.visible.len() + self.shared.len();
+        [size.ranges, size.agents, size.tasks, here]
+    }
+
     pub(crate) fn findings(&self) -> &[String] {
         &self.findings
     }
@@ -76,12 +85,16 @@ impl Order {
         call
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
         self.name = name;
         self.number = number;
         self.location = location;
-        self.thread = thread::number();
-        if self.named.insert(self.thread) {
+        let thread = thread::number();
+        let other = self.thread != thread || self.named.is_empty();
+        self.thread = thread;
+        if other && self.named.insert(thread) {
             let thread = ThreadId(u64::from(self.thread));
             let name = thread::name(self.thread);
             // Reports put the word before it.

@@ -131,6 +131,8 @@ impl State {
     }
 
     /// A record, that the caller then makes.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_record(&mut self, event: u32, stream: u32) {
         if self.order.is_none() {
             return;
@@ -151,6 +153,8 @@ impl State {
         shared.map(|(event, _)| self.event_id(event)).collect()
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_wait(&mut self, event: u32, stream: u32) {
         if self.order.is_none() {
             return;
@@ -170,30 +174,39 @@ impl State {
     }
 
     /// A host call has seen that a record is done.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_event_done(&mut self, event: u32) {
         if self.order.is_none() {
             return;
         }
-        let all = match &self.events[event].shared {
-            Some(_) => self.shared_events(),
-            None => vec![self.event_id(event)],
-        };
-        for event in all {
-            self.tell(Op::Query { what: What::Event(event), done: true });
+        let done = |event| Op::Query { what: What::Event(event), done: true };
+        if self.events[event].shared.is_none() {
+            self.tell(done(self.event_id(event)));
+            return;
+        }
+        for event in self.shared_events() {
+            self.tell(done(event));
         }
     }
 
     /// A host call has seen that a stream has nothing to do.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_stream_done(&mut self, stream: u32) {
         let what = What::Stream(self.stream_id(stream));
         self.tell(Op::Query { what, done: true });
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_await_stream(&self, stream: u32) -> Option<Awaited> {
         let order = self.order.as_ref()?;
         Some(Awaited(vec![order.checker.mark(What::Stream(self.stream_id(stream)))]))
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_await_event(&self, event: u32) -> Option<Awaited> {
         let order = self.order.as_ref()?;
         let all = match &self.events[event].shared {
@@ -204,6 +217,8 @@ impl State {
         Some(Awaited(all.into_iter().map(mark).collect()))
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_await_contexts(&self, contexts: &[u32]) -> Option<Awaited> {
         let order = self.order.as_ref()?;
         let mark = |context: &u32| order.checker.mark(What::Context(self.context_id(*context)));
@@ -211,9 +226,11 @@ impl State {
     }
 
     /// A host call has waited for this.
-    pub(crate) fn order_reached(&mut self, awaited: &Option<Awaited>) {
-        if let (Some(order), Some(Awaited(marks))) = (&mut self.order, awaited) {
-            for mark in marks {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_reached(&mut self, awaited: Awaited) {
+        if let Some(order) = &mut self.order {
+            for mark in &awaited.0 {
                 order.reached(mark);
             }
         }
@@ -292,6 +309,8 @@ impl State {
     }
 
     /// A task is given to a stream, at this place in the order of submission.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_task(&mut self, stream: u32, at: u64, task: &Task) {
         let id = self.stream_id(stream);
         let visible = match task {
@@ -349,6 +368,8 @@ impl State {
 
     /// An interprocess event was recorded, at this point or with nothing to wait for. Once that is
     /// done another process may tell the host.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_shared_record(&mut self, event: u32, point: Option<u64>) {
         let what = What::Event(self.event_id(event));
         let Some(order) = &mut self.order else { return };
@@ -361,6 +382,8 @@ impl State {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_shared_done(&mut self, point: u64) {
         if let Some(order) = &mut self.order
             && let Some(mark) = order.shared.remove(&point)
@@ -371,6 +394,8 @@ impl State {
 
     /// A value was written. If that can be seen without a call, then the host may know from now on
     /// that the stream has come so far.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_written(&mut self, at: u64) {
         if let Some(order) = &mut self.order
             && let Some(mark) = order.visible.remove(&at)
@@ -380,6 +405,8 @@ impl State {
     }
 
     /// A wait for a value is over.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_wait_ended(&mut self, wait: &ValueWait, origin: Origin) {
         let cell = cell(&wait.word);
         self.tell(Op::WaitEnded { call: origin.number, cell });

@@ -933,3 +933,137 @@ fn each_planted_error_is_reported_on_every_seed() {
         }
     });
 }
+
+/// What orders programs and is not told: each of these is good, and no order is reported as missing.
+#[test]
+fn what_orders_without_a_call_is_no_report() {
+    aside("what_orders_without_a_call_is_no_report", || {
+        for seed in 0..2 {
+            let raw = checked(seed);
+            for program in [host_signals, host_polls, host_function_waits, host_function_tells] {
+                let desk = Desk::new(&raw, true);
+                program(&desk);
+                desk.end();
+            }
+            assert_eq!(raw.soft.order_findings(), [""; 0], "seed {seed}");
+        }
+    });
+}
+
+fn word<'a>(p: &'a Desk<'_>) -> &'a std::sync::atomic::AtomicU32 {
+    unsafe { std::sync::atomic::AtomicU32::from_ptr(p.pinned.cast::<u32>().add(512)) }
+}
+
+fn word_address(p: &Desk<'_>) -> CUdeviceptr {
+    std::ptr::from_ref(word(p)).addr() as u64
+}
+
+/// A stream waits for a value that the host stores when it has waited for another stream.
+fn host_signals(p: &Desk<'_>) {
+    let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
+    p.number(unsafe { wait(p.b, word_address(p), 1, GEQ) });
+    p.reads(p.b);
+    p.writes(p.a);
+    p.raw.sync(p.a);
+    word(p).store(1, std::sync::atomic::Ordering::Release);
+    p.raw.sync(p.b);
+}
+
+/// The host polls a value that a stream writes, and then goes on in another stream.
+fn host_polls(p: &Desk<'_>) {
+    let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+    p.writes(p.a);
+    p.number(unsafe { write(p.a, word_address(p), 1, 0) });
+    let exec = p.captured(|| {
+        p.set(p.c, p.other, 64);
+        p.number(unsafe { write(p.c, word_address(p) + 4, 1, 0) });
+    });
+    p.launch(exec, p.a);
+    let next = unsafe { std::sync::atomic::AtomicU32::from_ptr(word(p).as_ptr().add(1)) };
+    for word in [word(p), next] {
+        while word.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+    }
+    p.reads(p.b);
+    p.get(p.b, p.other, 64);
+}
+
+/// A stream is held by a host function until the host has waited for another stream; and so is a
+/// graph.
+fn host_function_waits(p: &Desk<'_>) {
+    let latch = p.raw.latch(p.a);
+    p.reads(p.a);
+    p.writes(p.b);
+    p.raw.sync(p.b);
+    latch.release();
+    p.raw.sync(p.a);
+
+    let latch = std::cell::OnceCell::new();
+    let exec = p.captured(|| {
+        let _ = latch.set(p.raw.latch(p.c));
+        p.reads(p.c);
+    });
+    p.launch(exec, p.a);
+    p.writes(p.b);
+    p.raw.sync(p.b);
+    latch.into_inner().expect("it was captured").release();
+    p.raw.sync(p.a);
+}
+
+/// A host function tells the host that the work before it is done.
+fn host_function_tells(p: &Desk<'_>) {
+    let (told, hear) = std::sync::mpsc::channel();
+    let end = told.clone();
+    p.writes(p.a);
+    p.raw.host(p.a, move || told.send(()).expect("somebody hears"));
+    hear.recv().expect("it is told");
+    p.reads(p.b);
+
+    let exec = p.captured(|| {
+        p.set(p.c, p.other, 64);
+        p.raw.host(p.c, move || end.send(()).expect("somebody hears"));
+    });
+    p.launch(exec, p.a);
+    hear.recv().expect("it is told");
+    p.get(p.b, p.other, 64);
+}
+
+/// The parts of a report, where all of them are known.
+#[test]
+fn a_report_has_all_its_parts() {
+    aside("a_report_has_all_its_parts", || {
+        let raw = checked(1);
+        let desk = Desk::new(&raw, false);
+        let exec = desk.captured(|| {
+            desk.set(desk.c, desk.other, 4);
+            desk.upload(desk.c);
+        });
+        let one = desk.launch(exec, legacy());
+        let (line, two) = (line!() + 3, raw.soft.calls() + 1);
+        // It is reported once for each pair of places.
+        for _ in 0..2 {
+            raw.soft.host_writes(desk.pinned.cast::<u8>().wrapping_byte_add(8), 1000);
+        }
+        assert_eq!(raw.soft.order_findings().len(), 1);
+        let found = raw.soft.order_findings().concat();
+        let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
+        let thread = std::thread::current().name().unwrap_or("main").to_owned();
+        let stream = "stream 0x1 (the legacy default stream)";
+        for part in [
+            "error: missing order: two calls touch the same 56 bytes, and nothing orders them\n",
+            &format!(
+                "  first:   call #{one} (cuGraphLaunch) reads them on node 1 of a graph in {stream}, \
+                 submitted by thread {thread}\n"
+            ),
+            &format!("  second:  call #{two} (host_writes) writes them on thread {thread}, at "),
+            &format!("order.rs:{line}:"),
+            &format!("  bytes:   {first:#x}..{last:#x}\n"),
+            "  order:   ",
+            &format!("  missing: have thread {thread} synchronize with {stream}"),
+        ] {
+            assert!(found.contains(part), "{part}\n{found}");
+        }
+        desk.end();
+    });
+}
