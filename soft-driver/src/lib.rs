@@ -77,8 +77,9 @@
 //! # What it is not
 //!
 //! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
-//! something open it does one of the things that a real driver may do; a program that passes here
-//! may still have a race there.
+//! something open it does one of the things that a real driver may do. So a program that passes
+//! here may still have a race, unless it passes with the [order checker](OrderCheck) on: then it
+//! has none in what it did, as far as the driver sees it or was told.
 
 #![deny(missing_docs, unreachable_pub)]
 

@@ -94,8 +94,8 @@ impl Raw {
         Self::of(ordered(builder.on_misuse(OnMisuse::Error)).build())
     }
 
-    /// As `with`, for a test that has errors for the order checker on purpose: the environment does not
-    /// turn that on or off.
+    /// As `with`, for a test that has errors for the order checker on purpose: the environment does
+    /// not turn that on or off.
     pub fn planting(builder: Builder) -> Self {
         Self::of(builder.on_misuse(OnMisuse::Error).build()).started()
     }

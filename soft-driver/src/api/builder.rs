@@ -155,7 +155,8 @@ impl Builder {
         self
     }
 
-    /// Whether accesses to the same bytes are looked for that nothing orders, and what happens then.
+    /// Whether accesses to the same bytes are looked for that nothing orders, and what happens
+    /// then.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
         self.config.check_order = check_order;
         self

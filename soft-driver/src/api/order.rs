@@ -52,9 +52,9 @@ fn tell(
 /// [order checker](crate::OrderCheck) is off these do nothing. Each counts as a call, so that
 /// reports can number it.
 impl SoftDriver {
-    /// Tells the order checker that a kernel, or other work that the program puts into a stream now,
-    /// reads `bytes` bytes from `address` on. In a stream that is captured it becomes a node of the
-    /// graph, which looks like an empty one.
+    /// Tells the order checker that a kernel, or other work that the program puts into a stream
+    /// now, reads `bytes` bytes from `address` on. In a stream that is captured it becomes a node of
+    /// the graph, which looks like an empty one.
     ///
     /// # Panics
     ///

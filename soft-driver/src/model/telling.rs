@@ -1,8 +1,8 @@
 //! What the order checker is told.
 //!
 //! Everything is told under the machine's lock, so that the checker hears of calls in the order in
-//! which they took effect. While a capture is under way nothing is told of its streams: the nodes of
-//! a graph are told when it is instantiated, and a launch names them.
+//! which they took effect. While a capture is under way nothing is told of its streams: the nodes
+//! of a graph are told when it is instantiated, and a launch names them.
 
 use cuda_order_check::{
     Access, AccessKind, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Mark,
@@ -146,8 +146,8 @@ impl State {
         self.tell(Op::Record { event, stream, external: false });
     }
 
-    /// The events through which other processes can have been told: who waits for one of them may be
-    /// after all that was recorded here in any.
+    /// The events through which other processes can have been told: who waits for one of them may
+    /// be after all that was recorded here in any.
     fn shared_events(&self) -> Vec<EventId> {
         let shared = self.events.iter().filter(|(_, event)| event.shared.is_some());
         shared.map(|(event, _)| self.event_id(event)).collect()

@@ -1,6 +1,6 @@
-//! Small programs of real calls with one planted error each, and the same programs mended: the order
-//! checker reports the two calls on each of a hundred seeds of the random scheduler, and is silent
-//! about the mended program.
+//! Small programs of real calls with one planted error each, and the same programs mended: the
+//! order checker reports the two calls on each of a hundred seeds of the random scheduler, and is
+//! silent about the mended program.
 
 use crate::common;
 
@@ -934,7 +934,7 @@ fn each_planted_error_is_reported_on_every_seed() {
     });
 }
 
-/// What orders programs and is not told: each of these is good, and no order is reported as missing.
+/// What orders programs and is not told: each of these is good, and nothing is reported.
 #[test]
 fn what_orders_without_a_call_is_no_report() {
     aside("what_orders_without_a_call_is_no_report", || {
@@ -1011,22 +1011,33 @@ fn host_function_waits(p: &Desk<'_>) {
     p.raw.sync(p.a);
 }
 
-/// A host function tells the host that the work before it is done.
+/// A host function tells the host that the work before it is done, and ends much later.
 fn host_function_tells(p: &Desk<'_>) {
-    let (told, hear) = std::sync::mpsc::channel();
-    let end = told.clone();
+    use std::sync::mpsc::channel;
+    let ((tell, hear), (end, ended)) = (channel(), channel());
     p.writes(p.a);
-    p.raw.host(p.a, move || told.send(()).expect("somebody hears"));
+    p.raw.host(p.a, move || {
+        tell.send(()).expect("somebody hears");
+        let _ = ended.recv();
+    });
     hear.recv().expect("it is told");
     p.reads(p.b);
+    drop::<std::sync::mpsc::Sender<()>>(end);
+    p.raw.sync(p.a);
 
+    let ((tell, hear), (end, ended)) = (channel(), channel());
     let exec = p.captured(|| {
         p.set(p.c, p.other, 64);
-        p.raw.host(p.c, move || end.send(()).expect("somebody hears"));
+        p.raw.host(p.c, move || {
+            tell.send(()).expect("somebody hears");
+            let _ = ended.recv();
+        });
     });
     p.launch(exec, p.a);
     hear.recv().expect("it is told");
     p.get(p.b, p.other, 64);
+    drop::<std::sync::mpsc::Sender<()>>(end);
+    p.raw.sync(p.a);
 }
 
 /// The parts of a report, where all of them are known.
@@ -1053,8 +1064,8 @@ fn a_report_has_all_its_parts() {
         for part in [
             "error: missing order: two calls touch the same 56 bytes, and nothing orders them\n",
             &format!(
-                "  first:   call #{one} (cuGraphLaunch) reads them on node 1 of a graph in {stream}, \
-                 submitted by thread {thread}\n"
+                "  first:   call #{one} (cuGraphLaunch) reads them on node 1 of a graph in \
+                 {stream}, submitted by thread {thread}\n"
             ),
             &format!("  second:  call #{two} (host_writes) writes them on thread {thread}, at "),
             &format!("order.rs:{line}:"),
