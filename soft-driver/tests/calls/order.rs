@@ -559,6 +559,14 @@ const TABLE: &[Row] = &[
         if p.mended { p.legacy_operation(); }
         (first, p.reads(two))
     }),
+    ("the legacy default stream waits for an event that was never recorded", RACE, |p| {
+        // That is no operation.
+        let (one, two) = (p.raw.stream(0), p.raw.stream(0));
+        let first = p.writes(one);
+        if p.mended { p.record(0, p.c); }
+        p.wait(legacy(), 0);
+        (first, p.reads(two))
+    }),
     ("a legacy operation before the work", RACE, |p| {
         let (one, two) = (p.raw.stream(0), p.raw.stream(0));
         if !p.mended { p.legacy_operation(); }
@@ -940,7 +948,14 @@ fn what_orders_without_a_call_is_no_report() {
     aside("what_orders_without_a_call_is_no_report", || {
         for seed in 0..2 {
             let raw = checked(seed);
-            for program in [host_signals, host_polls, host_function_waits, host_function_tells] {
+            let programs: [fn(&Desk<'_>); 5] = [
+                host_signals,
+                host_polls,
+                host_function_waits,
+                host_function_tells,
+                one_graph_in_two_streams,
+            ];
+            for program in programs {
                 let desk = Desk::new(&raw, true);
                 program(&desk);
                 desk.end();
@@ -956,6 +971,15 @@ fn word<'a>(p: &'a Desk<'_>) -> &'a std::sync::atomic::AtomicU32 {
 
 fn word_address(p: &Desk<'_>) -> CUdeviceptr {
     std::ptr::from_ref(word(p)).addr() as u64
+}
+
+/// Launches of one executable graph come one after the other, in whatever streams.
+fn one_graph_in_two_streams(p: &Desk<'_>) {
+    let exec = p.captured(|| {
+        p.writes(p.c);
+    });
+    p.launch(exec, p.a);
+    p.launch(exec, p.b);
 }
 
 /// A stream waits for a value that the host stores when it has waited for another stream.
