@@ -208,3 +208,65 @@ fn inner_use() {
         assert_eq!(count, if two { 2 } else { 1 });
     }
 }
+
+/// The accesses of a kernel in one stream, of one in another stream, and the host's own, told by
+/// the functions that other languages call.
+#[test]
+fn other_languages_tell_their_accesses() {
+    assert!(!run("inner_accesses", "order=off").contains("error: "));
+    let errors = run("inner_accesses", "order=report");
+    let reports: Vec<&str> = errors.split("cuda-soft-driver: error: ").skip(1).collect();
+    let [kernels, host] = &reports[..] else { panic!("{errors}") };
+    let parts = |report: &str, parts: [&str; 3]| {
+        for part in parts {
+            assert!(report.contains(part), "{part}\n{report}");
+        }
+    };
+    parts(kernels, ["(writes) writes them", "(reads) reads them", "same 64 bytes"]);
+    parts(host, ["(reads) reads them", "(host_writes) writes them", "same 8 bytes"]);
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_accesses() {
+    use cuda_events::sys::{CUdeviceptr, CUstream};
+    use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    type InStream = unsafe extern "C" fn(CUstream, CUdeviceptr, usize) -> u32;
+    type OnHost = unsafe extern "C" fn(*const libc::c_void, usize) -> u32;
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    let find = |name: &std::ffi::CStr| {
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        found
+    };
+    let (reads, writes): (InStream, InStream) = unsafe {
+        (
+            std::mem::transmute::<*mut libc::c_void, InStream>(find(c"cuda_soft_driver_reads")),
+            std::mem::transmute::<*mut libc::c_void, InStream>(find(c"cuda_soft_driver_writes")),
+        )
+    };
+    let [host_reads, host_writes]: [OnHost; 2] =
+        [find(c"cuda_soft_driver_host_reads"), find(c"cuda_soft_driver_host_writes")]
+            .map(|found| unsafe { std::mem::transmute::<*mut libc::c_void, OnHost>(found) });
+
+    let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
+    let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+    let (one, two) = (stream(), stream());
+    let event = Event::new(&context, EventFlags::empty()).unwrap();
+    let memory = std::ptr::without_provenance::<libc::c_void>(0x8000);
+    unsafe {
+        assert_eq!(writes(one.as_raw(), 0x7000, 64), 0);
+        assert_eq!(reads(two.as_raw(), 0x7000, 64), 0, "nothing orders it");
+        // The host writes while a kernel reads, and then when that is done.
+        assert_eq!(host_writes(memory, 8), 0);
+        assert_eq!(reads(one.as_raw(), 0x8000, 64), 0);
+        assert_eq!(host_reads(memory, 8), 0);
+        assert_eq!(host_writes(memory, 8), 0, "nothing orders it");
+        event.record(&one).unwrap();
+        event.synchronize().unwrap();
+        assert_eq!(host_writes(memory, 64), 0);
+    }
+}
