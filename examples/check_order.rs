@@ -170,7 +170,10 @@ fn run() -> Result<bool, Box<dyn Error>> {
             soft.driver()
         }
     };
-    let feeder = Arc::new(Mutex::new(Feeder::default()));
+    let mut feeder = Feeder::default();
+    let thread = ThreadId(1);
+    feeder.checker.apply(Call::new("", 0, thread), Op::ThreadName { thread, name: "main" });
+    let feeder = Arc::new(Mutex::new(feeder));
     let fed = feeder.clone();
     let tell = move |call: &observer::Call<'_>| {
         fed.lock().unwrap_or_else(PoisonError::into_inner).tell(call);
