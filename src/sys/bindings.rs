@@ -5,6 +5,7 @@ pub const CU_MEMHOSTALLOC_DEVICEMAP: u32 = 2;
 pub const CU_MEMHOSTALLOC_WRITECOMBINED: u32 = 4;
 pub const CU_MEMHOSTREGISTER_PORTABLE: u32 = 1;
 pub const CU_MEMHOSTREGISTER_DEVICEMAP: u32 = 2;
+pub const CU_MEMHOSTREGISTER_READ_ONLY: u32 = 8;
 pub type cuuint32_t = ::core::ffi::c_uint;
 pub type cuuint64_t = ::core::ffi::c_ulonglong;
 pub type CUdevice = ::core::ffi::c_int;
@@ -218,6 +219,9 @@ impl CUdevice_attribute {
     );
     pub const CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES: CUdevice_attribute = CUdevice_attribute(
         98,
+    );
+    pub const CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED: CUdevice_attribute = CUdevice_attribute(
+        113,
     );
     pub const CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS: CUdevice_attribute = CUdevice_attribute(
         122,
