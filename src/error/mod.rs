@@ -2,6 +2,7 @@
 
 mod advice;
 mod descriptor;
+mod shared_timeline;
 mod texts;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use crate::loader::LoadError;
 use crate::sys::{CUresult, Function};
 
 pub use descriptor::DescriptorError;
+pub use shared_timeline::SharedTimelineError;
 
 /// A `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -182,8 +184,12 @@ pub enum Error {
     /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
     Poisoned,
     /// The point is not reached, and the last share of its timeline's context was dropped, so that
-    /// the driver cannot be asked whether it ever will be.
+    /// the driver cannot be asked whether it ever will be. For a point of an
+    /// [imported](crate::ext::ImportedTimeline) timeline: that was dropped.
     ContextDropped,
+    /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
+    /// ended before it reached the value.
+    ExporterGone,
     /// The process has no place for another [observer](crate::Driver::observe) of this driver.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
@@ -200,6 +206,8 @@ pub enum Error {
     },
     /// An IPC descriptor was refused.
     Descriptor(DescriptorError),
+    /// A timeline could not be shared with other processes, or not be imported from one.
+    SharedTimeline(SharedTimelineError),
 }
 
 impl Error {
@@ -309,6 +317,12 @@ impl From<LoadError> for Error {
 impl From<DescriptorError> for Error {
     fn from(error: DescriptorError) -> Self {
         Self::Descriptor(error)
+    }
+}
+
+impl From<SharedTimelineError> for Error {
+    fn from(error: SharedTimelineError) -> Self {
+        Self::SharedTimeline(error)
     }
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::advice::advice;
-use super::{DescriptorError, Error};
+use super::{DescriptorError, Error, SharedTimelineError};
 use crate::sys::{CUresult, Function};
 
 impl fmt::Display for Error {
@@ -89,6 +89,27 @@ impl fmt::Display for Error {
                 }
                 f.write_str("; both must belong to one context")
             }
+            Self::ContextMismatch {
+                function: Function::cuStreamWriteValue64_v2,
+                device,
+                other_device,
+                ..
+            } => {
+                write!(f, "{} was not called: the stream ", Function::cuStreamWriteValue64_v2)?;
+                if device == other_device {
+                    write!(
+                        f,
+                        "and the file of timelines belong to two contexts of device {device}"
+                    )?;
+                } else {
+                    write!(
+                        f,
+                        "belongs to a context of device {device}, and the file of timelines to \
+                         one of device {other_device}"
+                    )?;
+                }
+                f.write_str("; make a TimelineFile in the stream's context")
+            }
             Self::ContextMismatch { function, device, other_device, .. } => {
                 write!(f, "{function} was not called: the interprocess event belongs to ")?;
                 if device == other_device {
@@ -172,6 +193,10 @@ impl fmt::Display for Error {
                  dropped, so that nobody can tell whether it ever will be; keep the timeline or \
                  the context until its points are reached",
             ),
+            Self::ExporterGone => f.write_str(
+                "the process that had to signal the timeline has ended before it reached the \
+                 value; import a timeline of its successor",
+            ),
             Self::TooManyObservers => f.write_str(
                 "this process has no place left for an observer of this driver; take one away with \
                  stop_observing, or let one do the work of two",
@@ -186,6 +211,7 @@ impl fmt::Display for Error {
                  important) to {greatest} (most important)"
             ),
             Self::Descriptor(error) => error.fmt(f),
+            Self::SharedTimeline(error) => error.fmt(f),
         }
     }
 }
@@ -304,6 +330,80 @@ impl fmt::Display for DescriptorError {
 }
 
 impl fmt::Debug for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for SharedTimelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DescriptorLength { found, expected } => {
+                write!(f, "timeline descriptor refused: it has {found} bytes, not {expected}")
+            }
+            Self::DescriptorMagic => f.write_str(
+                "timeline descriptor refused: it does not begin as one; send the bytes of \
+                 TimelineDescriptor::to_bytes",
+            ),
+            Self::DescriptorVersion { found, expected } => write!(
+                f,
+                "timeline descriptor refused: it is of version {found}, and this cuda-events reads \
+                 version {expected}; use the same release in both processes"
+            ),
+            Self::DescriptorChecksum => f.write_str(
+                "timeline descriptor refused: it was damaged on the way (its check value does not \
+                 fit)",
+            ),
+            Self::NoSuchTimeline { index } => write!(
+                f,
+                "timeline descriptor refused: it names place {index}, which no file of timelines \
+                 has; use the same release in both processes"
+            ),
+            Self::NotMemory => f.write_str(
+                "the file descriptor is not one of a file of memory (memfd); send that of a \
+                 TimelineFile",
+            ),
+            Self::Unsealed => f.write_str(
+                "the file of memory is not sealed against shrinking, growing and other seals, so \
+                 that its owner could end this process by truncating it; send that of a \
+                 TimelineFile",
+            ),
+            Self::FileSize { found, expected } => write!(
+                f,
+                "the file of memory has {found} bytes, and a file of timelines has {expected}; \
+                 send that of a TimelineFile, and use the same release in both processes"
+            ),
+            Self::FileMagic => f.write_str(
+                "there are no timelines in the file of memory; send that of a TimelineFile",
+            ),
+            Self::FileVersion { found, expected } => write!(
+                f,
+                "the timelines in the file are of version {found}, and this cuda-events reads \
+                 version {expected}; use the same release in both processes"
+            ),
+            Self::OtherFile => f.write_str(
+                "the descriptor is of a timeline in another file; send each descriptor with the \
+                 file that its timeline was made in",
+            ),
+            Self::FileFull => f.write_str(
+                "the file of timelines has no place left, and those of dropped timelines are not \
+                 used again; make another TimelineFile",
+            ),
+            Self::System { errno } => write!(
+                f,
+                "the operating system refused a file of timelines: {}; it takes /proc, Linux 3.17, \
+                 and Linux 5.1 for one that only its maker can write",
+                std::io::Error::from_raw_os_error(*errno)
+            ),
+            Self::Platform => f.write_str(
+                "timelines cannot be shared between processes on this platform: it has no files \
+                 of memory that can be sealed; use interprocess events",
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for SharedTimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult};
 
-pub use crate::error::DescriptorError;
+pub use crate::error::{DescriptorError, SharedTimelineError};
 pub use exporter::{ExporterProcess, ExporterState};
 
 /// The version of the wire format that this crate writes and reads.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use common::Gpu;
-use cuda_events::ipc::DescriptorError;
+use cuda_events::ipc::{DescriptorError, SharedTimelineError};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Device, Driver, Error, Version};
@@ -283,6 +283,94 @@ fn texts() -> Vec<(Error, &'static str)> {
             "the point is not reached, and the last share of its timeline's context was dropped, \
              so that nobody can tell whether it ever will be; keep the timeline or the context \
              until its points are reached",
+        ),
+        (
+            Error::ExporterGone,
+            "the process that had to signal the timeline has ended before it reached the value; \
+             import a timeline of its successor",
+        ),
+        (
+            Error::ContextMismatch {
+                function: Function::cuStreamWriteValue64_v2,
+                code: None,
+                device: 1,
+                other_device: 1,
+            },
+            "cuStreamWriteValue64_v2 was not called: the stream and the file of timelines belong \
+             to two contexts of device 1; make a TimelineFile in the stream's context",
+        ),
+        (
+            Error::ContextMismatch {
+                function: Function::cuStreamWriteValue64_v2,
+                code: None,
+                device: 0,
+                other_device: 1,
+            },
+            "cuStreamWriteValue64_v2 was not called: the stream belongs to a context of device 0, \
+             and the file of timelines to one of device 1; make a TimelineFile in the stream's \
+             context",
+        ),
+        (
+            SharedTimelineError::DescriptorLength { found: 3, expected: 20 }.into(),
+            "timeline descriptor refused: it has 3 bytes, not 20",
+        ),
+        (
+            SharedTimelineError::DescriptorMagic.into(),
+            "timeline descriptor refused: it does not begin as one; send the bytes of \
+             TimelineDescriptor::to_bytes",
+        ),
+        (
+            SharedTimelineError::DescriptorVersion { found: 2, expected: 1 }.into(),
+            "timeline descriptor refused: it is of version 2, and this cuda-events reads version \
+             1; use the same release in both processes",
+        ),
+        (
+            SharedTimelineError::DescriptorChecksum.into(),
+            "timeline descriptor refused: it was damaged on the way (its check value does not fit)",
+        ),
+        (
+            SharedTimelineError::NoSuchTimeline { index: 64 }.into(),
+            "timeline descriptor refused: it names place 64, which no file of timelines has; use \
+             the same release in both processes",
+        ),
+        (
+            SharedTimelineError::NotMemory.into(),
+            "the file descriptor is not one of a file of memory (memfd); send that of a \
+             TimelineFile",
+        ),
+        (
+            SharedTimelineError::Unsealed.into(),
+            "the file of memory is not sealed against shrinking, growing and other seals, so that \
+             its owner could end this process by truncating it; send that of a TimelineFile",
+        ),
+        (
+            SharedTimelineError::FileSize { found: 64, expected: 4096 }.into(),
+            "the file of memory has 64 bytes, and a file of timelines has 4096; send that of a \
+             TimelineFile, and use the same release in both processes",
+        ),
+        (
+            SharedTimelineError::FileMagic.into(),
+            "there are no timelines in the file of memory; send that of a TimelineFile",
+        ),
+        (
+            SharedTimelineError::FileVersion { found: 2, expected: 1 }.into(),
+            "the timelines in the file are of version 2, and this cuda-events reads version 1; use \
+             the same release in both processes",
+        ),
+        (
+            SharedTimelineError::OtherFile.into(),
+            "the descriptor is of a timeline in another file; send each descriptor with the file \
+             that its timeline was made in",
+        ),
+        (
+            SharedTimelineError::FileFull.into(),
+            "the file of timelines has no place left, and those of dropped timelines are not used \
+             again; make another TimelineFile",
+        ),
+        (
+            SharedTimelineError::Platform.into(),
+            "timelines cannot be shared between processes on this platform: it has no files of \
+             memory that can be sealed; use interprocess events",
         ),
         (
             Error::TooManyObservers,

@@ -20,10 +20,12 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "capture/dependencies" "capture/external" "capture/guard" "capture/mod" "capture/mode"
     "capture/registry" "context" "device" "driver/call" "driver/flag" "driver/fork" "driver/init"
     "driver/libraries" "driver/mod" "driver/observer" "driver/panics" "driver/process"
-    "error/advice" "error/descriptor" "error/mod" "error/texts" "event" "ext/completion/entry"
+    "error/advice" "error/descriptor" "error/mod" "error/shared_timeline" "error/texts" "event" "ext/completion/entry"
     "ext/completion/mod" "ext/completion/poller" "ext/current_stream" "ext/event_pool"
     "ext/ipc_lease" "ext/lazy_event" "ext/mod" "ext/needs" "ext/poller" "ext/precise_sleep"
-    "ext/timeline/crossing" "ext/timeline/future" "ext/timeline/host" "ext/timeline/line"
+    "ext/timeline/crossing" "ext/timeline/descriptor" "ext/timeline/file" "ext/timeline/foreign"
+    "ext/timeline/future" "ext/timeline/host" "ext/timeline/import" "ext/timeline/line"
+    "ext/timeline/memory"
     "ext/timeline/mod" "ext/timeline/point" "ext/timeline/poller" "ext/timeline/queue"
     "ext/timeline/slot" "ext/timeline/wait" "ext/timer" "flags" "forms" "graph/exec" "graph/kept"
     "graph/mod" "graph/node" "green" "ipc/exporter" "ipc/mod" "loader/error" "loader/mod" "order"
@@ -113,6 +115,10 @@ methods! {
         HostTimeline::context, HostTimeline::poison, Point::value, Point::is_done, Point::query,
         Point::wait, Point::wait_timeout, Point::spin, Point::spin_timeout, PointCompletion::point,
         StreamRef::wait_point;
+    shared_timelines: TimelineFile::new, TimelineFile::protected, TimelineFile::context,
+        Timeline::shared, Timeline::descriptor, HostTimeline::shared, HostTimeline::descriptor,
+        TimelineDescriptor::to_bytes, TimelineDescriptor::from_bytes, ImportedTimeline::open,
+        ImportedTimeline::point, ImportedTimeline::completed, ImportedTimeline::context;
     completions: Completion::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
         StreamRef::capture_status, StreamRef::capture_info;

@@ -15,8 +15,8 @@ use std::time::Duration;
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{
-    Completion, EventPool, HostTimeline, LazyEvent, LazyState, StreamScope, Timeline, Timer,
-    current_stream,
+    Completion, EventPool, HostTimeline, ImportedTimeline, LazyEvent, LazyState, StreamScope,
+    Timeline, TimelineDescriptor, TimelineFile, Timer, current_stream,
 };
 use cuda_events::ipc::DescriptorError;
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
@@ -181,6 +181,12 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "timelines",
         run: timelines,
+        closes: &[],
+        silent: &[Function::cuThreadExchangeStreamCaptureMode],
+    },
+    Scenario {
+        name: "shared_timelines",
+        run: shared_timelines,
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
@@ -718,6 +724,47 @@ fn timelines(run: &Run) -> Result<()> {
     host.poison();
     timeline.poison()?;
     other.synchronize()
+}
+
+/// Both roles in one process, which the library does not mind.
+fn shared_timelines(run: &Run) -> Result<()> {
+    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
+    let context = run.context()?;
+    let consumer = Stream::new(&context, StreamOptions::new())?;
+    let makes: [fn(&Context) -> Result<TimelineFile>; 2] =
+        [|context| TimelineFile::new(context), |context| TimelineFile::protected(context)];
+    for make in makes {
+        let file = make(&context)?;
+        assert_eq!(file.context(), &context);
+        let own = Stream::new(&context, StreamOptions::new())?;
+        let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
+        let host = HostTimeline::shared(&file)?;
+        let import = |descriptor: Option<TimelineDescriptor>| {
+            let bytes = descriptor.expect("it is shared").to_bytes();
+            let sent = std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
+            ImportedTimeline::open(&context, sent, &TimelineDescriptor::from_bytes(&bytes)?)
+        };
+        let (stage, stream) = (import(host.descriptor())?, import(timeline.descriptor())?);
+        assert_eq!(stream.context(), &context);
+        let held = run.hold(timeline.stream())?;
+        let signalled = timeline.signal();
+        let value = signalled.as_ref().ok().map(|point| point.value());
+        run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        let Some(value) = value else { return Ok(()) };
+        let point = stream.point(value);
+        consumer.wait_point(point)?;
+        assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
+        drop(held);
+        timeline.stream().synchronize()?;
+        point.wait()?;
+        assert!(point.is_done() && stream.completed() >= value);
+        consumer.wait_point(stage.point(1))?;
+        // The maker goes, and with it the end of all waits.
+        timeline.poison()?;
+        drop((host, file));
+        consumer.synchronize()?;
+    }
+    Ok(())
 }
 
 fn completions(run: &Run) -> Result<()> {

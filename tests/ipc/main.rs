@@ -6,3 +6,5 @@ mod descriptor;
 mod descriptor_text;
 mod interprocess;
 mod lease;
+#[cfg(target_os = "linux")]
+mod shared_timelines;

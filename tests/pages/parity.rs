@@ -20,7 +20,7 @@ const TESTS: &[&[(&str, &str)]] = &[
     texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timelines"
         "timers" "current_stream"),
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
-    texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease"),
+    texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease" "shared_timelines"),
     texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"
         "host_functions"),
     texts!("costs": "hot_path" "guards"),

@@ -38,11 +38,15 @@ pub(super) fn is_needed(stream: &StreamRef, slot: &Slot) -> bool {
     unusual() || stream.context().as_raw().addr() != slot.context()
 }
 
+const FUNCTION: Function = Function::cuStreamWaitValue64_v2;
+
 #[cold]
 #[inline(never)]
 #[allow(unsafe_code)]
 pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -> Result<()> {
-    const FUNCTION: Function = Function::cuStreamWaitValue64_v2;
+    if let Some(foreign) = slot.foreign() {
+        return foreign.link()?.submit_wait(stream, value);
+    }
     let Some((driver, home)) = slot.home() else { return Err(Error::ContextDropped) };
     if !is_same_library(stream.driver(), driver) {
         return Err(Error::DriverMismatch { function: FUNCTION });
@@ -51,9 +55,20 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
         // SAFETY: the page is registered in the stream's context, which the stream keeps alive.
         return unsafe { wait_value(stream, slot, value) };
     }
+    submit_across(stream, slot, value, home)
+}
+
+/// Has a stream of another context wait. `home` is the context in which the page is registered.
+#[allow(unsafe_code)]
+pub(super) fn submit_across(
+    stream: &StreamRef,
+    slot: &'static Slot,
+    value: u64,
+    home: Option<Context>,
+) -> Result<()> {
     let Some(context) = home else {
         // Reached meanwhile, or never to be known.
-        return match slot.line.look(value)? {
+        return match slot.look(value)? {
             Progress::Done => Ok(()),
             Progress::Pending => Err(Error::ContextDropped),
         };

@@ -5,6 +5,7 @@ use core::pin::Pin;
 use core::task::{Context as TaskContext, Poll};
 use std::sync::Arc;
 
+use super::foreign::{Foreign, Link};
 use super::point::Point;
 use super::poller;
 use super::queue::{Entry, Key};
@@ -70,6 +71,9 @@ struct Waiting {
     /// Shared by all futures that are in the queue of one slot, so that as long as one is there the
     /// queue may ask for it.
     health: Arc<Event>,
+    /// How the maker of another process's line is asked for.
+    #[expect(dead_code, reason = "kept for its share")]
+    link: Option<Arc<dyn Link>>,
 }
 
 /// `point.await`.
@@ -121,9 +125,15 @@ impl Future for PointCompletion {
                     return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
                 }
             };
+            let link = match slot.foreign().map(Foreign::link).transpose() {
+                Ok(link) => link,
+                Err(error) => {
+                    return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+                }
+            };
             let entry = Arc::<Entry>::default();
             let (key, first) = slot.queue.insert(point.value(), Arc::clone(&entry), &health);
-            self.waiting = Some(Waiting { key, entry, health });
+            self.waiting = Some(Waiting { key, entry, health, link });
             if !poller::watch(slot, first) {
                 // The system has no thread for it: let the executor ask again.
                 task.waker().wake_by_ref();
@@ -137,13 +147,26 @@ impl Future for PointCompletion {
         // The poller may have taken the entry before the waker was in it. Then it had seen the line
         // as it must be for that, before it locked the entry; this thread has locked the entry
         // after it, and so sees the line at least as it was then.
-        self.look()
+        let seen = self.look();
+        if seen.is_pending() && self.waiting.as_ref().is_some_and(|it| it.entry.is_taken()) {
+            // Another process has put the value back since. It waits anew.
+            self.leave();
+            task.waker().wake_by_ref();
+        }
+        seen
     }
 }
 
 impl Drop for PointCompletion {
     fn drop(&mut self) {
-        let Some(Waiting { key, entry, health }) = self.waiting.take() else { return };
+        self.leave();
+    }
+}
+
+impl PointCompletion {
+    /// Leaves the queue.
+    fn leave(&mut self) {
+        let Some(Waiting { key, entry, health, .. }) = self.waiting.take() else { return };
         self.point.slot().queue.remove(&key, &entry);
         // Last: with it the queue may have nobody whose event it asks for.
         drop(health);

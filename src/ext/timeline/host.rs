@@ -1,8 +1,11 @@
 //! Timelines that the host advances.
 
 use core::fmt;
+use std::sync::Arc;
 
 use super::crossing;
+use super::descriptor::TimelineDescriptor;
+use super::file::{SharedFile, TimelineFile};
 use super::point::{Point, submit_wait};
 use super::slot::{self, Slot, lock};
 use super::wait;
@@ -48,6 +51,8 @@ use super::line::LARGEST;
 pub struct HostTimeline {
     slot: &'static Slot,
     context: Context,
+    /// Where other processes see it.
+    file: Option<Arc<SharedFile>>,
 }
 
 impl HostTimeline {
@@ -62,7 +67,28 @@ impl HostTimeline {
     pub fn new(context: &Context) -> Result<Self> {
         wait::refuse_fork()?;
         let slot = slot::allocate(context)?;
-        Ok(Self { slot, context: context.clone() })
+        Ok(Self { slot, context: context.clone(), file: None })
+    }
+
+    /// A timeline that other processes see: those which have the file. Its
+    /// [descriptor](Self::descriptor) names it for them. Streams and hosts of all of them can wait
+    /// for it.
+    ///
+    /// Dropping it releases all that wait for it. No driver call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with
+    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull);
+    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    pub fn shared(file: &TimelineFile) -> Result<Self> {
+        let (file, context) = (Arc::clone(file.shared()), file.context().clone());
+        Ok(Self { slot: file.take()?, context, file: Some(file) })
+    }
+
+    /// Names the timeline for other processes, if it is [shared](Self::shared).
+    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
+        self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
 
     /// Reaches the next value, and releases the streams that wait for it.
@@ -135,7 +161,8 @@ impl Drop for HostTimeline {
         }
         let mut state = lock(&self.slot.state);
         state.submitted = self.slot.line.reached();
-        if state.ahead > state.submitted {
+        // Other processes may wait for any value.
+        if self.slot.is_shared() || state.ahead > state.submitted {
             self.slot.line.poison(None);
         }
         drop(state);

@@ -20,6 +20,13 @@ pub(super) const LARGEST: u64 = POISON - 1;
 /// bits.
 const GIVEN_UP: u64 = u64::MAX;
 
+/// The reason where the maker's process has ended.
+const GONE: u64 = u64::MAX - 1;
+
+/// How many lines a page has.
+pub(super) const LINES: usize = 64;
+pub(super) const BYTES: usize = LINES * size_of::<Line>();
+
 /// The value, why it is poisoned, and which timeline has the line.
 ///
 /// Devices and other processes write it, and nothing that stands here is trusted: values are only
@@ -83,9 +90,44 @@ impl Line {
     /// later takes the bit out of it, so that a stream that still works must write it once more at
     /// last.
     pub(super) fn poison(&self, code: Option<CUresult>) {
-        let reason = code.map_or(GIVEN_UP, |code| u64::from(code.0));
+        self.poison_for(code.map_or(GIVEN_UP, |code| u64::from(code.0)));
+    }
+
+    /// Poisons the line of a process that has ended; at any other time it is that process's.
+    pub(super) fn bury(&self) {
+        self.poison_for(GONE);
+    }
+
+    fn poison_for(&self, reason: u64) {
         let _ = self.poison.compare_exchange(0, reason, Ordering::AcqRel, Ordering::Relaxed);
         self.value.fetch_or(POISON, Ordering::AcqRel);
+    }
+
+    /// Has the value be at least this one. The line must be one that no stream writes.
+    pub(super) fn raise(&self, value: u64) {
+        self.value.fetch_max(value, Ordering::AcqRel);
+    }
+
+    /// Whether a stream that waits for any value goes on, if it looks now.
+    pub(super) fn releases_all(&self) -> bool {
+        // As a stream compares: memory minus value, as a signed number.
+        self.value.load(Ordering::Acquire).wrapping_sub(LARGEST) as i64 >= 0
+    }
+
+    /// Whether the stream itself has ended all waits, after its last signal, and nobody before it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.releases_all() && self.poison.load(Ordering::Acquire) == 0
+    }
+
+    /// Stores words, the first of which come first.
+    pub(super) fn put(&self, words: [u64; 2]) {
+        self.value.store(words[0], Ordering::Release);
+        self.poison.store(words[1], Ordering::Release);
+    }
+
+    /// What [`put`](Self::put) stored.
+    pub(super) fn words(&self) -> [u64; 2] {
+        [self.value.load(Ordering::Acquire), self.poison.load(Ordering::Acquire)]
     }
 
     /// The value that a stream writes after its last signal, to end all waits of other streams.
@@ -108,6 +150,9 @@ impl Line {
 /// The error of a line that is poisoned for this reason.
 #[cold]
 fn error(reason: u64) -> Error {
+    if reason == GONE {
+        return Error::ExporterGone;
+    }
     match u32::try_from(reason) {
         // Only the bit is there: the timeline was dropped.
         Ok(0) | Err(_) => Error::Poisoned,

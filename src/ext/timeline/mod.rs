@@ -7,32 +7,44 @@
 //! | `point`, `wait`, `future`, `queue`, `poller` | who waits |
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
+//! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
+//! | `foreign`, `import` | the other side: what it knows of a line, and how it gets that |
+//! | `memory` | the memory that lines are in |
 
 use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
 use crate::capture::CaptureStatus;
-use crate::ext::needs::{capture_under_way, entry, forked};
+use crate::ext::needs::{capture_under_way, entry, forked, is_same_library};
 use crate::mem_ops::WriteValueFlags;
 use crate::sys::Function;
-use crate::{Error, Result, Stream, StreamRef};
+use crate::{Context, Error, Result, Stream, StreamRef};
 
 mod crossing;
+mod descriptor;
+mod file;
+mod foreign;
 mod future;
 mod host;
+mod import;
 mod line;
+mod memory;
 mod point;
 mod poller;
 mod queue;
 mod slot;
 mod wait;
 
+use file::SharedFile;
 use line::Line;
 use slot::{Slot, State, lock};
 
+pub use descriptor::TimelineDescriptor;
+pub use file::TimelineFile;
 pub use future::PointCompletion;
 pub use host::HostTimeline;
+pub use import::ImportedTimeline;
 pub use point::Point;
 
 /// A counter that a stream advances: each [`signal`](Self::signal) gives a [`Point`], which the
@@ -125,6 +137,8 @@ pub struct Timeline {
     stream: StreamRef,
     /// Whether captures in the stream may begin unseen.
     foreign: bool,
+    /// Where other processes see it.
+    file: Option<Arc<SharedFile>>,
     /// Dropped last.
     _owner: Box<dyn Any + Send + Sync>,
 }
@@ -147,8 +161,36 @@ impl Timeline {
     ///
     /// [`Error::PerThreadTimeline`] for the per-thread default stream; [`Error::Unsupported`]; what
     /// the driver returns; [`Error::ForkedChild`].
-    #[allow(unsafe_code)]
     pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
+        Self::make(stream, None)
+    }
+
+    /// A timeline of the stream that other processes see: those which have the file. It is as one
+    /// of [`new`](Self::new) in everything else, and its [descriptor](Self::descriptor) names it
+    /// for them.
+    ///
+    /// Dropping it releases all that wait for it in other processes, after the last signal, by one
+    /// write.
+    ///
+    /// No driver call.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new); [`Error::ContextMismatch`] if the file was made in another
+    /// context than the stream's; [`Error::SharedTimeline`] with
+    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull).
+    pub fn shared<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        file: &TimelineFile,
+    ) -> Result<Self> {
+        Self::make(stream, Some(file.shared()))
+    }
+
+    #[allow(unsafe_code)]
+    fn make<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        file: Option<&Arc<SharedFile>>,
+    ) -> Result<Self> {
         let owner = Box::new(stream);
         let named: &StreamRef = (*owner).as_ref();
         let driver = named.driver();
@@ -158,14 +200,20 @@ impl Timeline {
         }
         // An older driver has it, or is told apart here from one that has not.
         entry!(driver, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
-        let slot = slot::allocate(named.context())?;
+        let slot = match file {
+            None => slot::allocate(named.context())?,
+            Some(file) => {
+                same_context(named, file.context())?;
+                file.take()?
+            }
+        };
         let kind: &dyn Any = &*owner;
         let foreign = !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
         // SAFETY: `as_ref` gave the stream for a borrow of the box's content, and that borrow can
         // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
         // dropped after this name.
         let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
-        Ok(Self { slot, stream, foreign, _owner: owner })
+        Ok(Self { slot, stream, foreign, file: file.cloned(), _owner: owner })
     }
 
     /// Signals the next value after all work that is in the stream now.
@@ -193,7 +241,11 @@ impl Timeline {
         let value = state.submitted + 1;
         state.submitted = value;
         // SAFETY: as for `write`.
-        unsafe { self.write(value) }?;
+        if let Err(error) = unsafe { self.write(value) } {
+            // Whoever waits in another process learns of it from nobody else.
+            self.slot.condemn(&error);
+            return Err(error);
+        }
         drop(state);
         Ok(Point::new(self.slot, value))
     }
@@ -236,6 +288,11 @@ impl Timeline {
     pub fn submitted(&self) -> Result<u64> {
         wait::refuse_fork()?;
         Ok(lock(&self.slot.state).submitted)
+    }
+
+    /// Names the timeline for other processes, if it is [shared](Self::shared).
+    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
+        self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
 
     /// The stream that the timeline belongs to.
@@ -310,7 +367,9 @@ impl Drop for Timeline {
             return;
         }
         let mut state = lock(&self.slot.state);
-        if !state.over && state.ahead > state.submitted && self.end(&mut state).is_err() {
+        // Other processes may wait for any value.
+        let awaited = self.slot.is_shared() || state.ahead > state.submitted;
+        if !state.over && awaited && self.end(&mut state).is_err() {
             // The stream does nothing any more, as a rule.
             self.slot.line.poison(None);
         }
@@ -324,6 +383,20 @@ impl Drop for Timeline {
 #[inline(always)]
 fn refuse_fork() -> Result<()> {
     if forked() { Err(Error::ForkedChild { function: WRITE }) } else { Ok(()) }
+}
+
+/// The registration of a file's page ends with its context, and the stream must not outlive it.
+fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
+    let own = stream.context();
+    if !is_same_library(own.driver(), context.driver()) {
+        return Err(Error::DriverMismatch { function: WRITE });
+    }
+    if own.as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    let ordinal = |context: &Context| u16::try_from(context.device().ordinal()).unwrap_or(u16::MAX);
+    let (device, other_device) = (ordinal(own), ordinal(context));
+    Err(Error::ContextMismatch { function: WRITE, code: None, device, other_device })
 }
 
 /// So that a timeline can share its stream.

@@ -75,7 +75,10 @@ impl Point {
 
     #[inline(always)]
     pub(super) fn look(&self) -> Result<Progress> {
-        self.line.look(self.value)
+        match self.line.look(self.value) {
+            Ok(Progress::Done) => Ok(Progress::Done),
+            seen => self.slot.judge(self.value, seen),
+        }
     }
 
     /// The point's value. Values of one timeline rise by one from signal to signal; the first is

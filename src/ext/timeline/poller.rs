@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
+use super::foreign::Link;
 use super::queue::{Answers, Entry};
 use super::slot::{Slot, lock};
 use super::wait::ASK;
@@ -20,6 +21,8 @@ fn pause(quiet: Duration) -> Duration {
 
 /// What the poller has not seen: timelines that are new to it.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+/// Imports that streams have begun to wait for.
+static IMPORTS: Mutex<Vec<Arc<dyn Link>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
 
 /// Has the poller look at the slot, which it has already unless this is the `first` future; whether
@@ -32,10 +35,21 @@ pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
     SEAT.call(|| {})
 }
 
+/// Has the poller look after a stream that waits for another process, whose import it has already
+/// unless this is the `first` such stream; whether there is a poller.
+pub(super) fn follow(link: Arc<dyn Link>, first: bool) -> bool {
+    if first {
+        lock(&IMPORTS).push(link);
+    }
+    SEAT.call(|| {})
+}
+
 /// The timelines that somebody waits for.
 #[derive(Default)]
 struct Points {
     watched: Vec<&'static Slot>,
+    /// The imports that streams wait for, and since when their makers are known to have ended.
+    followed: Vec<(Arc<dyn Link>, Option<Moment>)>,
     /// Empty between two rounds; kept for its memory.
     due: Vec<Arc<Entry>>,
     /// When the driver was asked last.
@@ -50,12 +64,17 @@ impl Rounds for Points {
     fn round(&mut self, called: bool) -> Next {
         let now = now();
         self.watched.append(&mut lock(&ARRIVED));
+        self.followed.extend(lock(&IMPORTS).drain(..).map(|link| (link, None)));
         let woken = self.look(now);
         if woken > 0 || called {
             self.changed = Some(now);
         }
-        if self.watched.is_empty() {
-            return Next::Called;
+        if self.watched.is_empty() && !self.followed.iter().any(|(link, _)| link.is_relayed()) {
+            if self.followed.is_empty() {
+                return Next::Called;
+            }
+            // The device sees the values itself.
+            return Next::In { rest: PAUSE, pause: ASK };
         }
         let quiet = self.changed.map_or(Duration::ZERO, |changed| now - changed);
         Next::In { rest: PAUSE, pause: pause(quiet) }
@@ -69,8 +88,9 @@ impl Points {
         if ask {
             self.asked = Some(now);
         }
-        let Self { watched, due, answers, relaxed, .. } = self;
+        let Self { watched, followed, due, answers, relaxed, .. } = self;
         answers.begin_round();
+        followed.retain_mut(|(link, gone)| link.follow(ask, now, gone));
         let mut woken = 0;
         watched.retain(|slot| {
             let reached = slot.line.reached();
@@ -95,11 +115,11 @@ fn look_for_failure(
     relaxed: &mut Relaxed,
     due: &mut Vec<Arc<Entry>>,
 ) -> usize {
-    let asked = slot.queue.ask(answers, relaxed);
+    let asked = slot.queue.ask(answers, relaxed).and_then(|()| slot.ask_maker());
     if let Err(error) = &asked {
         slot.condemn(error);
     }
-    if asked.is_err() || slot.line.is_poisoned() {
+    if asked.is_err() || slot.is_lost() {
         slot.queue.take(None, due);
     }
     let error = asked.err();

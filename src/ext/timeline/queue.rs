@@ -28,6 +28,8 @@ struct Told {
     waker: Option<Waker>,
     /// What the line does not tell.
     error: Option<Error>,
+    /// Whether it was taken out of the queue to be woken.
+    taken: bool,
 }
 
 /// The futures that wait for points of one slot, the nearest first.
@@ -167,12 +169,18 @@ impl Entry {
     pub(super) fn wake(&self, error: Option<Error>) {
         let mut told = lock(&self.0);
         told.error = error;
+        told.taken = true;
         let waker = told.waker.take();
         drop(told);
         if let Some(waker) = waker {
             // It may panic, and must not take this thread with it, on which all the others wait.
             contain(|| waker.wake());
         }
+    }
+
+    /// Whether nobody looks for it any more.
+    pub(super) fn is_taken(&self) -> bool {
+        lock(&self.0).taken
     }
 
     /// Has `waker` woken from now on, unless there is an error by now. A waker that is not needed

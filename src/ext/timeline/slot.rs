@@ -23,7 +23,9 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::line::Line;
+use super::foreign::Foreign;
+use super::line::{BYTES, LINES, Line};
+use super::memory;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
@@ -31,11 +33,8 @@ use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with
 use crate::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
-use crate::{Context, Driver, Error, Event, EventFlags, Result};
+use crate::{Context, Driver, Error, Event, EventFlags, Progress, Result};
 
-/// How many lines a page has.
-const LINES: usize = 64;
-const BYTES: usize = LINES * size_of::<Line>();
 /// How many pages of ended contexts are tried before a new one is made.
 const TRIES: usize = 8;
 
@@ -54,6 +53,17 @@ pub(super) struct Slot {
     pub(super) state: Mutex<State>,
     home: Mutex<Option<Home>>,
     pub(super) queue: Queue,
+    whose: Whose,
+}
+
+/// Who else sees a line.
+pub(super) enum Whose {
+    /// Nobody: this process alone.
+    Own,
+    /// Processes that were given its file. They may wait for any value.
+    Shared,
+    /// It is another process's, and is mapped for reading alone: a store there ends this process.
+    Foreign(Foreign),
 }
 
 #[derive(Default)]
@@ -76,7 +86,7 @@ struct Home {
 }
 
 impl Slot {
-    fn new(line: &'static Line) -> Self {
+    pub(super) fn new(line: &'static Line, whose: Whose) -> Self {
         Self {
             line,
             context: AtomicUsize::new(0),
@@ -84,7 +94,44 @@ impl Slot {
             state: Mutex::default(),
             home: Mutex::new(None),
             queue: Queue::new(),
+            whose,
         }
+    }
+
+    /// What there is to know of another process's line.
+    #[inline(always)]
+    pub(super) fn foreign(&self) -> Option<&Foreign> {
+        match &self.whose {
+            Whose::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.whose, Whose::Shared)
+    }
+
+    /// Whether the value is reached, or an error if it will not be.
+    #[inline(always)]
+    pub(super) fn look(&self, value: u64) -> Result<Progress> {
+        match self.line.look(value) {
+            Ok(Progress::Done) => Ok(Progress::Done),
+            seen => self.judge(value, seen),
+        }
+    }
+
+    /// What is seen of a value that is not reached, as it is to be understood here.
+    #[inline(always)]
+    pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
+        match &self.whose {
+            Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
+            _ => seen,
+        }
+    }
+
+    /// Whether nobody will reach any more values, as far as this process knows.
+    pub(super) fn is_lost(&self) -> bool {
+        self.line.is_poisoned() || self.foreign().is_some_and(Foreign::is_gone)
     }
 
     #[inline(always)]
@@ -130,7 +177,7 @@ impl Slot {
     }
 
     /// Gives the line to a timeline of the context.
-    fn begin(&self, context: &Context, address: CUdeviceptr) {
+    pub(super) fn begin(&self, context: &Context, address: CUdeviceptr) {
         let value = self.line.reached();
         *lock(&self.state) = State { submitted: value, ahead: value, over: false };
         let (driver, weak) = (context.driver(), downgrade(context));
@@ -138,6 +185,19 @@ impl Slot {
         self.context.store(context.as_raw().addr(), Ordering::Relaxed);
         self.address.store(address, Ordering::Relaxed);
         self.line.begin();
+    }
+
+    /// Notes where a line of another process is imported. The line itself cannot be written, and
+    /// its context is left out, so that each wait of a stream comes to [`Foreign`].
+    pub(super) fn import(&self, context: &Context, address: Option<CUdeviceptr>) {
+        let mut home = lock(&self.home);
+        if !home.as_ref().is_some_and(|home| home.context.is_held()) {
+            let (driver, weak) = (context.driver(), downgrade(context));
+            *home = Some(Home { driver, context: weak, health: Weak::new() });
+        }
+        if let Some(address) = address {
+            self.address.store(address, Ordering::Relaxed);
+        }
     }
 
     /// Whether no stream has anything to write here, now or later; see the top of the file.
@@ -240,15 +300,16 @@ pub(super) fn release(slot: &'static Slot) {
 
 const REGISTER: Function = Function::cuMemHostRegister_v2;
 
-fn no_memory() -> Error {
+pub(super) fn no_memory() -> Error {
     Error::Driver { function: REGISTER, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }
 }
 
 #[allow(unsafe_code)]
 impl Page {
     fn new(context: &Context) -> Result<Self> {
-        let lines = memory().ok_or_else(no_memory)?;
-        let slots: &'static [Slot] = lines.iter().map(Slot::new).collect::<Vec<_>>().leak();
+        let lines = memory::fresh(LINES).ok_or_else(no_memory)?;
+        let slots: &'static [Slot] =
+            lines.iter().map(|line| Slot::new(line, Whose::Own)).collect::<Vec<_>>().leak();
         Ok(Self {
             slots,
             driver: context.driver(),
@@ -290,33 +351,12 @@ impl Page {
 
     /// Has the page registered in the context, in which it may have been registered before; whether
     /// it is. It is not where another context has it.
-    ///
-    /// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
-    /// between two of `cuThreadExchangeStreamCaptureMode`, so that a capture of another thread goes
-    /// on.
     fn register(&mut self, context: &Context) -> Result<bool> {
-        const THERE: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-        let driver = context.driver();
-        let flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-        let memory = self.memory();
         let same = self.context == context.as_raw().addr();
-        let _relaxed = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?;
-        let found = with_current(context, |ready| {
-            // SAFETY: `BYTES` bytes that are never freed, and in which there are atomics only.
-            let answer = unsafe { ask!(ready, cuMemHostRegister_v2(memory, BYTES, flags)) }?;
-            match answer.code {
-                // The context that has it has lived ever since. It is this one or another.
-                THERE if same => {}
-                THERE => return Ok(None),
-                _ => answer.check()?,
-            }
-            let mut address = 0;
-            // SAFETY: a place for the address.
-            unsafe { call!(ready, cuMemHostGetDevicePointer_v2(&mut address, memory, 0)) }?;
-            Ok(Some(address))
-        })?;
+        // SAFETY: so many bytes that are never freed, and in which there are atomics only.
+        let found = unsafe { register(context, self.memory(), 0, same) }?;
         let Some(address) = found else { return Ok(false) };
-        self.driver = driver;
+        self.driver = context.driver();
         self.context = context.as_raw().addr();
         self.held = downgrade(context);
         self.address = address;
@@ -329,46 +369,38 @@ impl Page {
     }
 }
 
-/// Fresh lines, all zero. They are shared with forked children: memory that is copied when somebody
-/// writes after a fork would be another than the device's from then on.
-#[cfg(target_os = "linux")]
+/// Registers a page of lines in the context, for all devices: its address for them. None where
+/// another context has it; `same` says that this context may have it from before.
+///
+/// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
+/// between two of `cuThreadExchangeStreamCaptureMode`, so that a capture of another thread goes on.
+///
+/// # Safety
+///
+/// `BYTES` bytes at `memory` must stay mapped until the process ends, and be changed by atomics
+/// only. With the flag for reading alone devices may only wait there.
 #[allow(unsafe_code)]
-fn memory() -> Option<&'static [Line]> {
-    use core::ffi::{c_int, c_long};
-    const READ_AND_WRITE: c_int = 1 | 2;
-    const SHARED_AND_ANONYMOUS: c_int = 1 | 0x20;
-    unsafe extern "C" {
-        fn mmap(
-            at: *mut c_void,
-            bytes: usize,
-            protection: c_int,
-            flags: c_int,
-            file: c_int,
-            offset: c_long,
-        ) -> *mut c_void;
-    }
-    let anywhere = core::ptr::null_mut();
-    // SAFETY: the declaration is that of the C library. A new mapping, and no existing memory is
-    // named.
-    let memory = unsafe { mmap(anywhere, BYTES, READ_AND_WRITE, SHARED_AND_ANONYMOUS, -1, 0) };
-    if memory.addr() == usize::MAX {
-        return None;
-    }
-    // SAFETY: so many bytes at the start of a memory page, all zero, which is a value of `Line`;
-    // they are never unmapped, and only changed through atomics, by devices included.
-    Some(unsafe { core::slice::from_raw_parts(memory.cast(), LINES) })
-}
-
-#[cfg(not(target_os = "linux"))]
-#[allow(unsafe_code)]
-fn memory() -> Option<&'static [Line]> {
-    let layout = core::alloc::Layout::from_size_align(BYTES, BYTES).ok()?;
-    // SAFETY: the size is not zero.
-    let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-    if memory.is_null() {
-        return None;
-    }
-    // SAFETY: so many bytes, all zero, which is a value of `Line`; they are never freed, and only
-    // changed through atomics, by devices included.
-    Some(unsafe { core::slice::from_raw_parts(memory.cast(), LINES) })
+pub(super) unsafe fn register(
+    context: &Context,
+    memory: *mut c_void,
+    more: u32,
+    same: bool,
+) -> Result<Option<CUdeviceptr>> {
+    const THERE: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    let flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | more;
+    let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
+    with_current(context, |ready| {
+        // SAFETY: the caller vouches for the memory.
+        let answer = unsafe { ask!(ready, cuMemHostRegister_v2(memory, BYTES, flags)) }?;
+        match answer.code {
+            // The context that has it has lived ever since. It is this one or another.
+            THERE if same => {}
+            THERE => return Ok(None),
+            _ => answer.check()?,
+        }
+        let mut address = 0;
+        // SAFETY: a place for the address.
+        unsafe { call!(ready, cuMemHostGetDevicePointer_v2(&mut address, memory, 0)) }?;
+        Ok(Some(address))
+    })
 }

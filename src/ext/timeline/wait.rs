@@ -33,7 +33,7 @@ pub(super) enum Rest {
 
 pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Result<Progress> {
     refuse_fork()?;
-    if slot.line.look(value)?.is_done() {
+    if slot.look(value)?.is_done() {
         return Ok(Progress::Done);
     }
     let started = now();
@@ -52,7 +52,7 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
                 sleep((waited / PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left));
             }
         }
-        if slot.line.look(value)?.is_done() {
+        if slot.look(value)?.is_done() {
             return Ok(Progress::Done);
         }
         let waited = now() - started;
@@ -68,19 +68,21 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
 
 fn spin(slot: &Slot, value: u64) {
     for _ in 0..LOOKS {
-        if !matches!(slot.line.look(value), Ok(Progress::Pending)) {
+        if !matches!(slot.look(value), Ok(Progress::Pending)) {
             return;
         }
         core::hint::spin_loop();
     }
 }
 
-/// Asks the driver once whether the context of a timeline works.
+/// Asks the driver once whether the context of a timeline works, and the system whether its maker
+/// lives.
 pub(super) fn ask_once(slot: &Slot) -> Result<()> {
     ask(slot, &mut None)
 }
 
 fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
+    slot.ask_maker()?;
     let event = match health {
         Some(event) => event,
         None => {
@@ -97,10 +99,20 @@ fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
 }
 
 impl Slot {
-    /// Poisons the line if the error is one after which its stream writes nothing any more.
+    /// An error if the line is another process's, and that has ended.
+    pub(super) fn ask_maker(&self) -> Result<()> {
+        match self.foreign() {
+            Some(foreign) => foreign.link()?.ask(),
+            None => Ok(()),
+        }
+    }
+
+    /// Poisons the line if the error is one after which its stream writes nothing any more. The
+    /// stream of another process's line goes on.
     pub(super) fn condemn(&self, error: &Error) {
         if let Error::Driver { code, .. } = error
             && error.is_sticky()
+            && self.foreign().is_none()
         {
             self.line.poison(Some(*code));
         }

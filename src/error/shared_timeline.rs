@@ -1,0 +1,76 @@
+//! Why a timeline cannot be shared between processes.
+
+/// Why a timeline was not [shared](crate::ext::TimelineFile) with other processes, or not
+/// [imported](crate::ext::ImportedTimeline).
+///
+/// ```
+/// use cuda_events::Error;
+/// use cuda_events::ext::TimelineDescriptor;
+/// use cuda_events::ipc::SharedTimelineError;
+///
+/// let wrong = SharedTimelineError::DescriptorLength { found: 3, expected: 20 };
+/// assert_eq!(TimelineDescriptor::from_bytes(&[0; 3]), Err(Error::SharedTimeline(wrong)));
+/// ```
+///
+/// Its `Debug` is its text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedTimelineError {
+    /// The descriptor does not have a descriptor's length.
+    DescriptorLength {
+        /// How many bytes were given.
+        found: u32,
+        /// How many a descriptor of this version has.
+        expected: u32,
+    },
+    /// The descriptor does not begin as one does.
+    DescriptorMagic,
+    /// The descriptor is of a version that this crate does not know.
+    DescriptorVersion {
+        /// The version that it states.
+        found: u16,
+        /// The version that this crate reads.
+        expected: u16,
+    },
+    /// The descriptor was damaged: its check value does not fit.
+    DescriptorChecksum,
+    /// The descriptor is whole, and names a place that no file of timelines has.
+    NoSuchTimeline {
+        /// The place.
+        index: u16,
+    },
+    /// The file descriptor is of something else than a file of memory (`memfd`).
+    NotMemory,
+    /// The file can be truncated, resized or sealed anew, so that looking at it could end this
+    /// process.
+    Unsealed,
+    /// The file does not have the size of a file of timelines.
+    FileSize {
+        /// Its size, or the largest number there is here.
+        found: u32,
+        /// The size of a file of timelines.
+        expected: u32,
+    },
+    /// There are no timelines in the file.
+    FileMagic,
+    /// The timelines in the file are of a version that this crate does not know.
+    FileVersion {
+        /// The version that the file states.
+        found: u16,
+        /// The version that this crate reads.
+        expected: u16,
+    },
+    /// The descriptor belongs to a timeline of another file.
+    OtherFile,
+    /// The file has no place left for a timeline.
+    FileFull,
+    /// The operating system refused to make, map or lock the file.
+    System {
+        /// The system's error, `errno`.
+        errno: i32,
+    },
+    /// This platform has no files of memory that can be sealed. Linux has.
+    Platform,
+}
+
+impl std::error::Error for SharedTimelineError {}

@@ -1,0 +1,250 @@
+//! Files of timelines: what a process lets others see.
+//!
+//! A file has a page of lines. The first line is the file's own: it says what the file is. A line
+//! is never given to a second timeline, as nobody can know what other processes still wait for. The
+//! page is never unmapped, as points may be looked at for ever.
+
+use core::fmt;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex};
+
+use super::descriptor::TimelineDescriptor;
+use super::line::{LINES, Line};
+use super::memory::{File, Life};
+use super::slot::{self, Slot, Whose, lock};
+use super::wait;
+use crate::ext::needs::forked;
+use crate::ipc::SharedTimelineError as Refusal;
+use crate::sys::CUdeviceptr;
+use crate::{Context, Result};
+
+/// The version of the layout.
+const VERSION: u16 = 1;
+const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
+
+/// Memory for timelines that other processes see: of streams
+/// ([`Timeline::shared`](super::Timeline::shared)) and of the host
+/// ([`HostTimeline::shared`](super::HostTimeline::shared)).
+///
+/// It is a file of memory (`memfd`), a page of 63 timelines. Whoever has its file descriptor sees
+/// all of them, and needs nothing else in common with this process: no `/dev/shm`, no namespace, no
+/// user. Send the descriptor over a Unix socket (`SCM_RIGHTS`, for which this type is `AsFd`) or
+/// let a child inherit it, and send each timeline's
+/// [descriptor](super::Timeline::descriptor) as bytes. The other process makes an
+/// [`ImportedTimeline`](super::ImportedTimeline) of the two. Make a file for each group of
+/// processes that may see the same timelines.
+///
+/// # Who can write it
+///
+/// | | importers | streams of an importer |
+/// | --- | --- | --- |
+/// | [`new`](Self::new) | see it read-only. When this process ends they write, once, to release their streams | wait for the shared memory itself: the fastest |
+/// | [`protected`](Self::protected) | cannot write it, by a seal that the kernel holds them to | wait for memory of the importer's own, to which a thread copies the value: some tens of microseconds more |
+///
+/// A process that has the file of `new` and means harm can write any bytes. It can make points seem
+/// reached or poisoned, and nothing else, in all processes that have the file. It could also take
+/// the page out of the file or a value back, and then streams of other importers would go on
+/// waiting. Give it to processes that you trust, and one of `protected` to others. An importer does
+/// not have to trust the maker for memory safety. If it does not trust the maker to let it go on, it
+/// opens the file for reading alone before it imports: its streams then wait as for one of
+/// `protected`.
+///
+/// # Its life
+///
+/// Timelines keep their file. When the last of them and this are dropped, and the streams have
+/// passed the last signals, importers see an end. If this process is killed, they see that: at once
+/// in [`ImportedTimeline`](super::ImportedTimeline). A forked child takes no part in it.
+///
+/// The page stays mapped until the process ends, and registered until the context does.
+///
+/// Linux only: elsewhere it is [`Platform`](Refusal::Platform). It takes `/proc`.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use std::os::fd::AsFd;
+///
+/// use cuda_events::ext::{ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let other = Stream::new(&context, StreamOptions::new())?;
+/// // In the maker:
+/// let file = TimelineFile::new(&context)?;
+/// let timeline = Timeline::shared(stream, &file)?;
+/// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
+/// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
+/// // ... both go over a Unix socket, and for each signal its value ...
+/// let value = timeline.signal()?.value();
+///
+/// // In the importer:
+/// let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
+/// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
+/// let point = imported.point(value);
+/// other.wait_point(point)?;
+/// point.wait()?;
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct TimelineFile(Arc<SharedFile>);
+
+/// What a file's timelines keep.
+pub(super) struct SharedFile {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nobody can be given it"))]
+    file: File,
+    number: u64,
+    lines: &'static [Line],
+    /// Those that timelines have had, in the order of their places.
+    slots: Mutex<Vec<&'static Slot>>,
+    context: Context,
+    address: CUdeviceptr,
+    /// Until the drop.
+    life: Option<Life>,
+}
+
+/// The lives of files that nobody has any more, and to which streams may still have to write.
+static ENDING: Mutex<Vec<(Life, Vec<&'static Slot>)>> = Mutex::new(Vec::new());
+
+/// Ends those to which nobody writes any more.
+fn sweep() {
+    // A line is poisoned at its end, by its stream where that works.
+    lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.line.is_poisoned()));
+}
+
+impl TimelineFile {
+    /// A file that importers can write, so that their streams may wait for it without a detour.
+    ///
+    /// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
+    /// between two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System) or
+    /// [`Platform`](Refusal::Platform); what the driver returns;
+    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    pub fn new(context: &Context) -> Result<Self> {
+        Self::make(context, false)
+    }
+
+    /// A file that nobody but this process can write, for importers that are not trusted. Linux
+    /// 5.1.
+    ///
+    /// Driver calls as for [`new`](Self::new).
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn protected(context: &Context) -> Result<Self> {
+        Self::make(context, true)
+    }
+
+    #[allow(unsafe_code)]
+    fn make(context: &Context, protected: bool) -> Result<Self> {
+        wait::refuse_fork()?;
+        sweep();
+        let (file, lines, life) = File::create(LINES, protected)?;
+        let number = RandomState::new().hash_one(std::process::id());
+        if let Some(first) = lines.first() {
+            first.put([header(VERSION), number]);
+        }
+        let memory = lines.as_ptr().cast_mut().cast();
+        // SAFETY: the lines are never unmapped. In the file are atomics only, for all processes.
+        let address = unsafe { slot::register(context, memory, 0, false) }?;
+        // Fresh memory is nobody else's.
+        let address = address.ok_or_else(slot::no_memory)?;
+        let slots = Mutex::default();
+        let context = context.clone();
+        Ok(Self(Arc::new(SharedFile {
+            file,
+            number,
+            lines,
+            slots,
+            context,
+            address,
+            life: Some(life),
+        })))
+    }
+
+    /// The context that it was made in.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    pub(super) fn shared(&self) -> &Arc<SharedFile> {
+        &self.0
+    }
+}
+
+/// The first word of a file.
+fn header(version: u16) -> u64 {
+    u64::from(MAGIC) | u64::from(version) << 32
+}
+
+/// Looks whether there are timelines in the file, with this number.
+pub(super) fn check_header(lines: &[Line], number: u64) -> Result<(), Refusal> {
+    let [word, found] = lines.first().map(Line::words).unwrap_or_default();
+    let version = (word >> 32) as u16;
+    if word != header(version) {
+        return Err(Refusal::FileMagic);
+    }
+    if version != VERSION {
+        return Err(Refusal::FileVersion { found: version, expected: VERSION });
+    }
+    if found == number { Ok(()) } else { Err(Refusal::OtherFile) }
+}
+
+impl SharedFile {
+    /// A line that nobody has had.
+    pub(super) fn take(&self) -> Result<&'static Slot> {
+        wait::refuse_fork()?;
+        let mut slots = lock(&self.slots);
+        let index = slots.len() + 1;
+        let line = self.lines.get(index).ok_or(Refusal::FileFull)?;
+        // Whatever another process has written there.
+        line.put([0, 0]);
+        let slot: &'static Slot = Box::leak(Box::new(Slot::new(line, Whose::Shared)));
+        slot.begin(&self.context, self.address + (index * size_of::<Line>()) as CUdeviceptr);
+        slots.push(slot);
+        Ok(slot)
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn descriptor(&self, slot: &Slot) -> Option<TimelineDescriptor> {
+        let at = self.lines.iter().position(|line| core::ptr::eq(line, slot.line))?;
+        Some(TimelineDescriptor { index: u16::try_from(at).ok()?, file: self.number })
+    }
+}
+
+impl Drop for SharedFile {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        let slots = core::mem::take(&mut *lock(&self.slots));
+        lock(&ENDING).extend(self.life.take().map(|life| (life, slots)));
+        sweep();
+    }
+}
+
+/// For `SCM_RIGHTS`, and for a child that inherits it.
+#[cfg(unix)]
+impl std::os::fd::AsFd for TimelineFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.file.as_fd()
+    }
+}
+
+impl fmt::Debug for TimelineFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimelineFile")
+            .field("number", &format_args!("{:#018x}", self.0.number))
+            .field("context", &self.0.context)
+            .finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(TimelineFile: Send, Sync);

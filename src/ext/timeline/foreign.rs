@@ -1,0 +1,77 @@
+//! What this process knows of a line of another one.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::queue::lock;
+use crate::ext::needs::Moment;
+use crate::{Error, Progress, Result, StreamRef};
+
+/// What this process knows of another one's line.
+pub(super) struct Foreign {
+    /// Whether the maker has ended.
+    gone: AtomicBool,
+    /// How the maker is asked for.
+    links: Mutex<Vec<Weak<dyn Link>>>,
+}
+
+/// A way to the maker of a line: an import.
+pub(super) trait Link: Send + Sync {
+    /// An error if the maker has ended.
+    fn ask(&self) -> Result<()>;
+
+    /// Has the stream wait. The thread follows the maker until the wait is over.
+    fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
+
+    /// Whether the thread must look as often as for a future, and not only for the maker's end.
+    fn is_relayed(&self) -> bool;
+
+    /// One round of the thread; whether there is more to look after. `gone` is when the maker was
+    /// first seen to have ended.
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool;
+}
+
+impl Foreign {
+    pub(super) fn new() -> Self {
+        Self { gone: AtomicBool::new(false), links: Mutex::default() }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// What a look at the line says here, where the value was not reached.
+    #[cold]
+    pub(super) fn judge(
+        &self,
+        seen: Result<Progress>,
+        reached: impl FnOnce() -> bool,
+    ) -> Result<Progress> {
+        match seen {
+            Ok(Progress::Pending) if self.is_gone() => {
+                // The maker may have reached it after that look, and ended then.
+                if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
+            }
+            // The code of another process's driver says nothing of this one's.
+            Err(Error::Driver { .. }) => Err(Error::Poisoned),
+            seen => seen,
+        }
+    }
+
+    /// How the maker is asked for, unless all imports were dropped.
+    pub(super) fn link(&self) -> Result<Arc<dyn Link>> {
+        lock(&self.links).iter().find_map(Weak::upgrade).ok_or(Error::ContextDropped)
+    }
+
+    /// Notes one more way to ask.
+    pub(super) fn link_by(&self, link: &Arc<dyn Link>) {
+        let mut links = lock(&self.links);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(link));
+    }
+
+    /// Notes that the maker has ended.
+    pub(super) fn note_end(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,420 @@
+//! Timelines of other processes.
+//!
+//! # Nothing in the file is trusted
+//!
+//! The page is mapped for reading alone. Its words are only compared. So whatever another process
+//! writes, a point seems reached or poisoned, and nothing else happens.
+//!
+//! # How the end of the maker is seen, and what follows
+//!
+//! The maker holds a [lock](super::memory::Life) on the file, which the system takes back when the
+//! process ends. Hosts that wait ask for it as often as they ask the driver, and the crate's thread
+//! does for futures and for streams that wait. Whoever finds it gone releases the streams, which
+//! nobody else would:
+//!
+//! * Where the file can be written, the line is poisoned in the file: it is mapped for writing for
+//!   that moment. Other importers see it, too. The device of a process that was killed may still
+//!   come to a write that was submitted before, and write over the poison. So the thread looks for
+//!   a second whether it is there, and poisons again.
+//! * Where it cannot, streams wait for a line of this process, the relay, to which the thread copies
+//!   the value. There it poisons the relay.
+//!
+//! # Why the page stays
+//!
+//! Points are plain values and may be looked at for ever, so that the page is never unmapped. The
+//! file descriptor is closed when nobody waits any more, and the page serves the next import of the
+//! same file in the same context.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use super::descriptor::TimelineDescriptor;
+use super::foreign::{Foreign, Link};
+use super::line::{LARGEST, LINES, Line};
+use super::memory::{File, Identity};
+use super::point::{Point, submit_wait};
+use super::slot::{self, Slot, Whose, lock};
+use super::{crossing, file, poller};
+use crate::ext::needs::{Moment, WeakContext, downgrade, forked, is_same_library};
+use crate::ipc::SharedTimelineError as Refusal;
+use crate::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
+use crate::{Context, Driver, Error, Result, StreamRef};
+
+/// For how long the poison of a dead process's line is looked after.
+const AFTERLIFE: Duration = Duration::from_secs(1);
+
+/// A timeline that another process advances.
+///
+/// It is made of the file descriptor of the other process's [`TimelineFile`](super::TimelineFile)
+/// and the timeline's [`TimelineDescriptor`]. Its [points](Self::point) are waited for as those of
+/// a timeline of this process: by streams, by hosts, and as futures. Any number of processes can
+/// import one timeline, and two processes can import timelines of each other.
+///
+/// # Values
+///
+/// The maker sends [`Point::value`] of each signal, by whatever means. A value that was sent after
+/// its signal was submitted keeps the promise of points: no program that waits for such values
+/// alone can deadlock, over all processes. A value that the maker has yet to signal is a wait
+/// ahead, with the rule of [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+///
+/// # When the maker ends
+///
+/// If the maker's process ends, killed or not, before it has signalled a value, all who wait for
+/// that value are released:
+///
+/// * Hosts and futures get [`Error::ExporterGone`], within 5 ms and the driver call that the
+///   waiting methods make every 5 ms.
+/// * Streams go on **as if the value were reached**, within 5 ms and a round of the crate's thread.
+///   What they do then may find data that is not there. So look at a point on the host,
+///   with [`Point::query`], before you trust what a stream made of it. Streams and contexts can be
+///   used and dropped as usual.
+///
+/// If the maker drops the timeline, or [poisons](super::Timeline::poison) it, or its context fails
+/// and it learns of that, they get [`Error::Poisoned`] instead, and streams are released, too.
+///
+/// The bound holds in every container: the maker's life is a lock on the file. It does not hold
+/// while another process has stopped this one, or while it gets no processor time.
+///
+/// # Dropping it
+///
+/// Dropping it never waits. Streams that wait go on waiting, and are released as above. Points that
+/// are not reached are [`Error::ContextDropped`] for hosts that begin to wait then.
+///
+/// An import of another file leaves 4 KiB mapped until the process ends, and registered until the
+/// context does. So have many timelines in one file.
+pub struct ImportedTimeline {
+    link: Arc<Import>,
+    context: Context,
+}
+
+/// One import of a line.
+struct Import {
+    slot: &'static Slot,
+    index: usize,
+    file: File,
+    driver: Driver,
+    /// The handle of the context that it was imported in.
+    context: usize,
+    held: WeakContext,
+    relay: Option<Relay>,
+    /// The largest value that a stream was given to wait for.
+    waited: AtomicU64,
+    /// Whether the thread has it.
+    followed: AtomicBool,
+}
+
+/// A line of this process, for which streams wait in the other one's place.
+struct Relay {
+    slot: &'static Slot,
+    /// What stands for the value 0.
+    base: u64,
+}
+
+impl Relay {
+    fn value(&self, value: u64) -> u64 {
+        self.base + value.min(LARGEST - self.base)
+    }
+}
+
+impl Import {
+    /// Tells everybody that the maker has ended.
+    fn bury(&self) {
+        if let Some(foreign) = self.slot.foreign() {
+            foreign.note_end();
+        }
+        if let Some(relay) = &self.relay {
+            self.forward(relay);
+            relay.slot.line.poison(None);
+        }
+        if self.file.writable && !self.slot.line.releases_all() {
+            // Where it fails there is no memory for it, and the thread tries again.
+            let _ = self.file.write(LINES, |lines| {
+                if let Some(line) = lines.get(self.index) {
+                    line.bury();
+                }
+            });
+        }
+    }
+
+    fn forward(&self, relay: &Relay) {
+        relay.slot.line.raise(relay.value(self.slot.line.reached()));
+    }
+}
+
+impl Link for Import {
+    fn ask(&self) -> Result<()> {
+        if self.file.is_orphaned() {
+            self.bury();
+            return Err(Error::ExporterGone);
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)]
+    fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()> {
+        if !is_same_library(stream.driver(), self.driver) {
+            let function = Function::cuStreamWaitValue64_v2;
+            return Err(Error::DriverMismatch { function });
+        }
+        // Before the wait, so that there is none that nobody looks after.
+        self.waited.fetch_max(value, Ordering::SeqCst);
+        let first = !self.followed.swap(true, Ordering::SeqCst);
+        if (first || self.relay.is_some())
+            && !poller::follow(Arc::clone(&self) as Arc<dyn Link>, first)
+        {
+            return Err(slot::no_memory());
+        }
+        if let Some(relay) = &self.relay {
+            return submit_wait(stream, relay.slot, relay.value(value));
+        }
+        if stream.context().as_raw().addr() == self.context {
+            // SAFETY: the page is registered in the stream's context, which the stream keeps alive.
+            return unsafe { crossing::wait_value(stream, self.slot, value) };
+        }
+        crossing::submit_across(stream, self.slot, value, self.held.upgrade())
+    }
+
+    fn is_relayed(&self) -> bool {
+        self.relay.is_some()
+    }
+
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
+        if let Some(relay) = &self.relay {
+            self.forward(relay);
+            if self.slot.line.is_poisoned() {
+                relay.slot.line.poison(None);
+            }
+        }
+        if ask && self.ask().is_err() && gone.is_none() {
+            *gone = Some(now);
+        }
+        let line = self.slot.line;
+        let is_over = || {
+            // A stream that comes to its wait later finds it as it is now.
+            line.reached() >= self.waited.load(Ordering::SeqCst)
+                || line.has_ended()
+                || self.relay.is_some() && line.is_poisoned()
+                || gone.is_some_and(|gone| now - gone >= AFTERLIFE)
+        };
+        if !is_over() {
+            return true;
+        }
+        // A wait that comes now either finds this and gives it to the thread again, or is seen
+        // here.
+        self.followed.store(false, Ordering::SeqCst);
+        !is_over() && !self.followed.swap(true, Ordering::SeqCst)
+    }
+}
+
+impl Drop for Import {
+    fn drop(&mut self) {
+        // In a forked child the relay is the parent's.
+        if let Some(relay) = self.relay.as_ref().filter(|_| !forked()) {
+            // Nobody copies values any more; the line is not used again.
+            relay.slot.line.poison(None);
+        }
+    }
+}
+
+/// A file that is mapped in this process.
+struct Page {
+    identity: Identity,
+    lines: &'static [Line],
+    slots: Vec<Option<&'static Slot>>,
+    driver: Driver,
+    context: usize,
+    held: WeakContext,
+    /// Its address for devices, if it was ever registered.
+    address: Option<CUdeviceptr>,
+    /// Whether it is, in a context that lives.
+    registered: bool,
+}
+
+/// The files of other processes.
+static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
+#[cfg_attr(not(unix), expect(dead_code, reason = "nobody gives a file"))]
+impl Page {
+    /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
+    /// nobody else's hands.
+    fn take(context: &Context, file: &File) -> Result<Self> {
+        let identity = file.identity()?;
+        let is_it = |page: &Page| {
+            page.identity == identity
+                && page.context == context.as_raw().addr()
+                && is_same_library(page.driver, context.driver())
+        };
+        let known = {
+            let mut pages = lock(&IMPORTED);
+            pages.iter().position(is_it).map(|at| pages.swap_remove(at))
+        };
+        if let Some(mut page) = known {
+            if !page.held.is_held() {
+                page.held = downgrade(context);
+                page.registered = false;
+            }
+            return Ok(page);
+        }
+        let lines = file.map(LINES)?;
+        Ok(Self {
+            identity,
+            lines,
+            slots: vec![None; LINES],
+            driver: context.driver(),
+            context: context.as_raw().addr(),
+            held: downgrade(context),
+            address: None,
+            registered: false,
+        })
+    }
+
+    /// Has the page registered, so that streams can wait for it; whether they can.
+    #[allow(unsafe_code)]
+    fn register(&mut self, context: &Context) -> Result<bool> {
+        const ATTRIBUTE: CUdevice_attribute =
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED;
+        if !self.registered {
+            if context.device().attribute(ATTRIBUTE)? == 0 {
+                return Ok(false);
+            }
+            let memory = self.lines.as_ptr().cast_mut().cast();
+            let (flags, known) = (CU_MEMHOSTREGISTER_READ_ONLY, self.address.is_some());
+            // SAFETY: the page is never unmapped, and streams only wait there.
+            let address = unsafe { slot::register(context, memory, flags, known) }?;
+            self.registered = address.is_some();
+            self.address = address.or(self.address);
+        }
+        Ok(self.registered)
+    }
+
+    fn slot(&mut self, index: usize) -> Option<&'static Slot> {
+        let line = self.lines.get(index)?;
+        let place = self.slots.get_mut(index)?;
+        let new = || &*Box::leak(Box::new(Slot::new(line, Whose::Foreign(Foreign::new()))));
+        Some(*place.get_or_insert_with(new))
+    }
+}
+
+impl ImportedTimeline {
+    /// Opens a timeline of another process, in a context in which streams wait for it. It may be
+    /// one of this process, too.
+    ///
+    /// It checks the file before it looks into it. The descriptor is kept as long as anybody waits,
+    /// and closed then.
+    ///
+    /// Driver calls, where importers [may write](super::TimelineFile#who-can-write-it) the file:
+    /// `cuDeviceGetAttribute`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the
+    /// context current, between two of `cuThreadExchangeStreamCaptureMode`, for the first timeline
+    /// of the file in the context. Otherwise, and on a device without registered memory that is
+    /// only read, those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SharedTimeline`] with [`NotMemory`](Refusal::NotMemory),
+    /// [`Unsealed`](Refusal::Unsealed), [`FileSize`](Refusal::FileSize),
+    /// [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
+    /// [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
+    /// [`Platform`](Refusal::Platform); what the driver returns; [`Error::ForkedChild`].
+    #[cfg(unix)]
+    pub fn open(
+        context: &Context,
+        file: std::os::fd::OwnedFd,
+        descriptor: &TimelineDescriptor,
+    ) -> Result<Self> {
+        super::wait::refuse_fork()?;
+        let file = File::open(file, LINES)?;
+        let mut page = Page::take(context, &file)?;
+        let opened = Self::open_page(context, file, &mut page, descriptor);
+        // Also where it was refused: the page stays mapped, and serves the next attempt.
+        lock(&IMPORTED).push(page);
+        opened
+    }
+
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nobody gives a file"))]
+    fn open_page(
+        context: &Context,
+        file: File,
+        page: &mut Page,
+        descriptor: &TimelineDescriptor,
+    ) -> Result<Self> {
+        file::check_header(page.lines, descriptor.file)?;
+        let index = usize::from(descriptor.index);
+        let unknown = Refusal::NoSuchTimeline { index: descriptor.index };
+        let slot = page.slot(index).ok_or(unknown)?;
+        let relay = if file.writable && page.register(context)? {
+            None
+        } else {
+            let slot = slot::allocate(context)?;
+            // Nobody but this writes it; it is never idle, so that nobody else gets it.
+            lock(&slot.state).submitted = LARGEST;
+            Some(Relay { slot, base: slot.line.reached() })
+        };
+        let at = (index * size_of::<Line>()) as CUdeviceptr;
+        slot.import(context, page.address.map(|address| address + at));
+        let link = Arc::new(Import {
+            slot,
+            index,
+            file,
+            driver: context.driver(),
+            context: context.as_raw().addr(),
+            held: downgrade(context),
+            relay,
+            waited: AtomicU64::new(0),
+            followed: AtomicBool::new(false),
+        });
+        if let Some(foreign) = slot.foreign() {
+            foreign.link_by(&(Arc::clone(&link) as Arc<dyn Link>));
+        }
+        Ok(Self { link, context: context.clone() })
+    }
+
+    /// The point of a value that the maker has sent: [`Point::value`] there.
+    ///
+    /// Any value makes a point. One that the maker never signals is reached never, and ends in an
+    /// error as [above](Self#when-the-maker-ends). The largest that there can be stands for all
+    /// above it.
+    #[must_use]
+    pub fn point(&self, value: u64) -> Point {
+        Point::new(self.link.slot, value.min(LARGEST))
+    }
+
+    /// The value of the last point that was reached: one load.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.link.slot.line.reached()
+    }
+
+    /// The context that it was imported in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+impl Drop for ImportedTimeline {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        if let Some(relay) = &self.link.relay {
+            slot::release(relay.slot);
+        }
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+impl fmt::Debug for ImportedTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gone = self.link.slot.foreign().is_some_and(Foreign::is_gone);
+        f.debug_struct("ImportedTimeline")
+            .field("completed", &self.completed())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter_gone", &gone)
+            .field("context", &self.context)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(ImportedTimeline: Send, Sync);

@@ -1,0 +1,1211 @@
+//! Timelines that processes share, by a file descriptor.
+//!
+//! The tests tell another process, their peer, what to do with its side; see `peer`. Files go over a
+//! Unix socket that the peer inherits.
+
+use crate::common;
+
+use std::ffi::c_void;
+use std::future::IntoFuture;
+use std::io::{IoSlice, IoSliceMut, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::pin::{Pin, pin};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
+
+use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
+use common::counting::{calls, counting};
+use common::futures::{Unpark, block_on, wait_until};
+use common::{Gpu, Latch, Other, check, needs};
+use cuda_events::ext::{
+    HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,
+    TimelineFile,
+};
+use cuda_events::ipc::SharedTimelineError as Refusal;
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions, StreamRef};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+
+const WAIT: Function = Function::cuStreamWaitValue64_v2;
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAGE: usize = 4096;
+/// The value of every word that was made so by a copy.
+const WORDS: usize = 1 << 10;
+
+fn gpu() -> Option<Gpu> {
+    let gpu = Gpu::new();
+    needs(gpu.driver, WAIT).then_some(gpu)
+}
+
+/// Waits, but not for ever: a stream that waits for ever would hold up all that comes after, so
+/// that the process ends.
+#[track_caller]
+fn comes(what: &str, done: Result<Progress>) {
+    if done != Ok(Progress::Done) {
+        let caller = std::panic::Location::caller();
+        // Not eprintln, which the test harness keeps to itself.
+        let _ = writeln!(std::io::stderr(), "{caller}: {what} does not come: {done:?}");
+        std::process::abort();
+    }
+}
+
+#[track_caller]
+fn reached(point: Point) {
+    comes("the point", point.wait_timeout(PATIENCE));
+}
+
+#[track_caller]
+fn idle(stream: &StreamRef) {
+    comes("the stream's end", stream.synchronize_timeout(PATIENCE));
+}
+
+/// An error, within the tests' patience, and no other end.
+#[track_caller]
+fn error(result: Result<Progress>) -> Error {
+    match result {
+        Err(error) => error,
+        Ok(progress) => panic!("{progress:?}, and no error"),
+    }
+}
+
+fn poll(future: &mut PointCompletion, waker: &Waker) -> Poll<Result<()>> {
+    Pin::new(future).poll(&mut TaskContext::from_waker(waker))
+}
+
+fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    let files = [file];
+    assert!(rights.push(SendAncillaryMessage::ScmRights(&files)));
+    rustix::net::sendmsg(socket, &[IoSlice::new(b"f")], &mut rights, SendFlags::empty())
+        .expect("the peer is there");
+}
+
+fn receive_file(socket: &UnixStream) -> OwnedFd {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let mut parts = [IoSliceMut::new(&mut byte)];
+    rustix::net::recvmsg(socket, &mut parts, &mut rights, RecvFlags::CMSG_CLOEXEC)
+        .expect("the peer is there");
+    let received = rights.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    received.expect("a file came")
+}
+
+/// A file, mapped until the process ends: the driver may have it.
+struct Mapping(*mut c_void, usize);
+
+impl Mapping {
+    fn new(file: BorrowedFd<'_>, bytes: usize) -> rustix::io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping; no existing memory is named.
+        let memory = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)
+        }?;
+        Ok(Self(memory, bytes))
+    }
+
+    fn words(&self) -> &'static [AtomicU64] {
+        // SAFETY: so many bytes that are never unmapped, changed by atomics or the driver.
+        unsafe { std::slice::from_raw_parts(self.0.cast(), self.1 / 8) }
+    }
+}
+
+/// Memory that the streams of two processes copy to and from.
+struct Data(Mapping);
+
+impl Data {
+    fn file() -> OwnedFd {
+        let file = rustix::fs::memfd_create("data", MemfdFlags::CLOEXEC).expect("memory");
+        rustix::fs::ftruncate(&file, 4 * WORDS as u64).expect("memory");
+        file
+    }
+
+    fn new(gpu: &Gpu, file: BorrowedFd<'_>) -> Self {
+        let mapping = Mapping::new(file, 4 * WORDS).expect("it can be mapped");
+        let _current = gpu.context.make_current().expect("the context can be made current");
+        let register = gpu.driver.symbols().cuMemHostRegister_v2;
+        // For all contexts, and mapped for devices.
+        // SAFETY: so many bytes.
+        let code = unsafe { register(mapping.0, 4 * WORDS, 3) };
+        check(Function::cuMemHostRegister_v2, code);
+        Self(mapping)
+    }
+
+    fn set(&self, stream: &StreamRef, value: u32) {
+        let set = stream.context().driver().symbols().cuMemsetD32Async;
+        // SAFETY: so many words that are registered; the stream is alive.
+        let code =
+            unsafe { set(self.0.0.expose_provenance() as u64, value, WORDS, stream.as_raw()) };
+        check(Function::cuMemsetD32Async, code);
+    }
+
+    /// Has the stream read all of it.
+    fn read(&self, stream: &StreamRef) -> Vec<u32> {
+        let mut words = vec![u32::MAX; WORDS];
+        let copy = stream.context().driver().symbols().cuMemcpyDtoHAsync_v2;
+        let (from, to) = (self.0.0.expose_provenance() as u64, words.as_mut_ptr().cast());
+        // SAFETY: both have so many words, and the stream is waited for.
+        let code = unsafe { copy(to, from, 4 * WORDS, stream.as_raw()) };
+        check(Function::cuMemcpyDtoHAsync_v2, code);
+        idle(stream);
+        words
+    }
+}
+
+/// The role of the peer, and the number of its end of the socket.
+const PEER: &str = "peer-";
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn pause() -> i32;
+    fn unshare(flags: i32) -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+    fn prctl(option: i32, ...) -> i32;
+    fn kill(process: i32, signal: i32) -> i32;
+    fn close(file: i32) -> i32;
+    fn mount(
+        source: *const std::ffi::c_char,
+        target: *const std::ffi::c_char,
+        kind: *const std::ffi::c_char,
+        flags: u64,
+        data: *const c_void,
+    ) -> i32;
+}
+
+/// Not a test: the other process. Each line that it hears is one step, which it answers with the
+/// result.
+#[test]
+#[ignore = "the other process, which the tests start: cargo test --test ipc"]
+fn peer() {
+    let role = role().expect("this is no test of its own");
+    let socket = role.strip_prefix(PEER).and_then(|socket| socket.parse().ok());
+    // SAFETY: the parent has left it to this process.
+    let socket = unsafe { UnixStream::from_raw_fd(socket.expect("the number of the socket")) };
+    end_after(300);
+    let gpu = Gpu::new();
+    let consumer = gpu.stream();
+    let (mut file, mut timeline, mut host, mut latch) = (None, None, None, None);
+    let (mut imported, mut data): (Vec<ImportedTimeline>, _) = (Vec::new(), None::<Data>);
+    loop {
+        let line = hear();
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse::<u64>().expect("a number");
+        let point = || imported.last().expect("an import").point(number(1));
+        match words[0] {
+            "make" => {
+                let made = match words[1] {
+                    "plain" => TimelineFile::new(&gpu.context),
+                    "protected" => TimelineFile::protected(&gpu.context),
+                    other => panic!("{other:?} is no kind of a file"),
+                };
+                let made = made.expect("a file");
+                let own = Timeline::shared(gpu.stream(), &made).expect("a timeline");
+                send_file(&socket, made.as_fd());
+                say(&to_hex(&own.descriptor().expect("it is shared").to_bytes()));
+                (file, timeline) = (Some(made), Some(own));
+            }
+            "host" => {
+                let own = HostTimeline::shared(file.as_ref().expect("a file")).expect("a timeline");
+                say(&to_hex(&own.descriptor().expect("it is shared").to_bytes()));
+                host = Some(own);
+            }
+            "import" => {
+                let descriptor =
+                    TimelineDescriptor::from_bytes(&from_hex(words[1])).expect("a descriptor");
+                let received = receive_file(&socket);
+                imported.push(
+                    ImportedTimeline::open(&gpu.context, received, &descriptor).expect("an import"),
+                );
+                say("imported");
+            }
+            "data" => {
+                data = Some(Data::new(&gpu, receive_file(&socket).as_fd()));
+                say("registered");
+            }
+            "hold" => {
+                let own: &Timeline = timeline.as_ref().expect("a timeline");
+                latch = Some(Latch::hold(own.stream()));
+                say("held");
+            }
+            "release" => {
+                latch.take().expect("a held stream").release();
+                say("released");
+            }
+            "signal" => {
+                let point = timeline.as_ref().expect("a timeline").signal();
+                say(&point.expect("a signal").value().to_string());
+            }
+            "host-signal" => {
+                let point = host.as_ref().expect("a timeline").signal();
+                say(&point.expect("a signal").value().to_string());
+            }
+            "fail" => {
+                let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+                gpu.soft().expect("the software driver in the process").fail_contexts(code);
+                let signal = timeline.as_ref().expect("a timeline").signal();
+                say(&format!("{:?}", signal.map_err(|error| error.code() == Some(code))));
+            }
+            // Waits for a value of the parent's, writes the data, and signals.
+            "produce" => {
+                let own: &Timeline = timeline.as_ref().expect("a timeline");
+                own.stream().wait_point(point()).expect("a wait");
+                data.as_ref().expect("data").set(own.stream(), number(2) as u32);
+                say(&own.signal().expect("a signal").value().to_string());
+            }
+            "stream" => {
+                consumer.wait_point(point()).expect("a wait");
+                idle(&consumer);
+                say("Ok(Done)");
+            }
+            "wait" => say(&format!("{:?}", point().wait_timeout(PATIENCE))),
+            "await" => say(&format!("{:?}", block_on(async { point().await }).map(|()| "Done"))),
+            "query" => say(&format!("{:?}", point().query())),
+            "submit" => {
+                consumer.wait_point(point()).expect("a wait");
+                say("submitted");
+            }
+            "idle" => {
+                idle(&consumer);
+                say("idle");
+            }
+            "drop" => {
+                timeline = None;
+                host = None;
+                file = None;
+                say("dropped");
+            }
+            // A child that goes on living with all that it was given.
+            "fork" => {
+                // SAFETY: the child makes system calls only.
+                let child = unsafe { fork() };
+                if child == 0 {
+                    end_after(300);
+                    loop {
+                        // SAFETY: it has no preconditions.
+                        unsafe { pause() };
+                    }
+                }
+                say(&child.to_string());
+            }
+            "end" => break,
+            other => panic!("{other:?} is no step"),
+        }
+    }
+}
+
+/// In a test: the other process.
+struct Peer {
+    child: Child,
+    socket: UnixStream,
+}
+
+impl Peer {
+    fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    fn start_with(configure: impl FnOnce(&mut Command)) -> Self {
+        let (socket, theirs) = UnixStream::pair().expect("a socket");
+        let number = theirs.as_raw_fd();
+        let child = Child::start_with("peer", &format!("{PEER}{number}"), |command| {
+            let inherit = move || {
+                // SAFETY: the parent has it open until the child has started.
+                let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+                rustix::io::fcntl_setfd(theirs, rustix::io::FdFlags::empty()).map_err(Into::into)
+            };
+            // SAFETY: it makes a system call only.
+            unsafe { command.pre_exec(inherit) };
+            configure(command);
+        });
+        drop(theirs);
+        Self { child, socket }
+    }
+
+    /// Lets it take a step that may last.
+    fn begin(&mut self, step: &str) {
+        self.child.send(step);
+    }
+
+    #[track_caller]
+    fn step(&mut self, step: &str) -> String {
+        self.begin(step);
+        self.child.receive()
+    }
+
+    #[track_caller]
+    fn number(&mut self, step: &str) -> u64 {
+        self.step(step).parse().expect("a number")
+    }
+
+    #[track_caller]
+    fn make(&mut self, kind: &str) -> (OwnedFd, TimelineDescriptor) {
+        let descriptor = self.step(&format!("make {kind}"));
+        let descriptor = TimelineDescriptor::from_bytes(&from_hex(&descriptor));
+        (receive_file(&self.socket), descriptor.expect("a descriptor"))
+    }
+
+    /// Gives it one of this process's.
+    #[track_caller]
+    fn give(&mut self, file: BorrowedFd<'_>, descriptor: &TimelineDescriptor) {
+        send_file(&self.socket, file);
+        let step = format!("import {}", to_hex(&descriptor.to_bytes()));
+        assert_eq!(self.step(&step), "imported");
+    }
+
+    #[track_caller]
+    fn end(mut self) {
+        self.begin("end");
+        self.child.finish();
+    }
+}
+
+fn open(gpu: &Gpu, (file, descriptor): (OwnedFd, TimelineDescriptor)) -> ImportedTimeline {
+    ImportedTimeline::open(&gpu.context, file, &descriptor).expect("an import")
+}
+
+/// The same file, for reading alone.
+fn reading(file: &OwnedFd) -> OwnedFd {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    std::fs::File::open(path).expect("it can be opened again").into()
+}
+
+/// Each way in which an importer may have a file.
+const WAYS: [&str; 3] = ["plain", "protected", "reading"];
+
+fn make_and_open(gpu: &Gpu, peer: &mut Peer, way: &str) -> ImportedTimeline {
+    let (file, descriptor) = peer.make(if way == "protected" { way } else { "plain" });
+    let file = if way == "reading" { reading(&file) } else { file };
+    open(gpu, (file, descriptor))
+}
+
+/// The peer writes, and this process reads; and each waits for the other, by its stream.
+#[test]
+fn data_is_in_order_between_processes() {
+    let Some(gpu) = gpu() else { return };
+    for kind in ["plain", "protected"] {
+        let mut peer = Peer::start();
+        let memory = Data::file();
+        send_file(&peer.socket, memory.as_fd());
+        assert_eq!(peer.step("data"), "registered");
+        let data = Data::new(&gpu, memory.as_fd());
+        let full = make_and_open(&gpu, &mut peer, kind);
+        let file = match kind {
+            "plain" => TimelineFile::new(&gpu.context),
+            _ => TimelineFile::protected(&gpu.context),
+        };
+        let file = file.expect("a file");
+        let empty = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let other = gpu.stream();
+        peer.give(file.as_fd(), &empty.descriptor().expect("it is shared"));
+        data.set(empty.stream(), 0);
+        let mut read = empty.signal().expect("a signal");
+        for round in 1..=12 {
+            let held = (round % 2 == 0).then(|| peer.step("hold"));
+            let value = peer.number(&format!("produce {} {round}", read.value()));
+            let point = full.point(value);
+            assert!(held.is_none() || !point.is_done());
+            let words = match round % 4 {
+                0 | 1 => {
+                    other.wait_point(point).expect("a wait");
+                    if held.is_some() {
+                        assert_eq!(other.query(), Ok(Progress::Pending));
+                        peer.step("release");
+                    }
+                    data.read(&other)
+                }
+                rest => {
+                    if held.is_some() {
+                        peer.step("release");
+                    }
+                    match rest {
+                        2 => block_on(point.into_future()).expect("it comes"),
+                        _ => reached(point),
+                    }
+                    data.read(empty.stream())
+                }
+            };
+            assert!(point.is_done() && full.completed() >= value);
+            assert!(words.iter().all(|word| *word == round), "{kind}, {round}: {}", words[0]);
+            read = empty.signal().expect("a signal");
+        }
+        peer.end();
+    }
+}
+
+/// Any number of processes wait for one timeline, each in its own way.
+#[test]
+fn many_importers_see_one_signal() {
+    let Some(gpu) = gpu() else { return };
+    let files = [TimelineFile::new(&gpu.context), TimelineFile::protected(&gpu.context)];
+    for file in files {
+        let file = file.expect("a file");
+        let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let host = HostTimeline::shared(&file).expect("a timeline");
+        let mut peers = ["stream", "wait", "await"].map(|way| (way, Peer::start()));
+        let latch = Latch::hold(timeline.stream());
+        let value = timeline.signal().expect("a signal").value();
+        for (way, peer) in &mut peers {
+            peer.give(file.as_fd(), &timeline.descriptor().expect("it is shared"));
+            assert_eq!(peer.step(&format!("query {value}")), "Ok(Pending)");
+            peer.begin(&format!("{way} {value}"));
+        }
+        latch.release();
+        for (way, peer) in &mut peers {
+            let said = peer.child.receive();
+            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {said}");
+        }
+        // Of the host, too.
+        for (way, peer) in &mut peers {
+            peer.give(file.as_fd(), &host.descriptor().expect("it is shared"));
+            peer.begin(&format!("{way} {}", host.completed() + 1));
+        }
+        host.signal().expect("a signal");
+        for (_, mut peer) in peers {
+            let said = peer.child.receive();
+            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{said}");
+            peer.end();
+        }
+    }
+}
+
+/// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
+#[test]
+fn a_killed_maker_releases_all_who_wait() {
+    let before = shm();
+    for way in WAYS {
+        let Some(gpu) = gpu() else { return };
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        let done = imported.point(peer.number("signal"));
+        reached(done);
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let (stream, other) = (gpu.stream(), gpu.stream());
+        stream.wait_point(pending).expect("a wait");
+        other.wait_point(pending).expect("a wait");
+        let unpark = Unpark::new();
+        let mut future = pending.into_future();
+        assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+        assert_eq!(pending.query(), Ok(Progress::Pending));
+        std::thread::scope(|scope| {
+            let waiters = [Point::wait_timeout, Point::spin_timeout]
+                .map(|wait| scope.spawn(move || wait(&pending, PATIENCE)));
+            peer.child.kill();
+            for waiter in waiters {
+                let found = error(waiter.join().expect("no panic"));
+                assert_eq!(found, Error::ExporterGone, "{way}");
+            }
+        });
+        wait_until("the future is woken", || unpark.woken() == 1);
+        assert_eq!(poll(&mut future, Waker::noop()), Poll::Ready(Err(Error::ExporterGone)));
+        idle(&stream);
+        idle(&other);
+        // They are told at once from now on, and what was reached stays reached.
+        assert_eq!(pending.query(), Err(Error::ExporterGone));
+        assert_eq!(stream.wait_point(pending), Err(Error::ExporterGone));
+        assert!(done.is_done() && !pending.is_done());
+        assert_eq!((done.query(), stream.wait_point(done)), (Ok(Progress::Done), Ok(())));
+        drop((imported, stream, other, future));
+        assert!(done.is_done());
+        drop(gpu);
+    }
+    assert_eq!(shm(), before, "nothing stays in /dev/shm");
+}
+
+/// What this crate's processes have left there. The software driver has files of its own there, of
+/// tests that run at the same time.
+fn shm() -> Vec<String> {
+    let Ok(folder) = std::fs::read_dir("/dev/shm") else { return Vec::new() };
+    let names = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.contains("timeline")).collect();
+    names.sort();
+    names
+}
+
+/// Streams alone wait: nobody on the host asks. They are released all the same, also when nothing
+/// of the import is left.
+#[test]
+fn streams_alone_are_released() {
+    for way in WAYS {
+        for dropped in [false, true] {
+            let Some(gpu) = gpu() else { return };
+            let mut peer = Peer::start();
+            let imported = make_and_open(&gpu, &mut peer, way);
+            peer.step("hold");
+            let pending = imported.point(peer.number("signal"));
+            let stream = gpu.stream();
+            stream.wait_point(pending).expect("a wait");
+            let kept = if dropped {
+                drop(imported);
+                None
+            } else {
+                Some(imported)
+            };
+            assert_eq!(stream.query(), Ok(Progress::Pending), "the maker lives");
+            peer.child.kill();
+            idle(&stream);
+            drop(kept);
+        }
+    }
+}
+
+/// Without an import there is nobody to ask; what is reached is seen nevertheless.
+#[test]
+fn a_point_without_an_import_is_not_waited_for() {
+    let Some(gpu) = gpu() else { return };
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let future = pending.into_future();
+        drop(imported);
+        assert_eq!(pending.query(), Err(Error::ContextDropped));
+        assert_eq!(pending.wait(), Err(Error::ContextDropped));
+        assert_eq!(block_on(future), Err(Error::ContextDropped));
+        assert_eq!(gpu.stream().wait_point(pending), Err(Error::ContextDropped));
+        peer.step("release");
+        wait_until("it is reached", || pending.is_done());
+        assert_eq!(pending.wait(), Ok(()));
+        peer.end();
+    }
+}
+
+/// The bound, in counts: whoever waits is told the first time that it asks, by no call of the
+/// driver.
+#[test]
+fn the_first_question_tells_of_the_end() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    for way in WAYS {
+        for wait in [Point::query, Point::wait_minute, Point::spin_minute] {
+            let mut peer = Peer::start();
+            let (file, descriptor) = peer.make(if way == "protected" { way } else { "plain" });
+            let file = if way == "reading" { reading(&file) } else { file };
+            let imported = ImportedTimeline::open(&context, file, &descriptor).expect("an import");
+            peer.step("hold");
+            let pending = imported.point(peer.number("signal"));
+            peer.child.kill();
+            assert_eq!(calls(|| wait(&pending)), (Err(Error::ExporterGone), vec![]), "{way}");
+        }
+    }
+}
+
+trait Minute {
+    fn wait_minute(&self) -> Result<Progress>;
+    fn spin_minute(&self) -> Result<Progress>;
+}
+
+impl Minute for Point {
+    fn wait_minute(&self) -> Result<Progress> {
+        self.wait_timeout(PATIENCE)
+    }
+
+    fn spin_minute(&self) -> Result<Progress> {
+        self.spin_timeout(PATIENCE)
+    }
+}
+
+/// One importer finds the maker dead and poisons the file: the others see that.
+#[test]
+fn other_importers_see_the_poison() {
+    let Some(gpu) = gpu() else { return };
+    let (mut maker, mut second) = (Peer::start(), Peer::start());
+    let (file, descriptor) = maker.make("plain");
+    second.give(file.as_fd(), &descriptor);
+    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let imported = open(&gpu, (file, descriptor));
+    maker.step("hold");
+    let value = maker.number("signal");
+    second.step(&format!("submit {value}"));
+    maker.child.kill();
+    assert_eq!(second.step("idle"), "idle");
+    wait_until("it is in the file", || raw.words()[8].load(Ordering::SeqCst) & 1 << 62 != 0);
+    // By its words alone, and whoever asks.
+    assert_eq!(imported.point(value).query(), Err(Error::ExporterGone));
+    assert_eq!(
+        second.step(&format!("query {value}")),
+        "Err(the process that had to signal the \
+        timeline has ended before it reached the value; import a timeline of its successor)"
+    );
+    second.end();
+}
+
+/// A write of the dead maker's device may come late, and take the poison away. A stream that comes
+/// to its wait only then goes on nevertheless.
+#[test]
+fn poison_is_looked_after() {
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("plain");
+    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let word = &raw.words()[8 * usize::from(descriptor.to_bytes()[6])];
+    let imported = open(&gpu, (file, descriptor));
+    let pending = imported.point(100);
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    stream.wait_point(pending).expect("a wait");
+    peer.child.kill();
+    wait_until("the end is seen", || word.load(Ordering::SeqCst) > 100);
+    word.store(7, Ordering::SeqCst);
+    latch.release();
+    idle(&stream);
+    assert_eq!(pending.query(), Err(Error::ExporterGone));
+}
+
+/// A forked child of the maker has all that the maker had, and does not pass for it.
+#[test]
+fn a_forked_child_of_the_maker_is_not_the_maker() {
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let imported = make_and_open(&gpu, &mut peer, "plain");
+    peer.step("hold");
+    let pending = imported.point(peer.number("signal"));
+    let child = peer.number("fork");
+    assert_eq!(pending.query(), Ok(Progress::Pending), "the maker lives");
+    peer.child.kill();
+    let found = pending.wait_timeout(PATIENCE);
+    // SAFETY: it is the process that the peer has forked, which ends by this or by its alarm.
+    let killed = unsafe { kill(child as i32, 9) };
+    assert_eq!((found, killed), (Err(Error::ExporterGone), 0));
+}
+
+/// In peace: who waits for signals gets them, and then an end.
+#[test]
+fn a_dropped_timeline_ends_after_its_signals() {
+    let Some(gpu) = gpu() else { return };
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let never = imported.point(pending.value() + 1);
+        let (stream, other) = (gpu.stream(), gpu.stream());
+        stream.wait_point(pending).expect("a wait");
+        other.wait_point(never).expect("a wait");
+        peer.step("drop");
+        // The maker has nothing of it any more, and the signal will come.
+        assert_eq!(pending.query(), Ok(Progress::Pending), "{way}");
+        assert_eq!(never.wait_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        peer.step("release");
+        reached(pending);
+        idle(&stream);
+        assert_eq!(error(never.wait_timeout(PATIENCE)), Error::Poisoned);
+        idle(&other);
+        peer.end();
+        assert_eq!((pending.query(), never.query()), (Ok(Progress::Done), Err(Error::Poisoned)));
+    }
+}
+
+/// The maker's context fails: its signals say so, and importers get the poison.
+#[test]
+fn a_makers_failed_context_poisons() {
+    let Some(gpu) = gpu() else { return };
+    if gpu.soft().is_none() {
+        return common::not_run(
+            "a context that fails is the software driver's; on a GPU it would be everybody's",
+        );
+    }
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let stream = gpu.stream();
+        stream.wait_point(pending).expect("a wait");
+        let mut future = pending.into_future();
+        let unpark = Unpark::new();
+        assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+        assert_eq!(peer.step("fail"), "Err(true)");
+        assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::Poisoned);
+        wait_until("the future is woken", || unpark.woken() == 1);
+        assert_eq!(poll(&mut future, Waker::noop()), Poll::Ready(Err(Error::Poisoned)));
+        idle(&stream);
+        assert!(gpu.context.synchronize().is_ok(), "this one works");
+        peer.child.kill();
+    }
+}
+
+/// The importer's own context fails: whoever waits gets that error, and the maker's timeline is as
+/// it was.
+#[test]
+fn an_importers_failed_context_is_told() {
+    let Some(gpu) = gpu() else { return };
+    let Some(soft) = gpu.soft() else {
+        return common::not_run(
+            "a context that fails is the software driver's; on a GPU it would be everybody's",
+        );
+    };
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("plain");
+    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let imported = open(&gpu, (file, descriptor));
+    peer.step("hold");
+    let pending = imported.point(peer.number("signal"));
+    let mut future = pending.into_future();
+    let unpark = Unpark::new();
+    assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+    let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    soft.fail_contexts(code);
+    assert_eq!(error(pending.wait_timeout(PATIENCE)).code(), Some(code));
+    wait_until("the future is woken", || unpark.woken() == 1);
+    let polled = poll(&mut future, Waker::noop());
+    assert!(matches!(&polled, Poll::Ready(Err(error)) if error.code() == Some(code)), "{polled:?}");
+    assert_eq!(raw.words()[9].load(Ordering::SeqCst), 0, "nobody poisoned it");
+    peer.step("release");
+    wait_until("it is reached", || pending.is_done());
+    peer.end();
+}
+
+/// Numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}
+
+/// Somebody writes any bytes, all the time. Points seem reached, pending, or at an end; nothing
+/// else happens, and at the maker's end everybody is released.
+#[test]
+fn any_bytes_in_the_file_do_no_harm() {
+    const ROUNDS: usize = 150;
+    for way in WAYS {
+        let Some(gpu) = gpu() else { return };
+        let mut peer = Peer::start();
+        let (file, descriptor) = peer.make("plain");
+        let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+        let file = if way == "reading" { reading(&file) } else { file };
+        let imported = open(&gpu, (file, descriptor));
+        let over = AtomicBool::new(false);
+        let streams: Vec<Stream> = (0..3).map(|_| gpu.stream()).collect();
+        std::thread::scope(|scope| {
+            let (words, over) = (raw.words(), &over);
+            let scribble = scope.spawn(move || {
+                let mut random = Random(0x5EED);
+                while !over.load(Ordering::SeqCst) {
+                    for word in words {
+                        let interesting =
+                            [0, 1, random.next(), 1 << 62, (1 << 62) - 1, u64::MAX, 1 << 63, 7];
+                        let value = interesting[random.next() as usize % interesting.len()];
+                        word.store(value, Ordering::Relaxed);
+                    }
+                }
+            });
+            let mut random = Random(0xF00D);
+            let told = |result: Result<Progress>| {
+                let expected = [
+                    Ok(Progress::Done),
+                    Ok(Progress::Pending),
+                    Err(Error::Poisoned),
+                    Err(Error::ExporterGone),
+                ];
+                assert!(expected.contains(&result), "{result:?}");
+            };
+            let mut futures = Vec::new();
+            for round in 0..ROUNDS {
+                let point = imported.point(random.next() >> (round % 64));
+                let _ = (point.is_done(), imported.completed(), format!("{point:?} {imported:?}"));
+                told(point.query());
+                told(point.wait_timeout(Duration::from_micros(50)));
+                told(point.spin_timeout(Duration::from_micros(50)));
+                told(streams[round % streams.len()].wait_point(point).map(|()| Progress::Done));
+                let mut future = point.into_future();
+                if let Poll::Ready(result) = poll(&mut future, Waker::noop()) {
+                    told(result.map(|()| Progress::Done));
+                }
+                futures.push(future);
+            }
+            // The last words: nobody is released by them.
+            over.store(true, Ordering::SeqCst);
+            scribble.join().expect("no panic");
+            words.iter().for_each(|word| word.store(0, Ordering::SeqCst));
+            peer.child.kill();
+            // A value that was reached and taken back is nobody's to look after, until one asks.
+            told(imported.point(u64::MAX).query());
+            for stream in &streams {
+                idle(stream);
+            }
+            for future in futures {
+                let result = block_on(future).map(|()| Progress::Done);
+                told(result.clone());
+                assert_ne!(result, Ok(Progress::Pending));
+            }
+        });
+    }
+}
+
+fn refused(gpu: &Gpu, file: OwnedFd, descriptor: &TimelineDescriptor) -> Refusal {
+    match ImportedTimeline::open(&gpu.context, file, descriptor) {
+        Err(Error::SharedTimeline(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn memory(bytes: u64, seals: SealFlags) -> OwnedFd {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("not-timelines", flags).expect("memory");
+    rustix::fs::ftruncate(&file, bytes).expect("memory");
+    rustix::fs::fcntl_add_seals(&file, seals).expect("it is ours");
+    file
+}
+
+/// Each reason for which a file is refused is its own error.
+#[test]
+fn files_that_are_not_safe_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    // Not memory at all.
+    let (socket, _other) = UnixStream::pair().expect("a socket");
+    assert_eq!(refused(&gpu, socket.into(), &descriptor), Refusal::NotMemory);
+    let exe = std::fs::File::open("/proc/self/exe").expect("this binary");
+    assert_eq!(refused(&gpu, exe.into(), &descriptor), Refusal::NotMemory);
+    // Without one of the seals.
+    for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
+        let file = memory(PAGE as u64, all - missing);
+        assert_eq!(refused(&gpu, file, &descriptor), Refusal::Unsealed, "{missing:?}");
+    }
+    // Of another size, also one that was truncated before it was sealed.
+    for bytes in [0, 64, PAGE as u64 - 1, PAGE as u64 + 1, 1 << 33] {
+        let found = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let expected = Refusal::FileSize { found, expected: PAGE as u32 };
+        assert_eq!(refused(&gpu, memory(bytes, all), &descriptor), expected);
+    }
+    // Of the right size, and something else.
+    assert_eq!(refused(&gpu, memory(PAGE as u64, all), &descriptor), Refusal::FileMagic);
+    let strange = memory(PAGE as u64, all);
+    let words = Mapping::new(strange.as_fd(), PAGE).expect("it can be mapped").words();
+    words[0].store(u64::from(u32::from_le_bytes(*b"CUTL")) | 9 << 32, Ordering::SeqCst);
+    let version = Refusal::FileVersion { found: 9, expected: 1 };
+    assert_eq!(refused(&gpu, strange, &descriptor), version);
+    // Another file than the descriptor's.
+    let other = TimelineFile::new(&gpu.context).expect("a file");
+    let copy = other.as_fd().try_clone_to_owned().expect("a file");
+    assert_eq!(refused(&gpu, copy, &descriptor), Refusal::OtherFile);
+    // And the right one.
+    let copy = file.as_fd().try_clone_to_owned().expect("a file");
+    let imported = open(&gpu, (copy, descriptor));
+    let point = imported.point(timeline.signal().expect("a signal").value());
+    reached(point);
+}
+
+#[test]
+fn damaged_descriptors_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let bytes = descriptor.to_bytes();
+    assert_eq!(TimelineDescriptor::from_bytes(&bytes), Ok(descriptor));
+    let read = |bytes: &[u8]| match TimelineDescriptor::from_bytes(bytes) {
+        Err(Error::SharedTimeline(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    };
+    for length in 0..TimelineDescriptor::LEN {
+        let expected = Refusal::DescriptorLength { found: length as u32, expected: 20 };
+        assert_eq!(read(&bytes[..length]), expected);
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert_eq!(read(&longer), Refusal::DescriptorLength { found: 21, expected: 20 });
+    for bit in 0..8 * TimelineDescriptor::LEN {
+        let mut damaged = bytes;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let expected = match bit / 8 {
+            0..4 => Refusal::DescriptorMagic,
+            4..6 => Refusal::DescriptorVersion { found: 1 ^ 1 << (bit - 32), expected: 1 },
+            _ => Refusal::DescriptorChecksum,
+        };
+        assert_eq!(read(&damaged), expected, "{bit}");
+    }
+    // Whole, and of a place that no file has.
+    for index in [0, 64, u16::MAX] {
+        let mut forged = bytes;
+        forged[6..8].copy_from_slice(&index.to_le_bytes());
+        let check = crc32(&forged[..16]).to_le_bytes();
+        forged[16..].copy_from_slice(&check);
+        assert_eq!(read(&forged), Refusal::NoSuchTimeline { index });
+    }
+    assert_eq!(Timeline::new(gpu.stream()).expect("a timeline").descriptor(), None);
+}
+
+/// CRC-32 (ISO-HDLC), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    !crc
+}
+
+/// The kernel holds importers to what they may do.
+#[test]
+fn importers_cannot_change_the_file() {
+    let Some(gpu) = gpu() else { return };
+    let plain = TimelineFile::new(&gpu.context).expect("a file");
+    let protected = TimelineFile::protected(&gpu.context).expect("a file");
+    for (file, writable) in [(&plain, true), (&protected, false)] {
+        let file = file.as_fd();
+        for bytes in [0, 64, 2 * PAGE as u64] {
+            assert!(rustix::fs::ftruncate(file, bytes).is_err(), "{bytes}");
+        }
+        assert!(rustix::fs::fcntl_add_seals(file, SealFlags::WRITE).is_err());
+        assert_eq!(Mapping::new(file, PAGE).is_ok(), writable);
+        assert_eq!(rustix::io::pwrite(file, &[0; 8], 64).is_ok(), writable);
+        let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+        if !writable {
+            assert!(rustix::fs::fallocate(file, punch, 0, PAGE as u64).is_err());
+        }
+    }
+    let read_only = reading(&plain.as_fd().try_clone_to_owned().expect("a file"));
+    assert!(Mapping::new(read_only.as_fd(), PAGE).is_err());
+}
+
+/// A wait of a stream is one call, also for another process's point; looking is none. The page of a
+/// file is registered once for a context.
+#[test]
+fn what_an_import_costs_in_driver_calls() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("plain");
+    let again = file.try_clone().expect("a file");
+    let register = Function::cuMemHostRegister_v2;
+    let count = |made: &[Function]| made.iter().filter(|function| **function == register).count();
+    let (imported, made) = calls(|| ImportedTimeline::open(&context, file, &descriptor));
+    let imported = imported.expect("an import");
+    assert_eq!(count(&made), 1, "{made:?}");
+    let (second, made) = calls(|| ImportedTimeline::open(&context, again, &descriptor));
+    assert_eq!(made, []);
+    let second = second.expect("an import");
+    peer.step("hold");
+    let point = imported.point(peer.number("signal"));
+    assert!(point == second.point(point.value()));
+    assert_eq!(calls(|| (point.is_done(), imported.completed())).1, []);
+    assert_eq!(calls(|| stream.wait_point(point)), (Ok(()), vec![WAIT]));
+    // One of the two is enough.
+    drop(imported);
+    assert_eq!(point.query(), Ok(Progress::Pending));
+    peer.step("release");
+    reached(point);
+    idle(&stream);
+    assert_eq!(calls(|| stream.wait_point(point)), (Ok(()), vec![]));
+    assert_eq!(calls(|| point.query()), (Ok(Progress::Done), vec![]));
+    assert_eq!(calls(|| drop(second)).1, []);
+    peer.end();
+}
+
+#[test]
+fn a_file_has_63_timelines_of_one_context() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    assert_eq!(file.context(), &gpu.context);
+    let many: Vec<_> =
+        (0..63).map(|_| HostTimeline::shared(&file).expect("there is room")).collect();
+    let points: Vec<_> = many.iter().map(|one| one.signal().expect("a signal")).collect();
+    assert!(points.iter().all(|point| point.is_done() && point.value() == 1));
+    let full = Err(Error::SharedTimeline(Refusal::FileFull));
+    assert_eq!(Timeline::shared(gpu.stream(), &file).map(drop), full);
+    drop(many);
+    assert_eq!(HostTimeline::shared(&file).map(drop), full, "importers may wait for the old ones");
+    let other = Other::new(&gpu);
+    let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let mismatch = Error::ContextMismatch {
+        function: Function::cuStreamWriteValue64_v2,
+        code: None,
+        device: 0,
+        other_device: 0,
+    };
+    assert_eq!(Timeline::shared(theirs, &file).map(drop), Err(mismatch));
+}
+
+/// Streams of another context than the import's wait, too.
+#[test]
+fn streams_of_another_context_wait_for_a_peer() {
+    // Other tests may be looking at the wait when the other context is destroyed.
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        let other = Other::new(&gpu);
+        let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
+        peer.step("hold");
+        let point = imported.point(peer.number("signal"));
+        theirs.wait_point(point).expect("a wait");
+        assert_eq!(theirs.query(), Ok(Progress::Pending));
+        peer.step("release");
+        idle(&theirs);
+        assert!(point.is_done());
+        drop((imported, theirs));
+        // Gives the shares back.
+        drop(HostTimeline::new(&gpu.context));
+        peer.end();
+    }
+}
+
+/// In a forked child nothing of it works, and dropping does nothing to the parent.
+#[test]
+fn a_forked_child_imports_nothing() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let (theirs, descriptor) = peer.make("protected");
+    let copy = theirs.try_clone().expect("a file");
+    let imported = open(&gpu, (theirs, descriptor));
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    let copy_of_own = file.as_fd().try_clone_to_owned().expect("a file");
+    let seen = open(&gpu, (copy_of_own, own.descriptor().expect("it is shared")));
+    peer.step("hold");
+    let value = peer.number("signal");
+    let stream = gpu.stream();
+    stream.wait_point(imported.point(value)).expect("a wait");
+    let mut inherited = Some((imported, file, own, copy));
+    let (said, status) = common::fork::in_child(|| {
+        let (imported, file, own, copy) = inherited.take().expect("it was there");
+        let forked = |result: Result<()>| match result {
+            Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
+            other => panic!("{other:?}"),
+        };
+        let point = imported.point(value);
+        assert!(forked(TimelineFile::new(&gpu.context).map(drop)));
+        assert!(forked(HostTimeline::shared(&file).map(drop)));
+        assert!(forked(ImportedTimeline::open(&gpu.context, copy, &descriptor).map(drop)));
+        assert!(forked(point.query().map(drop)));
+        assert!(forked(point.wait()));
+        assert!(forked(stream.wait_point(point)));
+        let polled = pin!(point.into_future()).poll(&mut TaskContext::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(Err(Error::ForkedChild { .. }))));
+        drop((imported, file, own));
+        String::from("well")
+    });
+    assert_eq!((said.as_str(), status), ("well", 0));
+    let (imported, file, own, _) = inherited.expect("the child took its own");
+    // The parent's files live, and nobody is released.
+    assert_eq!(stream.query(), Ok(Progress::Pending));
+    assert_eq!(seen.point(1).query(), Ok(Progress::Pending), "this process lives");
+    peer.step("release");
+    idle(&stream);
+    assert!(imported.point(value).is_done());
+    let point = own.signal().expect("a signal");
+    reached(seen.point(point.value()));
+    drop(file);
+    peer.end();
+}
+
+/// Puts a process that is about to start into mounts, process ids and interprocess objects of its
+/// own, as a container does.
+fn contain() -> std::io::Result<()> {
+    const NEW_MOUNTS: i32 = 0x0002_0000;
+    const NEW_IPC: i32 = 0x0800_0000;
+    const NEW_PIDS: i32 = 0x2000_0000;
+    const DIE_WITH_THE_PARENT: i32 = 1;
+    let (recursive, private) = (1 << 14, 1 << 18);
+    let (none, nothing) = (std::ptr::null(), std::ptr::null());
+    // SAFETY: C strings and NULL where nothing is meant; only this process's own surroundings
+    // change.
+    let done = unsafe {
+        unshare(NEW_MOUNTS | NEW_IPC | NEW_PIDS) == 0
+            && mount(none, c"/".as_ptr(), none, recursive | private, nothing) == 0
+            && mount(c"tmpfs".as_ptr(), c"/dev/shm".as_ptr(), c"tmpfs".as_ptr(), 0, nothing) == 0
+    };
+    if !done {
+        return Err(std::io::Error::last_os_error());
+    }
+    // The first process of the new ids is a child; this one ends with it, and it with this one.
+    // SAFETY: this process has one thread, and both go on with system calls only.
+    unsafe {
+        let child = fork();
+        if child > 0 {
+            // So that nobody waits for this one to close them.
+            for file in 0..1024 {
+                close(file);
+            }
+            let mut status = 0;
+            waitpid(child, &mut status, 0);
+            _exit(if status == 0 { 0 } else { 1 });
+        }
+        prctl(DIE_WITH_THE_PARENT, 9);
+        // Its own view of the process ids.
+        mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, nothing);
+    }
+    Ok(())
+}
+
+fn contained(command: &mut Command) {
+    // SAFETY: it makes system calls only.
+    unsafe { command.pre_exec(contain) };
+}
+
+/// Two processes that share nothing but a socket, as two containers do: the one is in namespaces of
+/// its own, where the other's process id means nothing. Orders go both ways, and a killed one is
+/// noticed.
+#[test]
+fn two_containers_share_timelines() {
+    let mut command = Command::new("true");
+    contained(&mut command);
+    if let Err(error) = command.status() {
+        return common::say_not_run(&format!("no namespaces can be made here: {error}"));
+    }
+    let Some(gpu) = gpu() else { return };
+    for kind in ["plain", "protected"] {
+        let mut peer = Peer::start_with(contained);
+        let imported = make_and_open(&gpu, &mut peer, kind);
+        let file = TimelineFile::new(&gpu.context).expect("a file");
+        let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        peer.give(file.as_fd(), &own.descriptor().expect("it is shared"));
+        for way in ["stream", "wait", "await"] {
+            let latch = Latch::hold(own.stream());
+            let value = own.signal().expect("a signal").value();
+            peer.begin(&format!("{way} {value}"));
+            latch.release();
+            let said = peer.child.receive();
+            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {said}");
+            let point = imported.point(peer.number("signal"));
+            let stream = gpu.stream();
+            stream.wait_point(point).expect("a wait");
+            idle(&stream);
+            reached(point);
+        }
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let stream = gpu.stream();
+        stream.wait_point(pending).expect("a wait");
+        assert_eq!(pending.query(), Ok(Progress::Pending));
+        peer.child.kill();
+        assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
+        idle(&stream);
+    }
+}
