@@ -15,7 +15,9 @@
 //! * Where the file can be written, the line is poisoned in the file: it is mapped for writing for
 //!   that moment. Other importers see it, too. The device of a process that was killed may still
 //!   come to a write that was submitted before, and write over the poison. So the thread looks for
-//!   a second whether it is there, and poisons again.
+//!   a second whether it is there, and poisons again. A value that was reached, and that somebody
+//!   who can write the file has taken back before the stream came to its wait, is looked after only
+//!   when somebody asks again.
 //! * Where it cannot, streams wait for a line of this process, the relay, to which the thread copies
 //!   the value. There it poisons the relay.
 //!
@@ -300,6 +302,8 @@ impl Page {
 impl ImportedTimeline {
     /// Opens a timeline of another process, in a context in which streams wait for it. It may be
     /// one of this process, too.
+    ///
+    /// It is there on Unix, and works on Linux.
     ///
     /// It checks the file before it looks into it. The descriptor is kept as long as anybody waits,
     /// and closed then.

@@ -36,6 +36,10 @@ use crate::{Error, Progress, Result, StreamRef};
 /// 5 ms, and return its error. They never wait longer than that for a signal that cannot come, plus
 /// what the one driver call takes. `is_done` asks nobody: a loop around it alone may never end.
 ///
+/// For a point of an [imported](crate::ext::ImportedTimeline) timeline they ask the system as often
+/// whether the maker's process lives, and return
+/// [`Error::ExporterGone`] if it does not.
+///
 /// [`Error::Poisoned`] says that the timeline was
 /// [poisoned](crate::ext::Timeline::poison) before it got there, and
 /// [`Error::ContextDropped`] that the last share of the context was
