@@ -858,6 +858,33 @@ fn any_bytes_in_the_file_do_no_harm() {
     }
 }
 
+/// Somebody takes a value back after a future was woken for it, and before the task has looked. It
+/// waits anew.
+#[test]
+fn a_future_waits_anew_for_a_value_taken_back() {
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("plain");
+    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let word = &raw.words()[8];
+    let imported = open(&gpu, (file, descriptor));
+    let unpark = Unpark::new();
+    let waker = Waker::from(Arc::clone(&unpark));
+    let mut future = imported.point(5).into_future();
+    assert_eq!(poll(&mut future, &waker), Poll::Pending);
+    word.store(5, Ordering::SeqCst);
+    wait_until("the future is woken", || unpark.woken() == 1);
+    word.store(4, Ordering::SeqCst);
+    assert_eq!(poll(&mut future, &waker), Poll::Pending);
+    // It has asked to be polled again, at once.
+    assert_eq!(unpark.woken(), 2);
+    assert_eq!(poll(&mut future, &waker), Poll::Pending);
+    word.store(5, Ordering::SeqCst);
+    wait_until("the future is woken again", || unpark.woken() == 3);
+    assert_eq!(poll(&mut future, &waker), Poll::Ready(Ok(())));
+    peer.end();
+}
+
 fn refused(gpu: &Gpu, file: OwnedFd, descriptor: &TimelineDescriptor) -> Refusal {
     match ImportedTimeline::open(&gpu.context, file, descriptor) {
         Err(Error::SharedTimeline(refusal)) => refusal,
@@ -1204,7 +1231,9 @@ fn two_containers_share_timelines() {
         let stream = gpu.stream();
         stream.wait_point(pending).expect("a wait");
         assert_eq!(pending.query(), Ok(Progress::Pending));
-        peer.child.kill();
+        // It dies with its parent. Its input is open until then: the end of that would end it, too,
+        // and not by a signal.
+        peer.child.kill_only();
         assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
         idle(&stream);
     }
