@@ -53,8 +53,8 @@ fn tell(
 /// reports can number it.
 impl SoftDriver {
     /// Tells the order checker that a kernel, or other work that the program puts into a stream
-    /// now, reads `bytes` bytes from `address` on. In a stream that is captured it becomes a node of
-    /// the graph, which looks like an empty one.
+    /// now, reads `bytes` bytes from `address` on. In a stream that is captured it becomes a node
+    /// of the graph, which looks like an empty one.
     ///
     /// # Panics
     ///
