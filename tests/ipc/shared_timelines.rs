@@ -1,7 +1,7 @@
 //! Timelines that processes share, by a file descriptor.
 //!
-//! The tests tell another process, their peer, what to do with its side; see `peer`. Files go over a
-//! Unix socket that the peer inherits.
+//! The tests tell another process, their peer, what to do with its side; see `peer`. Files go over
+//! a Unix socket that the peer inherits.
 
 use crate::common;
 

@@ -46,8 +46,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// reached or poisoned, and nothing else, in all processes that have the file. It could also take
 /// the page out of the file or a value back, and then streams of other importers would go on
 /// waiting. Give it to processes that you trust, and one of `protected` to others. An importer does
-/// not have to trust the maker for memory safety. If it does not trust the maker to let it go on, it
-/// opens the file for reading alone before it imports: its streams then wait as for one of
+/// not have to trust the maker for memory safety. If it does not trust the maker to let it go on,
+/// it opens the file for reading alone before it imports: its streams then wait as for one of
 /// `protected`.
 ///
 /// # Its life

@@ -18,8 +18,8 @@
 //!   a second whether it is there, and poisons again. A value that was reached, and that somebody
 //!   who can write the file has taken back before the stream came to its wait, is looked after only
 //!   when somebody asks again.
-//! * Where it cannot, streams wait for a line of this process, the relay, to which the thread copies
-//!   the value. There it poisons the relay.
+//! * Where it cannot, streams wait for a line of this process, the relay, to which the thread
+//!   copies the value. There it poisons the relay.
 //!
 //! # Why the page stays
 //!
