@@ -1119,9 +1119,12 @@ fn a_forked_child_imports_nothing() {
     let value = peer.number("signal");
     let stream = gpu.stream();
     stream.wait_point(imported.point(value)).expect("a wait");
-    let mut inherited = Some((imported, file, own, copy));
+    // One that no stream waits for, so that nobody else has a share of it.
+    let mut second = Peer::start();
+    let quiet = make_and_open(&gpu, &mut second, "protected");
+    let mut inherited = Some((imported, file, own, copy, quiet));
     let (said, status) = common::fork::in_child(|| {
-        let (imported, file, own, copy) = inherited.take().expect("it was there");
+        let (imported, file, own, copy, quiet) = inherited.take().expect("it was there");
         let forked = |result: Result<()>| match result {
             Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
             other => panic!("{other:?}"),
@@ -1135,11 +1138,17 @@ fn a_forked_child_imports_nothing() {
         assert!(forked(stream.wait_point(point)));
         let polled = pin!(point.into_future()).poll(&mut TaskContext::from_waker(Waker::noop()));
         assert!(matches!(polled, Poll::Ready(Err(Error::ForkedChild { .. }))));
-        drop((imported, file, own));
+        drop((imported, file, own, quiet));
         String::from("well")
     });
     assert_eq!((said.as_str(), status), ("well", 0));
-    let (imported, file, own, _) = inherited.expect("the child took its own");
+    let (imported, file, own, _, quiet) = inherited.expect("the child took its own");
+    let late = gpu.stream();
+    late.wait_point(quiet.point(1)).expect("a wait");
+    assert_eq!(late.synchronize_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
+    assert_eq!(second.number("signal"), 1);
+    idle(&late);
+    second.end();
     // The parent's files live, and nobody is released.
     assert_eq!(stream.query(), Ok(Progress::Pending));
     assert_eq!(seen.point(1).query(), Ok(Progress::Pending), "this process lives");
