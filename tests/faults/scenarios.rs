@@ -731,9 +731,11 @@ fn shared_timelines(run: &Run) -> Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
     let context = run.context()?;
     let consumer = Stream::new(&context, StreamOptions::new())?;
-    let makes: [fn(&Context) -> Result<TimelineFile>; 2] =
-        [|context| TimelineFile::new(context), |context| TimelineFile::protected(context)];
-    for make in makes {
+    let makes: [(bool, fn(&Context) -> Result<TimelineFile>); 2] = [
+        (true, |context| TimelineFile::new(context)),
+        (false, |context| TimelineFile::protected(context)),
+    ];
+    for (by_stream, make) in makes {
         let file = make(&context)?;
         assert_eq!(file.context(), &context);
         let own = Stream::new(&context, StreamOptions::new())?;
@@ -752,13 +754,17 @@ fn shared_timelines(run: &Run) -> Result<()> {
         run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let Some(value) = value else { return Ok(()) };
         let point = stream.point(value);
-        consumer.wait_point(point)?;
+        // A stream that waits for the relay of a protected file would wait for ever where an injected
+        // code says that this context has failed: the relay is given up then, as the stream is.
+        if by_stream {
+            consumer.wait_point(point)?;
+        }
         assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
         drop(held);
         timeline.stream().synchronize()?;
         point.wait()?;
         assert!(point.is_done() && stream.completed() >= value);
-        consumer.wait_point(stage.point(1))?;
+        assert!(stage.point(1).query()?.is_pending());
         // The maker goes, and with it the end of all waits.
         timeline.poison()?;
         drop((host, file));

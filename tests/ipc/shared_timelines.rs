@@ -567,7 +567,7 @@ fn streams_alone_are_released() {
 
 /// Without an import there is nobody to ask; what is reached is seen nevertheless.
 #[test]
-fn a_point_without_an_import_is_not_waited_for() {
+fn a_point_without_an_import_is_refused() {
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
         let mut peer = Peer::start();
@@ -672,7 +672,7 @@ fn poison_is_looked_after() {
 
 /// A forked child of the maker has all that the maker had, and does not pass for it.
 #[test]
-fn a_forked_child_of_the_maker_is_not_the_maker() {
+fn a_forked_child_of_the_maker_is_none() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
     let imported = make_and_open(&gpu, &mut peer, "plain");

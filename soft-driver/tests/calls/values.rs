@@ -193,7 +193,7 @@ fn channels_are_a_contexts_own() {
 
 /// Nobody can say that the host will not write it.
 #[test]
-fn waits_that_no_write_was_submitted_for_are_no_deadlock() {
+fn waits_without_a_write_are_no_deadlock() {
     let raw = Raw::new();
     let words = Words::new(&raw);
     // The first waits for the host, all others for what the one before writes behind its own wait.

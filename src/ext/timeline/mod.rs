@@ -308,8 +308,8 @@ impl Timeline {
     /// `CUDA_DEVICE_MAX_CONNECTIONS` of them, 8 unless that variable says otherwise. A wait at the
     /// head of a channel holds back all that is submitted to that channel later, also in other
     /// streams, and even the signal that would end the wait. With as many waits as channels every
-    /// other stream is held back. With fewer some can be, depending on what else goes on: with 8
-    /// channels, from 3 waits on. So keep at most two waits ahead pending on a device, and signal
+    /// other stream is held back. With fewer some can be, where many streams are given work at
+    /// once. So keep waits ahead few and short, do not put bursts of work behind them, and signal
     /// from a thread that waits for none of them. A signal of the [host](HostTimeline) needs no
     /// channel. Create streams before: creating many while a stream waits can block until the wait
     /// is over.
