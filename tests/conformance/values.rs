@@ -593,8 +593,8 @@ rules! {
         }
     }
 
-    /// Which streams share a channel is not fixed. As many waiting streams as there are channels hold
-    /// all others back, whichever they are. Beside fewer it depends on what else is going on.
+    /// Which streams share a channel is not fixed. As many waiting streams as there are channels
+    /// hold all others back, whichever they are. Beside fewer it depends on what else is going on.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn which_streams_share_a_channel(rig, saw) =
         "of 24 are held back: 24 beside 8 that wait"

@@ -731,12 +731,11 @@ fn shared_timelines(run: &Run) -> Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
     let context = run.context()?;
     let consumer = Stream::new(&context, StreamOptions::new())?;
-    let makes: [(bool, fn(&Context) -> Result<TimelineFile>); 2] = [
-        (true, |context| TimelineFile::new(context)),
-        (false, |context| TimelineFile::protected(context)),
-    ];
-    for (by_stream, make) in makes {
-        let file = make(&context)?;
+    for by_stream in [true, false] {
+        let file = match by_stream {
+            true => TimelineFile::new(&context)?,
+            false => TimelineFile::protected(&context)?,
+        };
         assert_eq!(file.context(), &context);
         let own = Stream::new(&context, StreamOptions::new())?;
         let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
@@ -754,8 +753,9 @@ fn shared_timelines(run: &Run) -> Result<()> {
         run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let Some(value) = value else { return Ok(()) };
         let point = stream.point(value);
-        // A stream that waits for the relay of a protected file would wait for ever where an injected
-        // code says that this context has failed: the relay is given up then, as the stream is.
+        // A stream that waits for the relay of a protected file would wait for ever where an
+        // injected code says that this context has failed: the relay is given up then, as the
+        // stream is.
         if by_stream {
             consumer.wait_point(point)?;
         }
