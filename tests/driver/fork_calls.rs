@@ -9,12 +9,13 @@
 use crate::common;
 
 use common::counting::Watched;
+use common::fork::in_child;
 use common::own_process;
 use common::{Gpu, Latch};
 use cuda_events::capture::{CaptureMode, RecordFlags, ThreadCaptureMode};
 use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{CUdevice_attribute, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Device, Error, Event, EventFlags, LoadOptions, Stream, StreamOptions};
 
 #[test]
 fn what_is_asked_in_a_child_makes_no_call() {
@@ -99,4 +100,36 @@ fn a_child_of_an_old_driver_is_told_that_it_is_one() {
         assert_eq!(record(), Err(Error::ForkedChild { function: with }));
         String::new()
     });
+}
+
+/// A driver that somebody else initialised before the fork says in the child that it is not
+/// initialised. The same code means something else where nobody forked, and others do anywhere.
+#[test]
+fn who_cannot_initialise_is_told_why() {
+    own_process!("init=3");
+    let (driver, soft) = common::load(&LoadOptions::new());
+    let said = || format!("{:?}", Device::count(driver).map(drop));
+    if common::Door::chosen() == common::Door::Native {
+        return common::not_run("this driver initialises");
+    }
+    let init = "CUDA_ERROR_NOT_INITIALIZED";
+    assert!(said().contains(init) && said().starts_with("Err(cuInit"), "{}", said());
+    let (told, status) = in_child(said);
+    assert_eq!(status, 0, "{told}");
+    assert!(told.contains("was forked"), "{told}");
+    drop(soft);
+}
+
+#[test]
+fn another_reason_is_the_same_in_a_child() {
+    own_process!("init=100");
+    let (driver, soft) = common::load(&LoadOptions::new());
+    if common::Door::chosen() == common::Door::Native {
+        return common::not_run("this driver initialises");
+    }
+    let said = || format!("{:?}", Device::count(driver).map(drop));
+    let (told, status) = in_child(said);
+    assert_eq!((told, status), (said(), 0));
+    assert!(said().contains("CUDA_ERROR_NO_DEVICE"), "{}", said());
+    drop(soft);
 }
