@@ -151,7 +151,7 @@ fn rows(file: &str) -> Vec<Value> {
     rows
 }
 
-/// The driver whose figures are drawn: the wanted one, else the GPU's, else the first that was
+/// The driver whose figures are drawn: the wanted one, otherwise the GPU's or the first that was
 /// timed.
 fn drawn<'a>(rows: &'a [Value], wanted: Option<&'a str>) -> Result<&'a str, String> {
     let timed = |driver: &&str| report::Run::new(rows, driver).of_kind("time").next().is_some();

@@ -96,7 +96,7 @@ impl SoftDriver {
     }
 }
 
-/// The exported forms: in stream order where a stream is given, else of the host itself.
+/// The exported forms: in stream order where a stream is given, otherwise of the host itself.
 #[doc(hidden)]
 pub fn tell_shared_library(
     stream: Option<CUstream>,
