@@ -42,6 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE: usize = 4096;
 /// The value of every word that was made so by a copy.
 const WORDS: usize = 1 << 10;
+/// How often a value races with the thread that relays it.
+const ROUNDS: u64 = 4000;
 
 fn gpu() -> Option<Gpu> {
     let gpu = Gpu::new();
@@ -446,6 +448,34 @@ fn data_is_in_order_between_processes() {
         }
         peer.end();
     }
+}
+
+/// A value may come at any moment of the thread's round that copies it to the relay.
+#[test]
+fn a_relayed_value_is_never_lost() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    let readable = file.as_fd().try_clone_to_owned().expect("a descriptor");
+    let import = ImportedTimeline::open(&gpu.context, readable, &descriptor).expect("an import");
+    let (stream, next) = (gpu.stream(), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let signaller = scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                wait_until("a round", || next.load(Ordering::Acquire) >= round);
+                // Somewhere in the round that the wait began.
+                (0..round % 512).for_each(|_| std::hint::spin_loop());
+                maker.signal().expect("a signal");
+            }
+        });
+        for round in 1..=ROUNDS {
+            next.store(round, Ordering::Release);
+            stream.wait_point(import.point(round)).expect("a wait");
+            idle(&stream);
+        }
+        signaller.join().expect("it signals");
+    });
 }
 
 /// Any number of processes wait for one timeline, each in its own way.

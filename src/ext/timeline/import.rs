@@ -192,13 +192,16 @@ impl Link for Import {
         if ask && self.ask().is_err() && gone.is_none() {
             *gone = Some(now);
         }
-        let line = self.slot.line;
         let is_over = || {
-            // A stream that comes to its wait later finds it as it is now.
-            line.reached() >= self.waited.load(Ordering::SeqCst)
-                || line.has_ended()
-                || self.relay.is_some() && line.is_poisoned()
-                || gone.is_some_and(|gone| now - gone >= AFTERLIFE)
+            let waited = self.waited.load(Ordering::SeqCst);
+            // A stream that comes to its wait later finds the line as it is now. Where it waits for
+            // the relay, that is what counts: the value may have come after it was copied.
+            let released = match &self.relay {
+                Some(Relay { slot, .. }) if slot.line.is_poisoned() => true,
+                Some(relay) => relay.slot.line.reached() >= relay.value(waited),
+                None => self.slot.line.reached() >= waited || self.slot.line.has_ended(),
+            };
+            released || gone.is_some_and(|gone| now - gone >= AFTERLIFE)
         };
         if !is_over() {
             return true;
