@@ -49,7 +49,7 @@ impl Gate {
     }
 
     #[cfg_attr(
-        not(target_os = "linux"),
+        not(any(target_os = "linux", windows)),
         allow(unreachable_code, reason = "elsewhere there is no such wait")
     )]
     pub(crate) fn task(&self) -> Task {

@@ -12,6 +12,9 @@ pub(crate) use self::linux::{Arena, Backing, import};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use self::nowhere::{Arena, Backing, import};
 
+/// Whether device memory can be given to another process on this platform.
+pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
+
 /// What the 64 bytes of a handle say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Named {

@@ -70,7 +70,26 @@ fn system_name() -> Option<String> {
     (code == 0 && !name.is_empty()).then(|| name.to_string_lossy().into_owned())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+fn system_name() -> Option<String> {
+    use windows_sys::Win32::Foundation::LocalFree;
+    use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadDescription};
+    let mut text = core::ptr::null_mut();
+    // SAFETY: the handle is a constant; a place for the text.
+    let code = unsafe { GetThreadDescription(GetCurrentThread(), &raw mut text) };
+    if code < 0 || text.is_null() {
+        return None;
+    }
+    // SAFETY: on success it is a string that ends in zero.
+    let units = (0..).take_while(|at| unsafe { *text.add(*at) } != 0).count();
+    // SAFETY: so many units are there.
+    let name = String::from_utf16_lossy(unsafe { core::slice::from_raw_parts(text, units) });
+    // SAFETY: the system allocated it for this.
+    unsafe { LocalFree(text.cast()) };
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 fn system_name() -> Option<String> {
     None
 }

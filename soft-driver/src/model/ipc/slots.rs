@@ -1,21 +1,16 @@
-//! Interprocess events on Linux: files under `/dev/shm`, and futexes in them.
+//! Interprocess events: their slots, who exports them, and who waits.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
-use std::ffi::CString;
-use std::fs::File;
-use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 
+use super::platform::{self, File, View};
 use crate::abi::*;
 
-/// How many slots a file has.
+/// How many slots there are in one piece of shared memory.
 const SLOTS: usize = 4096;
-const MAGIC: u32 = 0x4543_5302;
-const FOLDER: &str = "/dev/shm";
-const PREFIX: &str = "cuda-soft-driver.";
+const MAGIC: u32 = 0x4543_5303;
 
 /// The shared memory: nothing but atomics, so that any bytes at all are a valid value.
 #[repr(C)]
@@ -26,7 +21,10 @@ struct Layout {
     /// How many threads listen. One that was killed is counted for ever: then the bell rings in
     /// vain.
     listeners: AtomicU32,
-    _padding: [AtomicU32; 13],
+    _padding: AtomicU32,
+    /// The exporter's nonce, its upper half first.
+    nonce: [AtomicU64; 2],
+    _more_padding: [AtomicU64; 4],
     slots: [Slot; SLOTS],
 }
 
@@ -69,48 +67,28 @@ impl Word {
     }
 }
 
-/// A file of shared memory, mapped.
+/// A piece of shared memory, mapped.
 #[derive(Debug)]
 struct Mapping {
-    layout: *const Layout,
-    /// Which file it is, for those who hold it open more than once.
+    view: View,
+    /// Open, as a name may live no longer than those who have it open.
+    _file: File,
+    /// Which one it is, for those who hold it open more than once.
     name: String,
     /// Listening already for the streams of these machines, by slot and epoch.
     watchers: Mutex<Vec<(usize, u64)>>,
 }
 
-// SAFETY: the pointer is to shared memory that stays mapped while the value lives, and holds
-// atomics only.
-unsafe impl Send for Mapping {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Mapping {}
-
 impl Mapping {
-    fn new(file: &File, name: String) -> Option<Self> {
-        // SAFETY: a new shared mapping of a file that is as long as the layout; no existing memory
-        // is named.
-        let address = unsafe {
-            libc::mmap(
-                core::ptr::null_mut(),
-                size_of::<Layout>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        let layout = address.cast_const().cast();
-        (address != libc::MAP_FAILED).then(|| Self {
-            layout,
-            name,
-            watchers: Mutex::new(Vec::new()),
-        })
+    fn new(file: File, name: String) -> Option<Self> {
+        let view = file.map(size_of::<Layout>())?;
+        Some(Self { view, _file: file, name, watchers: Mutex::new(Vec::new()) })
     }
 
     fn layout(&self) -> &Layout {
         // SAFETY: mapped and as long as a `Layout` while `self` lives, page-aligned, and all of it
         // atomics.
-        unsafe { &*self.layout }
+        unsafe { &*self.view.address().cast() }
     }
 
     /// A slot that a peer made up may be none.
@@ -130,37 +108,18 @@ impl Mapping {
         let layout = self.layout();
         layout.bell.fetch_add(1, Ordering::SeqCst);
         if layout.listeners.load(Ordering::SeqCst) > 0 {
-            // SAFETY: a wake on a word that is mapped while `self` lives.
-            unsafe {
-                libc::syscall(libc::SYS_futex, layout.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX)
-            };
+            platform::wake(&layout.bell);
         }
     }
 
     /// Sleeps until the bell has rung since it showed `bell`, at most `limit`.
     fn listen(&self, bell: u32, limit: Duration) {
-        let layout = self.layout();
-        let limit =
-            libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
-        // SAFETY: a wait on a word that is mapped while `self` lives, with a time limit that lives
-        // for the call.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                layout.bell.as_ptr(),
-                libc::FUTEX_WAIT,
-                bell,
-                &raw const limit,
-            )
-        };
+        platform::sleep(&self.layout().bell, bell, limit);
     }
-}
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, unmapped once, and no reference outlives
-        // `self`.
-        unsafe { libc::munmap(self.layout.cast_mut().cast(), size_of::<Layout>()) };
+    fn nonce(&self) -> u128 {
+        let [high, low] = &self.layout().nonce;
+        u128::from(high.load(Ordering::SeqCst)) << 64 | u128::from(low.load(Ordering::SeqCst))
     }
 }
 
@@ -364,31 +323,20 @@ impl Descriptor {
         })
     }
 
-    /// The name of the context's file, up to the nonce.
-    fn stem(&self) -> String {
-        format!("{PREFIX}{}.{}.", self.process, self.context)
-    }
-
     fn name(&self) -> String {
-        format!("{FOLDER}/{}{:032x}", self.stem(), self.nonce)
+        platform::name(self.process, self.context, self.nonce)
     }
 
     fn find(&self, strict: bool) -> Option<Arc<Mapping>> {
         let name = self.name();
         let found = open(&name).or_else(|| find_open(|opened| opened == name));
-        if strict || found.is_some() {
-            return found;
+        if strict {
+            return found.filter(|mapping| mapping.nonce() == self.nonce);
         }
-        let stem = self.stem();
-        let mut names = std::fs::read_dir(FOLDER)
-            .ok()?
-            .flatten()
-            .filter_map(|file| file.file_name().into_string().ok());
-        let there = names
-            .find(|name| name.starts_with(&stem))
-            .and_then(|name| open(&format!("{FOLDER}/{name}")));
-        let stem = format!("{FOLDER}/{stem}");
-        there.or_else(|| find_open(|opened| opened.starts_with(&stem)))
+        let stem = platform::stem(self.process, self.context);
+        found
+            .or_else(|| platform::names(&stem).find_map(|name| open(&name)))
+            .or_else(|| find_open(|opened| opened.starts_with(&stem)))
     }
 }
 
@@ -401,44 +349,26 @@ fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
     opened.iter().find(|mapping| is(&mapping.name)).cloned()
 }
 
-/// Opens a file that somebody else made, and trusts it only if it is of the same user and of the
-/// right shape.
+/// Opens what somebody else made, and trusts it only if it is of the same user and of the right
+/// shape.
 fn open(name: &str) -> Option<Arc<Mapping>> {
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = CString::new(name).ok()?;
-    // SAFETY: a C string that lives for the call.
-    let descriptor =
-        unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW) };
-    if descriptor < 0 {
-        return None;
-    }
-    // SAFETY: just opened, and owned by nothing else.
-    let file = unsafe { File::from_raw_fd(descriptor) };
-    // A file that is open already may have been removed and made anew: the name has a nonce, so it
-    // was not.
-    if let Some(mapping) = opened.iter().find(|mapping| mapping.name == name) {
-        return Some(mapping.clone());
-    }
-    let metadata = file.metadata().ok()?;
-    use std::os::unix::fs::MetadataExt as _;
-    // SAFETY: it has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    if !metadata.is_file()
-        || metadata.uid() != user
-        || metadata.mode() & 0o077 != 0
-        || metadata.len() != size_of::<Layout>() as u64
-    {
-        return None;
-    }
-    let mapping = Arc::new(Mapping::new(&file, name.to_owned())?);
+    let file = File::open(name, size_of::<Layout>())?;
+    let mapping = Mapping::new(file, name.to_owned())?;
     if mapping.layout().magic.load(Ordering::SeqCst) != MAGIC {
         return None;
     }
+    // A process may have the number of one that has ended, and with it the name.
+    let is_it = |known: &&Arc<Mapping>| known.name == name && known.nonce() == mapping.nonce();
+    if let Some(known) = opened.iter().find(is_it) {
+        return Some(known.clone());
+    }
+    let mapping = Arc::new(mapping);
     opened.push(mapping.clone());
     Some(mapping)
 }
 
-/// A context's file, and which of its slots are free.
+/// A context's shared memory, and which of its slots are free.
 pub(crate) struct Exporter {
     mapping: Arc<Mapping>,
     descriptor: Descriptor,
@@ -446,80 +376,33 @@ pub(crate) struct Exporter {
     free: Vec<u32>,
     slots: u32,
     process: u32,
-    /// Open, and locked, for as long as the exporter lives: the kernel undoes that however it ends.
-    _file: File,
-}
-
-/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or
-/// more: as on the real driver a descriptor of a dead exporter can be opened for a while.
-fn sweep() {
-    const AGE: Duration = Duration::from_secs(60);
-    let Ok(files) = std::fs::read_dir(FOLDER) else { return };
-    for file in files
-        .flatten()
-        .filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
-    {
-        let age = file
-            .metadata()
-            .and_then(|metadata| metadata.modified())
-            .map(|modified| modified.elapsed());
-        if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
-            && let Ok(open) = File::open(file.path())
-            && lock(&open)
-        {
-            let _ = std::fs::remove_file(file.path());
-        }
-    }
-}
-
-/// Takes the lock that tells that an exporter lives. Whether nobody had it.
-fn lock(file: &File) -> bool {
-    // SAFETY: an open file.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
 impl Exporter {
-    /// Makes the file: a name that nobody can guess, for this user only, and never one that is
-    /// there already.
+    /// Makes the shared memory, under a name that is not there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
         static CONTEXTS: AtomicU64 = AtomicU64::new(0);
         static SWEPT: Once = Once::new();
-        SWEPT.call_once(sweep);
-        let mut nonce = [0; 16];
-        File::open("/dev/urandom")
-            .and_then(|mut random| random.read_exact(&mut nonce))
-            .map_err(|_| OPERATING_SYSTEM)?;
+        SWEPT.call_once(platform::sweep);
+        let nonce = platform::nonce().ok_or(OPERATING_SYSTEM)?;
         let process = std::process::id();
         let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let descriptor = Descriptor {
-            process,
-            context,
-            slot: 0,
-            generation: 0,
-            nonce: u128::from_be_bytes(nonce),
-        };
+        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };
         let name = descriptor.name();
-        let path = CString::new(name.as_str()).map_err(|_| OPERATING_SYSTEM)?;
-        let flags =
-            libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: a C string that lives for the call.
-        let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
-        if opened < 0 {
-            return Err(OPERATING_SYSTEM);
-        }
-        // SAFETY: just opened, and owned by nothing else.
-        let file = unsafe { File::from_raw_fd(opened) };
-        let sized = file.set_len(size_of::<Layout>() as u64).is_ok();
-        let Some(mapping) = sized.then(|| Mapping::new(&file, name.clone())).flatten() else {
-            let _ = std::fs::remove_file(&name);
+        let file = File::create(&name, size_of::<Layout>()).ok_or(OPERATING_SYSTEM)?;
+        let Some(mapping) = Mapping::new(file, name.clone()) else {
+            platform::remove(&name);
             return Err(OPERATING_SYSTEM);
         };
-        lock(&file);
-        mapping.layout().magic.store(MAGIC, Ordering::SeqCst);
+        let layout = mapping.layout();
+        let [high, low] = &layout.nonce;
+        high.store((nonce >> 64) as u64, Ordering::SeqCst);
+        low.store(nonce as u64, Ordering::SeqCst);
+        layout.magic.store(MAGIC, Ordering::SeqCst);
         let slots = slots.min(SLOTS as u32);
         // Measured: slots are given out from the top.
         let free = (SLOTS as u32 - slots..SLOTS as u32).collect();
-        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process, _file: file })
+        Ok(Self { mapping: Arc::new(mapping), descriptor, free, slots, process })
     }
 
     pub(crate) fn take_slot(&mut self) -> Result<Box<SharedEvent>, CUresult> {
@@ -551,11 +434,12 @@ impl Exporter {
 }
 
 impl Drop for Exporter {
-    /// The creator removes the name; those who have it open keep what they have. A forked child is
-    /// not the creator.
+    /// The creator removes the name, and has nobody open it who still finds one; those who have it
+    /// open keep what they have. A forked child is not the creator.
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            let _ = std::fs::remove_file(&self.mapping.name);
+            self.mapping.layout().magic.store(0, Ordering::SeqCst);
+            platform::remove(&self.mapping.name);
         }
     }
 }

@@ -1,0 +1,165 @@
+//! Shared memory with names on Linux: files under `/dev/shm`, and futexes in them.
+
+use core::ffi::c_void;
+use core::sync::atomic::AtomicU32;
+use core::time::Duration;
+use std::ffi::CString;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
+
+const FOLDER: &str = "/dev/shm";
+const PREFIX: &str = "cuda-soft-driver.";
+
+/// How the names of a context's files begin.
+pub(super) fn stem(process: u32, context: u64) -> String {
+    format!("{FOLDER}/{PREFIX}{process}.{context}.")
+}
+
+/// A name that nobody can guess.
+pub(super) fn name(process: u32, context: u64, nonce: u128) -> String {
+    format!("{}{nonce:032x}", stem(process, context))
+}
+
+/// The names that are there and begin so.
+pub(super) fn names(stem: &str) -> impl Iterator<Item = String> {
+    let files = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| file.path().into_os_string().into_string().ok());
+    names.filter(move |name| name.starts_with(stem))
+}
+
+pub(super) fn nonce() -> Option<u128> {
+    let mut nonce = [0; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut nonce))
+        .ok()?;
+    Some(u128::from_be_bytes(nonce))
+}
+
+pub(super) fn remove(name: &str) {
+    // Where it is gone already, all is well.
+    let _ = std::fs::remove_file(name);
+}
+
+/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or
+/// more: as on the real driver a descriptor of a dead exporter can be opened for a while.
+pub(super) fn sweep() {
+    const AGE: Duration = Duration::from_secs(60);
+    let Ok(files) = std::fs::read_dir(FOLDER) else { return };
+    for file in files
+        .flatten()
+        .filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+    {
+        let age = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .map(|modified| modified.elapsed());
+        if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
+            && let Ok(open) = std::fs::File::open(file.path())
+            && lock(&open)
+        {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+/// Takes the lock that tells that an exporter lives. Whether nobody had it.
+fn lock(file: &std::fs::File) -> bool {
+    // SAFETY: an open file.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+fn open(name: &str, flags: i32) -> Option<std::fs::File> {
+    let path = CString::new(name).ok()?;
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: a C string that lives for the call.
+    let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+    // SAFETY: just opened, and owned by nothing else.
+    (opened >= 0).then(|| unsafe { std::fs::File::from_raw_fd(opened) })
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct File(std::fs::File);
+
+impl File {
+    /// Makes a file, for this user only, and never one that is there already. It is locked for as
+    /// long as it is open.
+    pub(super) fn create(name: &str, bytes: usize) -> Option<Self> {
+        let file = open(name, libc::O_CREAT | libc::O_EXCL)?;
+        if file.set_len(bytes as u64).is_err() {
+            remove(name);
+            return None;
+        }
+        lock(&file);
+        Some(Self(file))
+    }
+
+    /// Opens a file if it is of this user, for this user only, and so long.
+    pub(super) fn open(name: &str, bytes: usize) -> Option<Self> {
+        let file = open(name, 0)?;
+        let metadata = file.metadata().ok()?;
+        // SAFETY: it has no preconditions.
+        let user = unsafe { libc::geteuid() };
+        let trusted = metadata.is_file()
+            && metadata.uid() == user
+            && metadata.mode() & 0o077 == 0
+            && metadata.len() == bytes as u64;
+        trusted.then_some(Self(file))
+    }
+
+    /// Maps so many bytes, which it has.
+    pub(super) fn map(&self, bytes: usize) -> Option<View> {
+        // SAFETY: a new shared mapping; no existing memory is named.
+        let address = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                self.0.as_raw_fd(),
+                0,
+            )
+        };
+        (address != libc::MAP_FAILED).then_some(View { address, bytes })
+    }
+}
+
+/// Memory that is mapped while this lives.
+#[derive(Debug)]
+pub(super) struct View {
+    address: *mut c_void,
+    bytes: usize,
+}
+
+// SAFETY: an address of memory that belongs to the process, and is unmapped by the last owner.
+unsafe impl Send for View {}
+// SAFETY: as for `Send`; nothing here reads the memory.
+unsafe impl Sync for View {}
+
+impl View {
+    pub(super) fn address(&self) -> *const c_void {
+        self.address
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length, unmapped once.
+        unsafe { libc::munmap(self.address, self.bytes) };
+    }
+}
+
+/// Wakes all who sleep at a word in shared memory.
+pub(super) fn wake(word: &AtomicU32) {
+    // SAFETY: a wake on a word that is borrowed.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Sleeps while the word in shared memory has this value, at most `limit`.
+pub(super) fn sleep(word: &AtomicU32, value: u32, limit: Duration) {
+    let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+    let wait = libc::FUTEX_WAIT;
+    // SAFETY: a wait on a word that is borrowed, with a time limit that lives for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, value, &raw const limit) };
+}
