@@ -4,13 +4,14 @@
 /// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
-    /// When it started, in the system's ticks since the boot; 0 if unknown.
+    /// When it started, in the system's ticks since the boot, and on Windows since 1601; 0 if
+    /// unknown.
     pub(crate) started: u64,
     pub(crate) numbering: Numbering,
 }
 
 /// Whose numbers of processes and whose clock these are. Elsewhere a number and a start time mean
-/// nothing.
+/// nothing. All zero on Windows, where a start time means the same to all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Numbering {
     /// The inode number of the namespace of process ids.
@@ -121,7 +122,58 @@ mod system {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+pub(crate) use system::created;
+
+#[cfg(windows)]
+#[allow(unsafe_code)]
+mod system {
+    use core::ffi::c_void;
+    use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
+
+    use super::{Identity, Numbering};
+
+    #[link(name = "kernel32", kind = "raw-dylib")]
+    unsafe extern "system" {
+        fn GetCurrentProcess() -> *mut c_void;
+        fn GetProcessTimes(
+            process: *mut c_void,
+            created: *mut FileTime,
+            ended: *mut FileTime,
+            kernel: *mut FileTime,
+            user: *mut FileTime,
+        ) -> i32;
+    }
+
+    /// Ticks of 100 ns, the lower half first.
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct FileTime([u32; 2]);
+
+    /// When a process started, in ticks of 100 ns since 1601.
+    pub(crate) fn created(process: BorrowedHandle<'_>) -> Option<u64> {
+        let mut times = [FileTime::default(); 4];
+        let [created, ended, kernel, user] = &mut times;
+        let process = process.as_raw_handle();
+        // SAFETY: a handle that is open for the call, and places for the times.
+        let told = unsafe { GetProcessTimes(process, created, ended, kernel, user) } != 0;
+        let FileTime([low, high]) = *created;
+        told.then_some(u64::from(high) << 32 | u64::from(low))
+    }
+
+    pub(super) fn own() -> Option<Identity> {
+        // SAFETY: it has no preconditions, and its handle, a constant, is never closed.
+        let process = unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) };
+        Some(Identity { started: created(process)?, numbering: numbering()? })
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it may not be known")]
+    pub(super) fn numbering() -> Option<Numbering> {
+        Some(Numbering::default())
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 mod system {
     use super::{Identity, Numbering};
 

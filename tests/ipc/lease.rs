@@ -40,8 +40,8 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 #[track_caller]
 fn assert_running(exporter: &ExporterProcess) {
-    let state =
-        if cfg!(target_os = "linux") { ExporterState::Running } else { ExporterState::Unknown };
+    let seen = cfg!(any(target_os = "linux", windows));
+    let state = if seen { ExporterState::Running } else { ExporterState::Unknown };
     assert_eq!(exporter.state(), state);
 }
 
@@ -122,7 +122,7 @@ fn export(gpu: &Gpu) -> (Event, Latch) {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn an_importer_sees_that_the_exporter_was_killed() {
     const NAME: &str = "an_importer_sees_that_the_exporter_was_killed";
     if child::role().is_some() {
@@ -137,7 +137,8 @@ fn an_importer_sees_that_the_exporter_was_killed() {
         .and_then(Context::primary)
         .expect("the primary context");
     let mut exporter_process = Child::start(NAME, "exporter");
-    let (event, exporter) = import(&context, &exporter_process.receive());
+    let sent = exporter_process.receive();
+    let (event, exporter) = import(&context, &sent);
     assert_eq!(exporter.pid(), Some(exporter_process.id()));
     assert_eq!(event.query(), Ok(Progress::Pending));
     let (waited, made) = calls(|| exporter.wait_for(&event, Duration::ZERO));
@@ -153,7 +154,7 @@ fn an_importer_sees_that_the_exporter_was_killed() {
     // It has ended, and is a zombie.
     assert_eq!(exporter.state(), ExporterState::Ended);
     // Also for one who looks only now.
-    let late = of_process(exporter_process.id());
+    let late: IpcEventDescriptor = sent.parse().expect("a descriptor");
     assert_eq!(ExporterProcess::of(&late).state(), ExporterState::Ended);
     exporter_process.kill();
     assert_eq!(exporter.state(), ExporterState::Ended);
@@ -205,7 +206,7 @@ fn of_process(pid: u32) -> IpcEventDescriptor {
 }
 
 /// The descriptor with other bytes and the check value that fits.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn changed(descriptor: &IpcEventDescriptor, change: impl FnOnce(&mut [u8])) -> IpcEventDescriptor {
     let mut bytes = descriptor.to_bytes();
     let (body, check) = bytes.split_last_chunk_mut::<4>().expect("it is longer");
@@ -227,7 +228,7 @@ fn a_descriptor_says_which_process_exported_it() {
 
 /// This process stands for one that has got the number of an exporter that ended.
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn a_later_process_of_that_number_is_told_apart() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0)
@@ -262,9 +263,11 @@ fn a_later_process_of_that_number_is_told_apart() {
 
 /// There the number means another process, or none, and the start time another moment.
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn of_an_exporter_elsewhere_nothing_is_known() {
-    let own = of_process(std::process::id());
+    let gpu = Gpu::new();
+    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
+    let own = event.ipc_descriptor().expect("a descriptor");
     assert_eq!(ExporterProcess::of(&own).state(), ExporterState::Running);
     for (what, byte) in
         [("the pid namespace", 36), ("the time namespace", 40), ("the boot", 44), ("the boot", 59)]
@@ -284,7 +287,7 @@ fn of_an_exporter_elsewhere_nothing_is_known() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 fn what_an_exporter_completed_is_done_after_its_end() {
     const NAME: &str = "what_an_exporter_completed_is_done_after_its_end";
     if child::role().is_some() {
