@@ -28,6 +28,8 @@ pub(super) enum Origin {
     Environment,
     /// Nobody: they are the usual places.
     Usual,
+    /// Nobody who is listened to: [`DRIVER_VARIABLE`] is set, and ignored.
+    Ignored,
 }
 
 /// Why no driver could be loaded: every library that was tried, each with its own reason.
@@ -195,15 +197,19 @@ impl fmt::Display for LoadError {
         let nothing_opened =
             attempts.iter().all(|attempt| matches!(attempt.failure, LoadFailure::Open(_)));
         match origin {
-            Origin::Usual if nothing_opened => f.write_str(
+            Origin::Usual | Origin::Ignored if nothing_opened => f.write_str(
                 "; install the NVIDIA display driver, or start the container with its GPUs (docker \
                     run --gpus all)",
-            ),
+            )?,
             Origin::Environment if platform::supported() => {
-                write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")
+                write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if *origin == Origin::Ignored {
+            write!(f, "; {DRIVER_VARIABLE} is set, but ignored, as {}", platform::WHY_PRIVILEGED)?;
+        }
+        Ok(())
     }
 }
 
@@ -287,6 +293,11 @@ mod tests {
             usual.starts_with("no usable CUDA driver library: /x: no; /x: no; install the NVIDIA"),
             "{usual}"
         );
+        let ignored = text(Origin::Ignored, vec![open()]);
+        assert!(ignored.starts_with("no usable CUDA driver library: /x: no; install the NVIDIA"));
+        let why =
+            format!("; CUDA_EVENTS_DRIVER is set, but ignored, as {}", platform::WHY_PRIVILEGED);
+        assert!(ignored.ends_with(&why) && !usual.contains("CUDA_EVENTS_DRIVER"), "{ignored}");
         // What is there but is no driver has its own advice.
         assert!(!text(Origin::Usual, vec![stub(), open()]).contains("container"));
         let named = text(Origin::Environment, vec![open()]);

@@ -72,16 +72,16 @@ impl LoadOptions {
 
     /// What to try, by these options and the environment.
     pub(crate) fn candidates(&self) -> Candidates {
-        let from_environment = || {
-            std::env::var_os(DRIVER_VARIABLE)
-                .filter(|path| !path.is_empty() && !platform::privileged())
-        };
+        let from_environment = || std::env::var_os(DRIVER_VARIABLE).filter(|path| !path.is_empty());
+        let usual = || platform::CANDIDATES.iter().map(PathBuf::from).collect();
         let (origin, paths) = if let Some(path) = &self.path {
             (Origin::Program, vec![path.clone()])
-        } else if let Some(path) = from_environment() {
-            (Origin::Environment, vec![path.into()])
         } else {
-            (Origin::Usual, platform::CANDIDATES.iter().map(PathBuf::from).collect())
+            match from_environment() {
+                Some(_) if platform::privileged() => (Origin::Ignored, usual()),
+                Some(path) => (Origin::Environment, vec![path.into()]),
+                None => (Origin::Usual, usual()),
+            }
         };
         Candidates { paths, origin, per_thread_default_stream: self.per_thread_default_stream }
     }

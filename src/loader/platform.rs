@@ -135,8 +135,30 @@ mod dynamic {
 
     /// The file that holds the code at `address`, where the platform can tell.
     #[cfg(windows)]
-    pub(crate) fn file_of(_address: *mut c_void) -> Option<PathBuf> {
-        None
+    pub(crate) fn file_of(address: *mut c_void) -> Option<PathBuf> {
+        use std::os::windows::ffi::OsStringExt;
+
+        /// The handle is of whatever has this address, and is not counted.
+        const FROM_ADDRESS: u32 = 4 | 2;
+        /// As long as a path can be.
+        const LONGEST: usize = 1 << 15;
+
+        #[link(name = "kernel32", kind = "raw-dylib")]
+        unsafe extern "system" {
+            fn GetModuleHandleExW(flags: u32, of: *const c_void, module: *mut *mut c_void) -> i32;
+            fn GetModuleFileNameW(module: *mut c_void, name: *mut u16, room: u32) -> u32;
+        }
+
+        let mut module = core::ptr::null_mut();
+        // SAFETY: with these flags it takes any address, and fills the handle.
+        if unsafe { GetModuleHandleExW(FROM_ADDRESS, address, &mut module) } == 0 {
+            return None;
+        }
+        let mut name = vec![0; LONGEST];
+        // SAFETY: the library stays loaded for the call, and there is so much room.
+        let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST as u32) };
+        let name = name.get(..length as usize).filter(|name| !name.is_empty())?;
+        Some(PathBuf::from(std::ffi::OsString::from_wide(name)))
     }
 }
 
@@ -341,6 +363,15 @@ pub(crate) fn privileged() -> bool {
     // process.
     unsafe { getauxval(AT_SECURE) != 0 }
 }
+
+/// Why the environment is not trusted where [`privileged`] says so.
+pub(crate) const WHY_PRIVILEGED: &str = if cfg!(any(target_os = "linux", target_os = "android")) {
+    "this program has more rights than who started it (set-user-ID, set-group-ID, file capabilities)"
+} else if cfg!(windows) {
+    "this process is elevated (it runs as administrator), or that cannot be told"
+} else {
+    "on this platform nobody can tell whether this process has more rights than who started it"
+};
 
 /// Whether the process has more rights than whoever set its environment (set-user-ID, file
 /// capabilities, elevation).

@@ -18,3 +18,4 @@ mod shutdown;
 mod thirty_two_bits;
 mod tour;
 mod two_drivers;
+mod windows;
