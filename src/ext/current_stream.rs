@@ -18,7 +18,9 @@ thread_local! {
     /// of a context tells its current stream.
     ///
     /// A scope that was forgotten stays, and its stream is not destroyed: no driver call may come
-    /// out of a thread-local's destructor, so there is none.
+    /// out of a thread-local's destructor, so there is none. Targets whose thread-locals the
+    /// standard library makes itself (`x86_64-pc-windows-gnu`) may free this list before another
+    /// thread-local drops its scope: that stream is not destroyed either.
     static ENTERED: RefCell<ManuallyDrop<Vec<Entered>>> = const {
         RefCell::new(ManuallyDrop::new(Vec::new())) };
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::panic::Location;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -223,8 +223,7 @@ pub fn turn() -> Option<MutexGuard<'static, ()>> {
     (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// In a child that may hang: the kernel ends it after so many seconds, which fails its test in the
-/// parent.
+/// In a child that may hang: ends it after so many seconds, which fails its test in the parent.
 #[cfg(unix)]
 pub fn end_after(seconds: u32) {
     unsafe extern "C" {
@@ -232,6 +231,59 @@ pub fn end_after(seconds: u32) {
     }
     // SAFETY: the declaration is POSIX's; nothing here handles the signal.
     unsafe { alarm(seconds) };
+}
+
+/// In a child that may hang: ends it after so many seconds, which fails its test in the parent.
+#[cfg(windows)]
+pub fn end_after(seconds: u32) {
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(seconds.into()));
+        end_at_once(HUNG)
+    });
+}
+
+/// Ends this process without exit handlers, the driver's included.
+pub fn end_at_once(status: i32) -> ! {
+    unsafe extern "C" {
+        fn _exit(status: i32) -> !;
+    }
+    // SAFETY: it has no preconditions.
+    unsafe { _exit(status) }
+}
+
+/// How a child ended, unless it ended well.
+#[cfg(unix)]
+pub fn how_it_failed(status: ExitStatus) -> Option<String> {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.signal(), status.code()) {
+        (None, Some(0)) => None,
+        (Some(6), _) => Some("aborted".to_owned()),
+        (Some(11), _) => Some("crashed (SIGSEGV)".to_owned()),
+        (Some(14), _) => Some("hung".to_owned()),
+        (Some(signal), _) => Some(format!("ended by signal {signal}")),
+        (None, code) => Some(format!("failed with {code:?}")),
+    }
+}
+
+/// The status of a process that [`end_after`] ended.
+#[cfg(windows)]
+const HUNG: i32 = 14;
+
+/// How a child ended, unless it ended well.
+#[cfg(windows)]
+pub fn how_it_failed(status: ExitStatus) -> Option<String> {
+    const ACCESS_VIOLATION: u32 = 0xC000_0005;
+    /// Of `std::process::abort`.
+    const FAST_FAIL: u32 = 0xC000_0409;
+    match status.code()? {
+        0 => None,
+        HUNG => Some("hung".to_owned()),
+        code => Some(match code as u32 {
+            FAST_FAIL => "aborted".to_owned(),
+            ACCESS_VIOLATION => "crashed (access violation)".to_owned(),
+            code => format!("failed with {code:#x}"),
+        }),
+    }
 }
 
 /// In the child: says a line to the parent.

@@ -7,19 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_events::sys::Function::cuDriverGetVersion;
 
+use crate::child::end_at_once;
 use crate::counting::Watched;
 
 unsafe extern "C" {
     fn fork() -> i32;
-    fn _exit(status: i32) -> !;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
     fn pipe(ends: *mut i32) -> i32;
-}
-
-/// Ends this process without exit handlers, the driver's included.
-pub fn end_at_once(status: i32) -> ! {
-    // SAFETY: it has no preconditions.
-    unsafe { _exit(status) }
 }
 
 /// Runs `work` in a forked child: what it returned, and the child's wait status.

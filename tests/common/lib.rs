@@ -28,6 +28,7 @@ pub mod raw;
 pub mod table;
 pub mod watch;
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::c_void;
 use std::io::Write;
 use std::mem::ManuallyDrop;
@@ -71,16 +72,17 @@ impl Door {
 
 /// The software driver as a shared library.
 pub fn shared_library() -> PathBuf {
-    beside("libcuda_soft_driver_shared.so", "cuda-soft-driver-shared")
+    beside("cuda_soft_driver_shared", "cuda-soft-driver-shared")
 }
 
 /// A library that is no driver: see its package.
 pub fn fake_library() -> PathBuf {
-    beside("libcuda_events_fake_library.so", "cuda-events-fake-library")
+    beside("cuda_events_fake_library", "cuda-events-fake-library")
 }
 
-/// A file that cargo and the packed test folder put beside the test binaries.
+/// A library that cargo and the packed test folder put beside the test binaries.
 fn beside(name: &str, package: &str) -> PathBuf {
+    let name = format!("{DLL_PREFIX}{name}{DLL_SUFFIX}");
     let binary = std::env::current_exe().expect("the test binary has a path");
     let library = binary.with_file_name(name);
     assert!(library.is_file(), "{} is not there; build the package {package}", library.display());

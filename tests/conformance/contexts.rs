@@ -414,7 +414,7 @@ rules! {
         saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
         // To make another one current in its place ended a real driver's process, and at times its
         // exit handlers did.
-        crate::common::fork::end_at_once(0);
+        crate::common::child::end_at_once(0);
     }
 
     /// What names an event or a stream needs no current context.

@@ -159,7 +159,7 @@ rules! {
         saw.code("then query", rig.cuEventQuery(events[0]));
         saw.code("destroyed again", rig.cuEventDestroy_v2(events[0]));
         // What is left may not be possible to clean up.
-        crate::common::fork::end_at_once(0);
+        crate::common::child::end_at_once(0);
     }
 
     /// Destroying streams of a failed context, as for events.
@@ -174,7 +174,7 @@ rules! {
         saw.text(counted(codes));
         saw.code("then query", rig.cuStreamQuery(streams[0]));
         saw.code("destroyed again", rig.cuStreamDestroy_v2(streams[0]));
-        crate::common::fork::end_at_once(0);
+        crate::common::child::end_at_once(0);
     }
 
     /// Destroying graphs and executable graphs after a context failed: the answers of the first
@@ -188,7 +188,7 @@ rules! {
         saw.text(format_args!("executable graphs {}", counted(execs)));
         let graphs = made.iter().map(|(graph, _)| rig.cuGraphDestroy(*graph));
         saw.text(format_args!("graphs {}", counted(graphs)));
-        crate::common::fork::end_at_once(0);
+        crate::common::child::end_at_once(0);
     }
 
     /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the

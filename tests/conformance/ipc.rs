@@ -14,6 +14,7 @@ use crate::rules::{Saw, do_not_hang};
 
 const PEER: &str = "peer";
 
+#[cfg(unix)]
 unsafe extern "C" {
     fn setuid(user: u32) -> i32;
     fn geteuid() -> u32;
@@ -25,6 +26,7 @@ unsafe extern "C" {
 fn peer() {
     assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
     do_not_hang();
+    #[cfg(unix)]
     if std::env::var_os("CONFORMANCE_OTHER_USER").is_some() {
         // SAFETY: this process gives up its rights before it does anything.
         assert_eq!(unsafe { setuid(65534) }, 0, "only root can become somebody else");
@@ -696,6 +698,7 @@ rules! {
     /// The shared memory is a file that only its user can open; it is there from the first
     /// interprocess event on, stays after a normal exit, and goes with the last release of the
     /// primary context.
+    #[cfg(target_os = "linux")]
     fn the_file(rig, saw) = "one file, mode 600; after exit one file; after the last release no \
         file" {
         use std::os::unix::fs::PermissionsExt;
@@ -730,6 +733,7 @@ rules! {
     }
 
     /// The file comes with the first interprocess event, before anything is exported.
+    #[cfg(target_os = "linux")]
     fn the_file_comes_with_the_event(rig, saw) =
         "before no file; an ordinary event no file; an interprocess event one file"
     {
@@ -755,6 +759,7 @@ rules! {
     }
 
     /// A process of another user cannot map an event.
+    #[cfg(unix)]
     fn another_user(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
         // SAFETY: only asks.
         if unsafe { geteuid() } != 0 {

@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 
+use crate::common::Door;
 use crate::raw::{Raw, said};
 use crate::rules;
 
@@ -14,6 +15,12 @@ const PER_THREAD: u64 = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM as u64;
 /// What the places for the answers hold before.
 const BEFORE: usize = 0x5A5A;
 const STATUS_BEFORE: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryResult(77);
+
+/// A library of Rust exports all its functions on Windows, whatever version it simulates.
+fn chosen_exports() -> Result<(), String> {
+    let made_in_rust = cfg!(windows) && Door::chosen() == Door::Shared;
+    if made_in_rust { Err("this library exports all that it has".to_owned()) } else { Ok(()) }
+}
 
 #[derive(Clone, Copy, PartialEq)]
 struct Found {
@@ -437,6 +444,7 @@ rules! {
     }
 
     /// What is newer than the driver is not exported.
+    [needs(chosen_exports)]
     fn exports_of_newer_functions(rig, saw) = "none there" {
         let newer = ENTRY_POINTS.iter().filter(|entry| entry.version > rig.driver.version());
         let there: Vec<_> = newer

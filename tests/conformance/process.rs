@@ -1,4 +1,6 @@
 //! A process that forks or ends.
+//!
+//! Windows has no fork. There `std::process::exit` runs no handler and no destructor of the program.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -9,6 +11,7 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 
 use crate::common::child::say;
+#[cfg(unix)]
 use crate::common::fork;
 use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, must, said};
 use crate::rules;
@@ -19,6 +22,7 @@ unsafe extern "C" {
 }
 
 /// Runs `work` in a forked child, and gives what it returned, or how the child ended.
+#[cfg(unix)]
 fn in_forked_child(work: impl FnOnce() -> String) -> String {
     let (said, status) = fork::in_child(|| {
         // The parent's does not hold here.
@@ -30,6 +34,7 @@ fn in_forked_child(work: impl FnOnce() -> String) -> String {
 
 /// Makes a call in a forked child, and gives its answer; ends this process as the child ended if
 /// that was by a signal.
+#[cfg(unix)]
 pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
     let said = in_forked_child(|| call().0.to_string());
     match said.parse() {
@@ -99,6 +104,7 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 rules! {
     /// In a process that was forked after `cuInit`, the driver answers as if it had never been
     /// initialised, and cannot be.
+    #[cfg(unix)]
     [alone]
     fn a_forked_child_is_not_initialised(rig, saw) =
         "CUDA_ERROR_NOT_INITIALIZED (3) from cuInit, cuDeviceGetCount, cuCtxGetCurrent, \
@@ -121,6 +127,7 @@ rules! {
     }
 
     /// Asking and destroying inherited handles is success in a forked child, which means nothing.
+    #[cfg(unix)]
     [alone]
     fn inherited_handles_in_a_forked_child(rig, saw) = "success from cuEventQuery, cuStreamQuery, \
         cuEventDestroy" {
@@ -139,6 +146,7 @@ rules! {
     }
 
     /// Giving work to inherited handles is success in a forked child, which means nothing.
+    #[cfg(unix)]
     [alone]
     fn work_in_a_forked_child(rig, saw) =
         "success from cuEventRecord, cuStreamWaitEvent, cuEventSynchronize, cuStreamSynchronize"
@@ -159,6 +167,7 @@ rules! {
     }
 
     /// The parent is unharmed by what a forked child does and by its exit.
+    #[cfg(unix)]
     [alone]
     fn the_parent_of_a_fork(rig, saw) = "record success; synchronize success; stream success; \
         destroy success" {
@@ -176,6 +185,7 @@ rules! {
     }
 
     /// A forked child may end by `exit`, with the handlers that it inherited.
+    #[cfg(unix)]
     [alone]
     fn a_forked_child_exits(rig, saw) = "ended well; the parent success" {
         let stream = rig.stream(NON_BLOCKING);
@@ -189,6 +199,7 @@ rules! {
     }
 
     /// A process that is forked before `cuInit` can use the driver.
+    #[cfg(unix)]
     [bare]
     fn forked_before_init(rig, saw) =
         "cuInit success; cuDevicePrimaryCtxRetain success; cuEventCreate success; the parent's \
@@ -208,6 +219,7 @@ rules! {
 
     /// An exit handler that was registered after the driver was loaded and initialised runs while
     /// it still works.
+    #[cfg(unix)]
     [alone]
     fn a_handler_registered_after_init(rig, saw) =
         "success from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, cuEventRecord, \
@@ -220,6 +232,7 @@ rules! {
 
     /// An exit handler that was registered before the driver was loaded runs when it is gone: every
     /// call says so.
+    #[cfg(unix)]
     [before_loading(ask_at_exit)]
     fn a_handler_registered_before_loading(rig, saw) =
         "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, \
@@ -230,6 +243,7 @@ rules! {
     }
 
     /// A destructor of the program runs when the driver is gone.
+    #[cfg(unix)]
     [alone]
     fn a_destructor_of_the_program(rig, saw) =
         "CUDA_ERROR_DEINITIALIZED (4) from cuDriverGetVersion, cuDeviceGetCount, cuEventQuery, \

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::fmt::{Display, Write as _};
-use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
@@ -27,9 +26,11 @@ pub const ROLE: &str = "rule";
 macro_rules! rules {
     ($(
         $(#[doc = $statement:literal])+
+        $(#[cfg($when:meta)])?
         $([$($option:ident $(($($value:expr),*))?),*])?
         fn $name:ident($rig:ident, $saw:ident) = $expected:literal $body:block
     )*) => {$(
+        $(#[cfg($when)])?
         #[test]
         fn $name() {
             fn body($rig: &$crate::raw::Rig, $saw: &$crate::rules::Saw) $body
@@ -262,14 +263,7 @@ pub fn in_child(test: &str, role: &str, environment: &[(&str, &str)]) -> Ended {
         .filter_map(|line| line.split_once("@ "))
         .map(|(_, said)| said.to_owned())
         .collect();
-    let badly = match (output.status.signal(), output.status.code()) {
-        (None, Some(0)) => None,
-        (Some(6), _) => Some("aborted".to_owned()),
-        (Some(11), _) => Some("crashed (SIGSEGV)".to_owned()),
-        (Some(14), _) => Some("hung".to_owned()),
-        (Some(signal), _) => Some(format!("ended by signal {signal}")),
-        (None, code) => Some(format!("failed with {code:?}")),
-    };
+    let badly = child::how_it_failed(output.status);
     Ended { said, badly, errors: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 

@@ -9,6 +9,7 @@ use crate::common::child::{role, say};
 use crate::common::soft_settings;
 use crate::green::describe;
 use crate::ipc::Peer;
+#[cfg(unix)]
 use crate::process::forked_call;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said};
 use crate::rules;
@@ -22,10 +23,12 @@ const ROLE: &str = "misuse";
 macro_rules! misuses {
     ($(
         $(#[doc = $statement:literal])+
+        $(#[cfg($when:meta)])?
         $([since($major:literal, $minor:literal)])?
         fn $name:ident($rig:ident,
             $about:ident) names [$($named:literal),*] = $expected:literal $body:block
     )*) => {$(
+        $(#[cfg($when)])?
         #[test]
         fn $name() {
             fn body($rig: &Rig, $about: &dyn Fn(*const ())) -> CUresult $body
@@ -336,6 +339,7 @@ misuses! {
     }
 
     /// Destroying a stream in a forked child.
+    #[cfg(unix)]
     fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
         "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error \
             CUDA_ERROR_NOT_INITIALIZED (3)"

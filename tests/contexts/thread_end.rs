@@ -91,9 +91,14 @@ fn thread_locals_are_dropped_with_their_thread() {
         });
         thread.join().expect("the thread ends");
         let told: Vec<_> = told.into_iter().collect();
-        assert_eq!(told, [(Ok(()), true), (Ok(()), true)]);
+        // On Windows a driver of a file of its own has forgotten the thread by then.
+        let known = cfg!(not(windows)) || gpu.soft().is_some();
+        assert_eq!(told, [(Ok(()), known), (Ok(()), known)]);
     }
-    assert_eq!(Arc::strong_count(&stream), 1, "the scopes let go of their stream");
+    // Without thread-locals of the platform's own the record of scopes may be gone before them.
+    if cfg!(not(all(windows, target_env = "gnu"))) {
+        assert_eq!(Arc::strong_count(&stream), 1, "the scopes let go of their stream");
+    }
     // This thread's own state is as it was, and everything works.
     let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
     event.record(&stream).expect("a record");
