@@ -727,6 +727,7 @@ fn timelines(run: &Run) -> Result<()> {
 }
 
 /// Both roles in one process, which the library does not mind.
+#[cfg(unix)]
 fn shared_timelines(run: &Run) -> Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
     let context = run.context()?;
@@ -772,6 +773,19 @@ fn shared_timelines(run: &Run) -> Result<()> {
     }
     Ok(())
 }
+
+/// Where a file cannot be made.
+#[cfg(not(unix))]
+fn no_files(run: &Run) -> Result<()> {
+    let context = run.context()?;
+    for file in [TimelineFile::new(&context), TimelineFile::protected(&context)] {
+        let refused = file.err().expect("there are none on this platform");
+        assert_eq!(refused, Error::SharedTimeline(cuda_events::ipc::SharedTimelineError::Platform));
+    }
+    Ok(())
+}
+#[cfg(not(unix))]
+use self::no_files as shared_timelines;
 
 fn completions(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
