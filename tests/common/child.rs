@@ -33,11 +33,28 @@ pub fn full_name(name: &str) -> String {
 /// What starts the test of this full name in a role: the one of this binary, or that of a copy of
 /// it.
 pub fn command(program: &Path, test: &str, role: &str) -> Command {
-    let mut command = Command::new(program);
+    let mut command = starting(program);
     command
         .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(ROLE, role);
     command
+}
+
+/// What starts a program of the tests' own platform: an emulator, where one is named.
+pub fn starting(program: &Path) -> Command {
+    match std::env::var_os("CUDA_EVENTS_TEST_RUNNER") {
+        Some(runner) => {
+            let mut command = Command::new(runner);
+            command.arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
+/// Whether the tests run on an emulator.
+pub fn is_emulated() -> bool {
+    std::env::var_os("CUDA_EVENTS_TEST_RUNNER").is_some()
 }
 
 pub fn own_binary() -> std::path::PathBuf {

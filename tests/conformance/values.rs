@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
 
-use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::common::soft_settings;
+use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
+use crate::common::{Door, soft_settings};
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
 use crate::rules::do_not_hang;
@@ -417,6 +417,15 @@ fn isolated(command: &mut Command) {
     unsafe { command.pre_exec(isolate) };
 }
 
+fn looks_at_pages() -> Result<(), String> {
+    let blind = is_emulated() && Door::chosen() != Door::Native;
+    if blind {
+        Err("an emulator does not tell whether a page can be written".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
 fn can_isolate() -> Result<(), String> {
     let mut command = Command::new("true");
     isolated(&mut command);
@@ -638,7 +647,7 @@ rules! {
     /// One file can be mapped and registered twice, and for reading alone: a value that is written
     /// through one mapping is seen through the others. Unless it is said to be for reading alone,
     /// memory must be writable.
-    [since(11, 7), alone]
+    [since(11, 7), alone, needs(looks_at_pages)]
     fn one_file_registered_more_than_once(rig, saw) =
         "success from first, second, for reading; CUDA_ERROR_INVALID_VALUE (1) from not writable; \
          CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712) from first again; released; success from \

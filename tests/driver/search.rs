@@ -271,6 +271,9 @@ fn a_privileged_process_ignores_the_variable() {
     let Some(another) = another else {
         return say_not_run("it needs root, or a user with a second group");
     };
+    if child::is_emulated() {
+        return say_not_run("an emulator gives no program another's rights");
+    }
     if status("NoNewPrivs")[0] != 0 {
         return say_not_run("this process may not start privileged ones (no_new_privs)");
     }

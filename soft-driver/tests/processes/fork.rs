@@ -4,12 +4,11 @@
 
 use crate::common;
 
-use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
-use cuda_events_test_support::child::full_name;
+use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::{fork, own_process};
 use cuda_soft_driver::SoftDriver;
 
@@ -129,7 +128,7 @@ fn forks_amid_work_leave_no_lock_behind() {
 
 #[test]
 fn misuse_ends_the_process_with_its_history() {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = starting(&own_binary())
         .args(["--exact", &full_name("inner_misuse"), "--ignored", "--nocapture"])
         .output()
         .unwrap();

@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
-use std::process::Command;
-
 use cuda_events::{Driver, LoadOptions};
-use cuda_events_test_support::child::full_name;
+use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::shared_library;
 
 fn load() -> cuda_events::Result<Driver> {
@@ -16,7 +14,7 @@ fn load() -> cuda_events::Result<Driver> {
 /// Runs one of the ignored tests below in its own process, configured by `text`.
 #[track_caller]
 fn run(test: &str, text: &str) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = starting(&own_binary())
         .args(["--exact", &full_name(test), "--ignored", "--nocapture"])
         .env("CUDA_SOFT_DRIVER", text)
         .output()
@@ -170,7 +168,7 @@ fn inner_control() {
 
 #[test]
 fn a_setting_that_is_not_understood_ends_the_process() {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = starting(&own_binary())
         .args(["--exact", &full_name("inner_use"), "--ignored", "--nocapture"])
         .env("CUDA_SOFT_DRIVER", "colour=red")
         .output()
@@ -178,7 +176,7 @@ fn a_setting_that_is_not_understood_ends_the_process() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no setting `colour`"));
     use std::os::unix::ffi::OsStrExt;
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = starting(&own_binary())
         .args(["--exact", &full_name("inner_use"), "--ignored", "--nocapture"])
         .env("CUDA_SOFT_DRIVER", std::ffi::OsStr::from_bytes(b"version=12.4,\xff"))
         .output()
