@@ -1,0 +1,153 @@
+//! Accesses to bytes and to objects, and what is found of them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::checker::{Checker, HostOrder, Mark, Place};
+use crate::clock::{Clock, Slot};
+use crate::op::{AccessKind, By, Call};
+use crate::report::{Agent, Finding, Found, Part, Problem, Side, Warning, Who, by_name};
+use crate::shadow::{Entry, Hit};
+
+impl Checker {
+    pub(super) fn touch(
+        &mut self,
+        kind: AccessKind,
+        range: &Range<u64>,
+        (slot, time): (Slot, u64),
+        clock: &Clock,
+        agent: &Agent,
+        call: &Arc<Call>,
+    ) {
+        let entry = Entry { slot, time, kind, call: call.clone(), agent: agent.clone() };
+        let floor = &self.floor;
+        let mut hits = std::mem::take(&mut self.hits);
+        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        self.memory.access(range, &entry, knows, &mut hits);
+        for hit in hits.drain(..) {
+            let problem = if hit.ordered { Problem::UseAfterFree } else { Problem::Race };
+            self.report(problem, hit, &entry, clock);
+        }
+        self.hits = hits;
+    }
+
+    /// A call uses an event or a stream, or destroys it.
+    pub(super) fn object(&mut self, call: &Arc<Call>, range: Range<u64>, kind: AccessKind) {
+        // Where calls are in one order, so are these.
+        if self.options.host_order == HostOrder::Submission || matches!(call.by, By::Function(_)) {
+            return;
+        }
+        let (slot, mut clock) = self.actor(call.by);
+        let time = self.tick(slot, &mut clock, call);
+        self.learn(call.by, &clock);
+        let entry = Entry { slot, time, kind, call: call.clone(), agent: self.agent(call.by) };
+        let floor = &self.floor;
+        let mut hits = Vec::new();
+        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        self.objects.access(&range, &entry, knows, &mut hits);
+        for hit in hits {
+            self.report(Problem::DestroyedWhileUsed, hit, &entry, &clock);
+        }
+    }
+
+    pub(super) fn side(&self, entry: Entry) -> Side {
+        let name = |thread| {
+            self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string())
+        };
+        let thread = by_name(entry.call.by, name);
+        Side { call: entry.call, agent: entry.agent, kind: entry.kind, thread }
+    }
+
+    pub(super) fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
+        let first = hit.earlier;
+        if self.options.warnings.ignored_query {
+            self.ignored_query(&first, second);
+        }
+        if !once(
+            &mut self.reported,
+            place(&first.call, &first.agent),
+            place(&second.call, &second.agent),
+        ) {
+            return;
+        }
+        let known = clock.get(first.slot).max(self.floor.get(first.slot));
+        let recent = self.slots.get(first.slot as usize).map(|state| &state.recent);
+        let known = recent
+            .into_iter()
+            .flatten()
+            .rev()
+            .find(|call| call.0 <= known)
+            .map(|call| call.1.clone());
+        let nodes =
+            [&first, second].map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
+        let stream = second.agent.stream().and_then(|stream| self.streams.get(&stream.id));
+        let found = Found {
+            problem,
+            siblings: nodes == [true, true] && Arc::ptr_eq(&first.call, &second.call),
+            first: self.side(first),
+            second: self.side(second.clone()),
+            shared: hit.ranges,
+            known,
+            outside: stream
+                .map(|stream| stream.outside.iter().cloned().collect())
+                .unwrap_or_default(),
+        };
+        self.findings.push(Finding::Report(found.into()));
+    }
+
+    pub(super) fn ignored_query(&mut self, first: &Entry, second: &Entry) {
+        let (Some(_), By::Thread(thread), Who::Thread(_)) =
+            (first.agent.stream(), second.call.by, &second.agent.0)
+        else {
+            return;
+        };
+        let Some(thread) = self.threads.get(&thread) else { return };
+        let about = |mark: &Mark| {
+            mark.0
+                .iter()
+                .any(|point| point.clock().is_some_and(|clock| clock.get(first.slot) >= first.time))
+        };
+        let query =
+            thread.queries.iter().rev().find(|query| about(&query.0)).map(|query| query.1.clone());
+        if let Some(query) = query {
+            self.warn(
+                &query.clone(),
+                &second.call,
+                Warning::IgnoredQuery { query, access: second.call.clone() },
+            );
+        }
+    }
+
+    pub(super) fn warn(&mut self, one: &Arc<Call>, two: &Arc<Call>, warning: Warning) {
+        let place = |call: &Arc<Call>| {
+            let location = call.location.clone();
+            // One call may be wrong in several ways.
+            let kind = match &warning {
+                Warning::NeverRecorded { .. } => "never recorded",
+                Warning::LostRecord { .. } => "lost record",
+                Warning::IgnoredQuery { .. } => "ignored query",
+                Warning::UselessWait { .. } => "useless wait",
+                Warning::CaptureLeak { .. } => "capture leak",
+            };
+            (Cow::Borrowed(kind), location.ok_or_else(|| call.name.to_string()))
+        };
+        if once(&mut self.warned, place(one), place(two)) {
+            self.findings.push(Finding::Warning(warning));
+        }
+    }
+}
+
+fn place(call: &Call, agent: &Agent) -> Place {
+    (call.name.clone(), call.location.clone().ok_or_else(|| agent.to_string()))
+}
+
+/// Whether a pair of places is new.
+fn once(seen: &mut HashSet<(Place, Place)>, one: Place, two: Place) -> bool {
+    let turned = (two, one);
+    if seen.contains(&turned) {
+        return false;
+    }
+    seen.insert((turned.1, turned.0))
+}

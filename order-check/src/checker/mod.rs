@@ -1,0 +1,308 @@
+//! The checker: who is after what, and the operations that make it so.
+
+mod accesses;
+mod events;
+mod graphs;
+mod host;
+mod operations;
+mod options;
+mod retire;
+mod streams;
+mod tasks;
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::clock::{Clock, Slot};
+use crate::graph::Capture;
+use crate::op::{
+    Call, ContextId, EventId, FunctionId, GraphId, Location, Node, Op, StreamId, StreamKind,
+    ThreadId, TokenId, What,
+};
+use crate::report::{Finding, StreamName};
+use crate::shadow::{Hit, Shadow};
+use crate::task::{Point, Task};
+use crate::values::Values;
+
+pub use options::{HostOrder, Options, Size, Warnings};
+
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+
+/// Some work, to be waited for: see [`Checker::mark`].
+#[derive(Clone, Debug, Default)]
+pub struct Mark(Vec<Point>);
+
+/// The calls of an agent that are kept to say what another one is after.
+const RECENT: usize = 16;
+/// Failed queries of a thread that are kept.
+const QUERIES: usize = 8;
+/// Tasks that may be held back; beyond that the oldest go on as if by an order from outside.
+const TASKS: usize = 1 << 16;
+
+#[derive(Debug, Default)]
+struct SlotState {
+    time: u64,
+    recent: VecDeque<(u64, Arc<Call>)>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    name: Arc<str>,
+    slot: Slot,
+    clock: Clock,
+    live: bool,
+    /// Queries that said "not done", the last ones.
+    queries: VecDeque<(Mark, Arc<Call>)>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    name: Arc<StreamName>,
+    slot: Slot,
+    /// For the branches of graphs, which all launches in this stream share.
+    branches: Vec<Slot>,
+    tail: Point,
+    /// The clock of a submitting thread that the tail is after already.
+    joined: Clock,
+    /// The last legacy operation that it waited for.
+    legacy_seen: u64,
+    /// Whether it has work that the legacy default stream has not waited for.
+    fresh: bool,
+    capture: Option<u64>,
+    /// What may order it and is not known.
+    outside: VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Record {
+    point: Point,
+    call: Arc<Call>,
+    used: bool,
+}
+
+#[derive(Debug, Default)]
+struct Event {
+    name: Option<String>,
+    interprocess: bool,
+    record: Option<Record>,
+    /// The last record is a part of this capture, after these nodes.
+    captured: Option<(u64, Vec<usize>)>,
+    /// A record that nobody waited for, and the one that replaced it.
+    lost: Option<(Arc<Call>, Arc<Call>)>,
+}
+
+#[derive(Debug, Default)]
+struct Context {
+    /// In the order of their numbers, so that what is found depends on nothing else.
+    streams: Vec<StreamId>,
+    legacy: Option<StreamId>,
+    /// How many operations the legacy default stream has had.
+    legacy_count: u64,
+    /// Blocking streams with work that the legacy default stream has not waited for.
+    fresh: Vec<StreamId>,
+    /// The same of streams that are destroyed.
+    fresh_gone: Vec<Point>,
+    /// The work of streams that are destroyed.
+    gone: Vec<Point>,
+    /// What streams wait for that do not exist yet.
+    entry: Vec<Point>,
+}
+
+/// Where a report was made: a line of source, or else a function and an agent.
+type Place = (Cow<'static, str>, Result<Location, String>);
+
+/// Finds accesses that no order joins in a sequence of operations. See the [crate].
+#[derive(Debug)]
+pub struct Checker {
+    options: Options,
+    slots: Vec<SlotState>,
+    spare: Vec<Slot>,
+    /// Slots whose owners are gone, and the end of their work.
+    leaving: Vec<(Slot, Point)>,
+    /// All threads, in [`HostOrder::Submission`].
+    host: (Slot, Clock),
+    threads: Map<ThreadId, Thread>,
+    tokens: Map<TokenId, Clock>,
+    contexts: Map<ContextId, Context>,
+    streams: Map<StreamId, Stream>,
+    events: Map<EventId, Event>,
+    graphs: Map<GraphId, Arc<[Node]>>,
+    captures: Map<u64, Capture>,
+    functions: Map<FunctionId, u64>,
+    tasks: Map<u64, Task>,
+    /// Those that nothing holds back, the oldest first.
+    ready: BinaryHeap<Reverse<u64>>,
+    /// For tasks and captures.
+    counter: u64,
+    values: Values,
+    memory: Shadow,
+    /// Events and streams, as if each were a byte.
+    objects: Shadow,
+    /// What all that may still come is after. Clocks do not repeat it.
+    floor: Clock,
+    until_retire: usize,
+    findings: Vec<Finding>,
+    reported: HashSet<(Place, Place)>,
+    warned: HashSet<(Place, Place)>,
+    hits: Vec<Hit>,
+}
+
+impl std::fmt::Debug for Mix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mix")
+    }
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+/// Where an object is among the objects: events at even places, streams at odd ones.
+fn is_event(event: EventId) -> Range<u64> {
+    let at = event.0 << 1;
+    at..at + 1
+}
+
+fn is_stream(stream: StreamId) -> Range<u64> {
+    let at = stream.0 << 1 | 1;
+    at..at.saturating_add(1)
+}
+
+impl Checker {
+    /// A checker that was told nothing.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            slots: vec![SlotState::default()],
+            spare: Vec::new(),
+            leaving: Vec::new(),
+            host: (0, Clock::default()),
+            threads: Map::default(),
+            tokens: Map::default(),
+            contexts: Map::default(),
+            streams: Map::default(),
+            events: Map::default(),
+            graphs: Map::default(),
+            captures: Map::default(),
+            functions: Map::default(),
+            tasks: Map::default(),
+            ready: BinaryHeap::new(),
+            counter: 0,
+            values: Values::default(),
+            memory: Shadow::default(),
+            objects: Shadow::default(),
+            floor: Clock::default(),
+            until_retire: options.retire_every,
+            findings: Vec::new(),
+            reported: HashSet::new(),
+            warned: HashSet::new(),
+            hits: Vec::new(),
+        }
+    }
+
+    /// What was found since this was asked last. Each pair of places is reported once.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// How much is remembered.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        Size {
+            ranges: self.memory.len(),
+            agents: self.slots.len() - self.spare.len(),
+            tasks: self.tasks.len(),
+        }
+    }
+
+    /// The work that a call waits for that begins now. It is for calls of many threads: with
+    /// [`Op::Synchronize`] told when the call returns, work would count that another thread
+    /// submitted meanwhile.
+    #[must_use]
+    pub fn mark(&self, what: What) -> Mark {
+        let mut points = Vec::new();
+        match what {
+            What::Event(event) => {
+                points.extend(
+                    self.events
+                        .get(&event)
+                        .and_then(|event| Some(event.record.as_ref()?.point.clone())),
+                );
+            }
+            What::Stream(stream) => {
+                let Some(of) = self.streams.get(&stream) else { return Mark(points) };
+                points.push(of.tail.clone());
+                if of.name.kind == StreamKind::Legacy
+                    && let Some(context) = self.contexts.get(&of.name.context)
+                {
+                    let streams =
+                        context.streams.iter().filter_map(|stream| self.streams.get(stream));
+                    points.extend(
+                        streams
+                            .filter(|stream| stream.name.kind == StreamKind::Blocking)
+                            .map(|stream| stream.tail.clone()),
+                    );
+                    points.extend(context.fresh_gone.iter().cloned());
+                }
+            }
+            What::Context(context) => points = self.of_context(context),
+        }
+        Mark(points)
+    }
+
+    fn of_context(&self, context: ContextId) -> Vec<Point> {
+        let Some(of) = self.contexts.get(&context) else { return Vec::new() };
+        let streams = of.streams.iter().filter_map(|stream| self.streams.get(stream));
+        streams.map(|stream| stream.tail.clone()).chain(of.gone.iter().cloned()).collect()
+    }
+
+    /// A host call has waited for the work of a mark, and has returned without an error.
+    pub fn reached(&mut self, call: &Call, mark: &Mark) {
+        self.ensure(call.by);
+        self.acquire(call.by, mark);
+        self.drain();
+    }
+
+    /// The next operation. It belongs to `call`, and [`Call::by`] says who made it.
+    pub fn apply(&mut self, call: Call, op: Op<'_>) {
+        self.ensure(call.by);
+        let call = Arc::new(call);
+        self.operation(&call, op);
+        self.drain();
+        while self.tasks.len() > TASKS {
+            let Some(&oldest) = self.tasks.keys().min() else { break };
+            self.force(oldest);
+        }
+        self.until_retire = self.until_retire.saturating_sub(1);
+        if self.until_retire == 0 {
+            self.retire();
+        }
+    }
+}

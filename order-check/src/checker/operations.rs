@@ -1,0 +1,219 @@
+//! What each operation does.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::checker::{Checker, Event, HostOrder, QUERIES, Stream, is_event, is_stream};
+use crate::graph::Capture;
+use crate::op::{AccessKind, By, Call, Compare, Op, What};
+use crate::report::{Agent, Who};
+use crate::task::{Action, Job, Point};
+
+impl Checker {
+    pub(super) fn operation(&mut self, call: &Arc<Call>, op: Op<'_>) {
+        match op {
+            Op::StreamCreate { stream, context, kind, name } => {
+                self.object(call, is_stream(stream), AccessKind::Allocate);
+                self.create_stream(stream, context, kind, name);
+            }
+            Op::StreamDestroy { stream } => {
+                self.object(call, is_stream(stream), AccessKind::Write);
+                self.destroy_stream(stream);
+            }
+            Op::EventCreate { event, interprocess, name } => {
+                self.object(call, is_event(event), AccessKind::Allocate);
+                let name = name.map(str::to_owned);
+                self.events.insert(event, Event { name, interprocess, ..Event::default() });
+            }
+            Op::EventDestroy { event } => {
+                self.object(call, is_event(event), AccessKind::Write);
+                self.events.remove(&event);
+            }
+            Op::ContextDestroy { context } => {
+                for stream in
+                    self.contexts.remove(&context).map(|of| of.streams).unwrap_or_default()
+                {
+                    self.object(call, is_stream(stream), AccessKind::Write);
+                    self.destroy_stream(stream);
+                }
+                self.contexts.remove(&context);
+            }
+            Op::ThreadName { thread, name } => {
+                self.ensure(By::Thread(thread));
+                if let Some(of) = self.threads.get_mut(&thread) {
+                    of.name = name.into();
+                }
+            }
+            Op::Work { stream, accesses } => {
+                self.stream_work(call, stream, Action::Work(Cow::Borrowed(accesses)));
+            }
+            Op::Record { event, stream, external } => self.record(call, event, stream, external),
+            Op::Wait { stream, event, external } => self.wait(call, stream, event, external),
+            Op::ContextRecord { context, event } => {
+                self.object(call, is_event(event), AccessKind::Read);
+                let points = self.of_context(context);
+                let base = self.clock_of(call.by);
+                // It belongs to no stream, and does nothing itself.
+                let agent = Agent(Who::Thread(Arc::from("of a context")));
+                let job = Job { agent, slot: 0, action: Action::Nothing, call: call.clone() };
+                let point = self.submit(job, base, points);
+                self.set_record(call, event, point);
+            }
+            Op::ContextWait { context, event } => {
+                self.object(call, is_event(event), AccessKind::Read);
+                let Some(point) = self.recorded(call, event, None) else { return };
+                let of = self.contexts.entry(context).or_default();
+                of.entry.push(point.clone());
+                for stream in of.streams.clone() {
+                    self.hold(call, stream, point.clone());
+                }
+            }
+            Op::WriteValue { stream, cell, value } => {
+                self.stream_work(call, stream, Action::WriteValue(cell, value));
+            }
+            Op::WaitValue { stream, cell, value, compare } => {
+                self.stream_work(call, stream, Action::WaitValue(cell, value, compare));
+            }
+            Op::Function { stream, function, accesses } => {
+                let accesses = Cow::Borrowed(accesses);
+                match function {
+                    Some(function) => {
+                        self.stream_work(call, stream, Action::Function(accesses));
+                        // In a capture it is a node like others.
+                        let captured =
+                            self.streams.get(&stream).is_some_and(|of| of.capture.is_some());
+                        if !captured
+                            && let Some(Stream { tail: Point::Pending(unfinished), .. }) =
+                                self.streams.get(&stream)
+                        {
+                            self.functions.insert(function, unfinished.task);
+                        }
+                    }
+                    None => self.stream_work(call, stream, Action::Work(accesses)),
+                }
+            }
+            Op::FunctionBegin { function } => self.begin_function(function),
+            Op::FunctionEnd { function } => self.end_function(function),
+            Op::CaptureBegin { stream } => {
+                self.stream(stream);
+                self.counter += 1;
+                let fronts = HashMap::from([(stream, Vec::new())]);
+                self.captures
+                    .insert(self.counter, Capture { origin: stream, nodes: Vec::new(), fronts });
+                if let Some(of) = self.streams.get_mut(&stream) {
+                    of.capture = Some(self.counter);
+                }
+            }
+            Op::CaptureEnd { stream, graph } => self.end_capture(call, stream, graph),
+            Op::GraphDefine { graph, nodes } => {
+                let nodes = self.flatten(nodes);
+                self.graphs.insert(graph, nodes.into());
+            }
+            Op::GraphCopy { from, to } => {
+                if let Some(nodes) = self.graphs.get(&from).cloned() {
+                    self.graphs.insert(to, nodes);
+                }
+            }
+            Op::GraphDestroy { graph } => {
+                self.graphs.remove(&graph);
+            }
+            Op::Launch { stream, graph, functions } => {
+                self.launch(call, stream, graph, functions);
+            }
+            Op::WaitEnded { call: wait, cell } => self.end_wait(call.by, wait, cell),
+            Op::Host { accesses } => {
+                let (slot, mut clock) = self.actor(call.by);
+                let time = self.tick(slot, &mut clock, call);
+                let agent = self.agent(call.by);
+                for access in accesses {
+                    self.touch(access.kind, &access.range, (slot, time), &clock, &agent, call);
+                    self.overwrite(access, (slot, time), &clock);
+                }
+                self.learn(call.by, &clock);
+            }
+            Op::HostWriteValue { cell, value } => {
+                let (slot, mut clock) = self.actor(call.by);
+                let agent = self.agent(call.by);
+                self.write_value(cell, value, slot, &mut clock, &agent, call);
+                self.learn(call.by, &clock);
+            }
+            Op::HostSawValue { cell, value } => {
+                let (slot, mut clock) = self.actor(call.by);
+                let floor = &self.floor;
+                let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+                if let Some(seen) = self.values.seen(cell, value, Compare::Equal, knows) {
+                    clock.join(&seen);
+                }
+                let time = self.tick(slot, &mut clock, call);
+                let agent = self.agent(call.by);
+                self.touch(
+                    AccessKind::AtomicRead,
+                    &cell.range(),
+                    (slot, time),
+                    &clock,
+                    &agent,
+                    call,
+                );
+                self.learn(call.by, &clock);
+            }
+            Op::Synchronize { what } => {
+                if let What::Event(event) = what {
+                    self.object(call, is_event(event), AccessKind::Read);
+                    self.recorded(call, event, None);
+                }
+                let mark = self.mark(what);
+                self.acquire(call.by, &mark);
+            }
+            Op::Query { what, done } => {
+                let mark = self.mark(what);
+                if done {
+                    if let What::Event(event) = what
+                        && let Some(record) =
+                            self.events.get_mut(&event).and_then(|event| event.record.as_mut())
+                    {
+                        record.used = true;
+                    }
+                    self.acquire(call.by, &mark);
+                } else if let By::Thread(thread) = call.by
+                    && let Some(thread) = self.threads.get_mut(&thread)
+                {
+                    if thread.queries.len() == QUERIES {
+                        thread.queries.pop_front();
+                    }
+                    thread.queries.push_back((mark, call.clone()));
+                }
+            }
+            Op::HandOver { token } => {
+                let clock = self.clock_of(call.by);
+                self.tokens.entry(token).or_default().join(&clock);
+            }
+            Op::TakeOver { token } => {
+                if let Some(clock) = self.tokens.get(&token).cloned() {
+                    self.learn(call.by, &clock);
+                }
+            }
+            Op::ThreadStart { thread } => {
+                let clock = self.clock_of(call.by);
+                if self.options.host_order == HostOrder::Told {
+                    self.leave_thread(thread);
+                    self.add_thread(thread, clock);
+                }
+            }
+            Op::ThreadJoin { thread } => {
+                if self.options.host_order == HostOrder::Told
+                    && let Some(of) = self.threads.get(&thread)
+                {
+                    let clock = of.clock.clone();
+                    self.learn(call.by, &clock);
+                    self.leave_thread(thread);
+                }
+            }
+            Op::ThreadEnd => {
+                if let By::Thread(thread) = call.by {
+                    self.end_thread(thread);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is forgotten: what nothing can race with any more.
+
+use crate::checker::{Checker, HostOrder};
+use crate::op::ThreadId;
+
+impl Checker {
+    /// Forgets what nothing can race with any more: it is before all that may still come.
+    pub(super) fn retire(&mut self) {
+        let held = self.tasks.values().map(|task| task.base.clone());
+        let mut floor = held.fold(self.agreed(), |one, two| one.meet(&two));
+        floor.join(&self.floor);
+        self.floor = floor;
+        let floor = &self.floor;
+        let known = |slot, time| floor.get(slot) >= time;
+        self.memory.retire(known);
+        self.objects.retire(known);
+        self.values.retire(known, floor);
+        self.host.1.prune(floor);
+        for thread in self.threads.values_mut() {
+            thread.clock.prune(floor);
+        }
+        self.tokens.retain(|_, clock| {
+            clock.prune(floor);
+            !clock.entries().is_empty()
+        });
+        for stream in self.streams.values_mut() {
+            stream.tail.prune(floor);
+            stream.joined.prune(floor);
+        }
+        for record in self.events.values_mut().filter_map(|event| event.record.as_mut()) {
+            record.point.prune(floor);
+        }
+        for context in self.contexts.values_mut() {
+            for points in [&mut context.gone, &mut context.fresh_gone, &mut context.entry] {
+                points.retain_mut(|point| !point.prune(floor));
+            }
+        }
+        self.graceful();
+        self.until_retire = self.options.retire_every.max(
+            2 * (self.memory.len()
+                + self.streams.len()
+                + self.events.len()
+                + self.threads.len()
+                + self.tasks.len()),
+        );
+    }
+
+    /// Slots of agents that are gone, and that everybody is after, can be had anew.
+    pub(super) fn graceful(&mut self) {
+        let (floor, slots, spare) = (&self.floor, &mut self.slots, &mut self.spare);
+        self.leaving.retain_mut(|(slot, end)| {
+            let Some(state) = slots.get_mut(*slot as usize) else { return false };
+            if end.clock().is_none() || state.time > floor.get(*slot) {
+                return true;
+            }
+            state.recent.clear();
+            spare.push(*slot);
+            false
+        });
+        if self.options.host_order == HostOrder::Told {
+            let gone: Vec<ThreadId> = self
+                .threads
+                .iter()
+                .filter(|(_, thread)| !thread.live && thread.clock.entries().is_empty())
+                .map(|(&thread, _)| thread)
+                .collect();
+            for thread in gone {
+                self.leave_thread(thread);
+            }
+        } else {
+            self.threads.retain(|_, thread| thread.live);
+        }
+    }
+}
