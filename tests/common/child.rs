@@ -25,7 +25,7 @@ pub fn full_name(name: &str) -> String {
     let file = Path::new(Location::caller().file());
     let mut modules: Vec<_> = file.iter().skip_while(|part| *part != "tests").skip(2).collect();
     let last = modules.pop().map(Path::new).and_then(Path::file_stem);
-    modules.extend(last.filter(|stem| *stem != "main"));
+    modules.extend(last.filter(|stem| *stem != "main" && *stem != "mod"));
     let modules = modules.iter().map(|part| part.to_str().expect("text"));
     modules.chain([name]).collect::<Vec<_>>().join("::")
 }

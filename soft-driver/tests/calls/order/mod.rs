@@ -1,0 +1,262 @@
+//! Small programs of real calls with one planted error each, and the same programs mended: the
+//! order checker reports the two calls on each of a hundred seeds of the random scheduler, and is
+//! silent about the mended program.
+
+mod desk;
+mod kinds;
+mod streams;
+
+use std::collections::BTreeSet;
+
+use crate::common::*;
+use cuda_events::sys::*;
+use cuda_events_test_support::child::{command, full_name, own_binary, role};
+use cuda_soft_driver::{OrderCheck, Scheduler, SoftDriver, Time};
+use desk::Desk;
+
+const SEEDS: u64 = 100;
+const NON_BLOCKING: u32 = 1;
+
+/// The two calls of a report.
+type Pair = (u64, u64);
+type Program = fn(&Desk<'_>) -> Pair;
+
+/// A kind of error, how the report of it begins, and the program.
+type Row = (&'static str, &'static str, Program);
+
+const RACE: &str = "error: missing order: ";
+const FREED: &str = "error: use after free: ";
+
+const GEQ: u32 = CU_STREAM_WAIT_VALUE_GEQ;
+const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
+
+/// All of them.
+fn table() -> impl Iterator<Item = &'static Row> {
+    [streams::ROWS, kinds::ROWS].into_iter().flatten()
+}
+
+fn checked(seed: u64) -> Raw {
+    let builder = SoftDriver::builder().version(13, 0).time(Time::Virtual);
+    Raw::planting(builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report))
+}
+
+fn each(raw: &Raw, seed: u64, (kind, begins, program): &Row) {
+    for mended in [true, false] {
+        let before = raw.soft.order_findings().len();
+        let desk = Desk::new(raw, mended);
+        let (one, two) = program(&desk);
+        desk.end();
+        let found = raw.soft.order_findings();
+        let found = &found[before..];
+        if mended {
+            assert_eq!(found, [""; 0], "{kind}, mended, seed {seed}");
+            continue;
+        }
+        let [found] = found else { panic!("{kind}, seed {seed}: {} reports", found.len()) };
+        assert!(found.starts_with(begins), "{kind}, seed {seed}:\n{found}");
+        let calls: Vec<&str> = found
+            .lines()
+            .filter(|line| line.starts_with("  first:") || line.starts_with("  second:"))
+            .collect();
+        let mut expected = [one, two].map(|number| format!("call #{number} "));
+        if !calls[0].contains(&expected[0]) {
+            expected.reverse();
+        }
+        let right = calls.len() == 2 && (0..2).all(|at| calls[at].contains(&expected[at]));
+        assert!(right, "{kind}, seed {seed}, calls {one} and {two}:\n{found}");
+    }
+}
+
+/// Runs a test in a process of its own, whose reports nobody has to read.
+fn aside(test: &str, run: impl FnOnce()) {
+    if role().is_some() {
+        run();
+        println!("it is through");
+        return;
+    }
+    let output = command(&own_binary(), &full_name(test), "aside")
+        .output()
+        .expect("the test's own program runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !(output.status.success() && text.contains("it is through")) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let end: Vec<&str> = said.lines().rev().take(60).collect();
+        let end: Vec<&str> = end.into_iter().rev().collect();
+        panic!("{text}\n{}", end.join("\n"));
+    }
+}
+
+#[test]
+fn each_planted_error_is_reported_on_every_seed() {
+    aside("each_planted_error_is_reported_on_every_seed", || {
+        let kinds: BTreeSet<_> = table().map(|row| row.0).collect();
+        assert!(kinds.len() >= 60 && kinds.len() == table().count(), "{} kinds", kinds.len());
+        for seed in 0..SEEDS {
+            let raw = checked(seed);
+            for row in table() {
+                each(&raw, seed, row);
+            }
+        }
+    });
+}
+
+/// What orders programs and is not told: each of these is good, and nothing is reported.
+#[test]
+fn what_orders_without_a_call_is_no_report() {
+    aside("what_orders_without_a_call_is_no_report", || {
+        for seed in 0..2 {
+            let raw = checked(seed);
+            let programs: [fn(&Desk<'_>); 5] = [
+                host_signals,
+                host_polls,
+                host_function_waits,
+                host_function_tells,
+                one_graph_in_two_streams,
+            ];
+            for program in programs {
+                let desk = Desk::new(&raw, true);
+                program(&desk);
+                desk.end();
+            }
+            assert_eq!(raw.soft.order_findings(), [""; 0], "seed {seed}");
+        }
+    });
+}
+
+fn word<'a>(p: &'a Desk<'_>) -> &'a std::sync::atomic::AtomicU32 {
+    unsafe { std::sync::atomic::AtomicU32::from_ptr(p.pinned.cast::<u32>().add(512)) }
+}
+
+fn word_address(p: &Desk<'_>) -> CUdeviceptr {
+    std::ptr::from_ref(word(p)).addr() as u64
+}
+
+/// Launches of one executable graph come one after the other, in whatever streams.
+fn one_graph_in_two_streams(p: &Desk<'_>) {
+    let exec = p.captured(|| {
+        p.writes(p.c);
+    });
+    p.launch(exec, p.a);
+    p.launch(exec, p.b);
+}
+
+/// A stream waits for a value that the host stores when it has waited for another stream.
+fn host_signals(p: &Desk<'_>) {
+    let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
+    p.number(unsafe { wait(p.b, word_address(p), 1, GEQ) });
+    p.reads(p.b);
+    p.writes(p.a);
+    p.raw.sync(p.a);
+    word(p).store(1, std::sync::atomic::Ordering::Release);
+    p.raw.sync(p.b);
+}
+
+/// The host polls a value that a stream writes, and then goes on in another stream.
+fn host_polls(p: &Desk<'_>) {
+    let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+    p.writes(p.a);
+    p.number(unsafe { write(p.a, word_address(p), 1, 0) });
+    let exec = p.captured(|| {
+        p.set(p.c, p.other, 64);
+        p.number(unsafe { write(p.c, word_address(p) + 4, 1, 0) });
+    });
+    p.launch(exec, p.a);
+    let next = unsafe { std::sync::atomic::AtomicU32::from_ptr(word(p).as_ptr().add(1)) };
+    for word in [word(p), next] {
+        while word.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+    }
+    p.reads(p.b);
+    p.get(p.b, p.other, 64);
+}
+
+/// A stream is held by a host function until the host has waited for another stream; and so is a
+/// graph.
+fn host_function_waits(p: &Desk<'_>) {
+    let latch = p.raw.latch(p.a);
+    p.reads(p.a);
+    p.writes(p.b);
+    p.raw.sync(p.b);
+    latch.release();
+    p.raw.sync(p.a);
+
+    let latch = std::cell::OnceCell::new();
+    let exec = p.captured(|| {
+        let _ = latch.set(p.raw.latch(p.c));
+        p.reads(p.c);
+    });
+    p.launch(exec, p.a);
+    p.writes(p.b);
+    p.raw.sync(p.b);
+    latch.into_inner().expect("it was captured").release();
+    p.raw.sync(p.a);
+}
+
+/// A host function tells the host that the work before it is done, and ends much later.
+fn host_function_tells(p: &Desk<'_>) {
+    use std::sync::mpsc::channel;
+    let ((tell, hear), (end, ended)) = (channel(), channel());
+    p.writes(p.a);
+    p.raw.host(p.a, move || {
+        tell.send(()).expect("somebody hears");
+        let _ = ended.recv();
+    });
+    hear.recv().expect("it is told");
+    p.reads(p.b);
+    drop::<std::sync::mpsc::Sender<()>>(end);
+    p.raw.sync(p.a);
+
+    let ((tell, hear), (end, ended)) = (channel(), channel());
+    let exec = p.captured(|| {
+        p.set(p.c, p.other, 64);
+        p.raw.host(p.c, move || {
+            tell.send(()).expect("somebody hears");
+            let _ = ended.recv();
+        });
+    });
+    p.launch(exec, p.a);
+    hear.recv().expect("it is told");
+    p.get(p.b, p.other, 64);
+    drop::<std::sync::mpsc::Sender<()>>(end);
+    p.raw.sync(p.a);
+}
+
+/// The parts of a report, where all of them are known.
+#[test]
+fn a_report_has_all_its_parts() {
+    aside("a_report_has_all_its_parts", || {
+        let raw = checked(1);
+        let desk = Desk::new(&raw, false);
+        let exec = desk.captured(|| {
+            desk.set(desk.c, desk.other, 4);
+            desk.upload(desk.c);
+        });
+        let one = desk.launch(exec, legacy());
+        let (line, two) = (line!() + 3, raw.soft.calls() + 1);
+        // It is reported once for each pair of places.
+        for _ in 0..2 {
+            raw.soft.host_writes(desk.pinned.cast::<u8>().wrapping_byte_add(8), 1000);
+        }
+        assert_eq!(raw.soft.order_findings().len(), 1);
+        let found = raw.soft.order_findings().concat();
+        let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
+        let thread = std::thread::current().name().unwrap_or("main").to_owned();
+        let stream = "stream 0x1 (the legacy default stream)";
+        for part in [
+            "error: missing order: two calls touch the same 56 bytes, and nothing orders them\n",
+            &format!(
+                "  first:   call #{one} (cuGraphLaunch) reads them on node 1 of a graph in \
+                 {stream}, submitted by thread {thread}\n"
+            ),
+            &format!("  second:  call #{two} (host_writes) writes them on thread {thread}, at "),
+            &format!("{}:{line}:", file!()),
+            &format!("  bytes:   {first:#x}..{last:#x}\n"),
+            "  order:   ",
+            &format!("  missing: have thread {thread} synchronize with {stream}"),
+        ] {
+            assert!(found.contains(part), "{part}\n{found}");
+        }
+        desk.end();
+    });
+}
