@@ -71,6 +71,12 @@ impl fmt::Display for Location {
     }
 }
 
+/// How a program came to a call: a [`std::backtrace::Backtrace`], or any text. Each line of it
+/// becomes a line of a report.
+pub trait Backtrace: fmt::Debug + fmt::Display + Send + Sync {}
+
+impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
+
 /// The call that an operation belongs to. Reports name it.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -82,8 +88,8 @@ pub struct Call {
     pub by: By,
     /// Where it was made, if that is known.
     pub location: Option<Location>,
-    /// How the program came there, if that is known: any text.
-    pub backtrace: Option<Arc<str>>,
+    /// How the program came there, if that is known. Its text is made when a report is printed.
+    pub backtrace: Option<Arc<dyn Backtrace>>,
 }
 
 impl Call {
@@ -368,6 +374,24 @@ pub enum Op<'a> {
         event: EventId,
         /// Whether a capture makes a node of it (`CU_EVENT_WAIT_EXTERNAL`).
         external: bool,
+    },
+    /// A stream waits for the last record of an event as a part of something else: a driver has a
+    /// record of an interprocess event wait for the one before it, say. This is [`Op::Wait`]
+    /// without the warnings.
+    Join {
+        /// The stream.
+        stream: StreamId,
+        /// The event.
+        event: EventId,
+    },
+    /// A call was refused because a capture took the work that it is about: an event whose last
+    /// record became part of a graph was used after the capture ended, or a capture could not end
+    /// because a stream with work in it had not joined. This only gives
+    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak). Where captures are told the checker
+    /// finds that by itself.
+    CaptureLeft {
+        /// The event, or the stream.
+        what: What,
     },
     /// An event records all work of a context (`cuCtxRecordEvent`).
     ContextRecord {

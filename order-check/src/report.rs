@@ -158,7 +158,8 @@ impl fmt::Display for Report {
 }
 
 fn trace(f: &mut fmt::Formatter<'_>, side: &Side) -> fmt::Result {
-    for line in side.call.backtrace.iter().flat_map(|text| text.lines()) {
+    let Some(backtrace) = &side.call.backtrace else { return Ok(()) };
+    for line in backtrace.to_string().lines() {
         writeln!(f, "           {line}")?;
     }
     Ok(())

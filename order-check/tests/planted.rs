@@ -440,7 +440,7 @@ fn table() -> Vec<Planted> {
     ]);
     t.row("no legacy operation between two blocking streams", Race, vec![
         create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking),
-        writes(A).one(), wait(LEGACY, 7).mended(), reads(B).two(),
+        writes(A).one(), record(7, LEGACY).mended(), reads(B).two(),
     ]);
     t.row("a legacy operation before the work", Race, vec![
         create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking),

@@ -5,6 +5,7 @@ mod common;
 
 use std::borrow::Cow;
 use std::panic::Location;
+use std::sync::Arc;
 
 use common::{Do, Step};
 use cuda_order_check::{
@@ -179,7 +180,7 @@ fn source_lines_and_backtraces_are_said() {
     let here = Location::caller();
     let mut checker = Checker::default();
     let mut one = Call::new("cuMemsetD8Async", 1, ThreadId(1)).at(here);
-    one.backtrace = Some("0: fill\n1: main".into());
+    one.backtrace = Some(Arc::new("0: fill\n1: main"));
     let place = cuda_order_check::Location { file: Cow::Borrowed("worker.c"), line: 12, column: 0 };
     checker.apply(one, write(1).op());
     checker.apply(Call::new("cuMemsetD8Async", 2, ThreadId(1)).at(place), write(2).op());
@@ -440,5 +441,73 @@ fn a_launch_gives_numbers_to_its_host_functions() {
             checker.apply(call(4), Op::FunctionEnd { function });
         }
         assert_eq!((checker.size().tasks, checker.take_findings().len()), (0, 0));
+    }
+}
+
+/// A driver's own wait orders as the program's does, and is no useless one; a wait for an event
+/// that was never recorded is no operation of the legacy default stream.
+#[test]
+fn waits_that_the_program_did_not_make() {
+    let event = |program: &mut Program, op: Op<'_>| {
+        program.number += 1;
+        program.checker.apply(Call::new("call", program.number, ThreadId(1)), op);
+    };
+    let mut program = Program::with(Options { warnings: Warnings::all(), ..Options::default() });
+    program.tell("write", write(1)).tell("record", Do::Record(1, 1));
+    let join = Op::Join { stream: StreamId(2), event: EventId(1) };
+    event(&mut program, join.clone());
+    event(&mut program, join);
+    program.tell("read", read(2));
+    // The first record was waited for, so that it is not lost.
+    program.tell("record", Do::Record(1, 2)).tell("wait", Do::Wait(1, 1));
+    assert_eq!(program.said(), [""; 0]);
+
+    let mut program = Program::new();
+    program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(1));
+    assert_eq!(program.said().len(), 1);
+    // Another process may have recorded this one, so that the wait is an operation.
+    for (interprocess, reports) in [(false, 1), (true, 0)] {
+        let mut program = Program::new();
+        program.tell("create", Do::Create(3, 0, StreamKind::Blocking));
+        program.tell("create", Do::Event(7, interprocess));
+        program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(3));
+        assert_eq!(program.said().len(), reports);
+    }
+}
+
+/// A call that waits for long is warned about as one that is told at its end.
+#[test]
+fn a_wait_that_begins_is_warned_about() {
+    let mut program = Program::with(Options { warnings: Warnings::all(), ..Options::default() });
+    program.tell("create", Do::Event(1, false));
+    let wait = Call::new("wait", 7, ThreadId(1));
+    let mark = program.checker.begin_wait(wait.clone(), What::Event(EventId(1)));
+    program.checker.reached(&wait, &mark);
+    assert_eq!(
+        program.said(),
+        ["warning: call #7 (wait) waits for nothing: event 0x1 was never recorded"]
+    );
+    // It has waited for the first record, which is therefore not lost.
+    program.tell("write", write(1)).tell("record", Do::Record(1, 1));
+    program.checker.begin_wait(wait, What::Event(EventId(1)));
+    program.tell("record", Do::Record(1, 1)).tell("wait", Do::Wait(2, 1));
+    assert_eq!(program.said(), [""; 0]);
+}
+
+/// Where a driver refuses what leaves a capture, it says so.
+#[test]
+fn a_refused_use_of_captured_work_is_a_warning() {
+    for (warnings, expected) in [(Warnings::default(), 0), (Warnings::all(), 2)] {
+        let mut program = Program::with(Options { warnings, ..Options::default() });
+        for what in [What::Event(EventId(1)), What::Stream(StreamId(1))] {
+            let call = Call::new("cuStreamEndCapture", 3, ThreadId(1));
+            program.checker.apply(call, Op::CaptureLeft { what });
+        }
+        let said = program.said();
+        assert_eq!(said.len(), expected);
+        if let [event, stream] = &said[..] {
+            assert!(event.contains("leaves a capture: event 0x1 has work in a graph only"));
+            assert!(stream.contains("leaves a capture: stream copies has work"), "{stream}");
+        }
     }
 }

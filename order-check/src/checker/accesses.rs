@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::checker::{Checker, HostOrder, Mark, Place};
+use crate::checker::{Checker, HostOrder, Mark, PLACES, Place};
 use crate::clock::{Clock, Slot};
 use crate::op::{AccessKind, By, Call};
 use crate::report::{Agent, Finding, Found, Part, Problem, Side, Warning, Who, by_name};
@@ -124,14 +124,15 @@ impl Checker {
         let place = |call: &Arc<Call>| {
             let location = call.location.clone();
             // One call may be wrong in several ways.
-            let kind = match &warning {
-                Warning::NeverRecorded { .. } => "never recorded",
-                Warning::LostRecord { .. } => "lost record",
-                Warning::IgnoredQuery { .. } => "ignored query",
-                Warning::UselessWait { .. } => "useless wait",
-                Warning::CaptureLeak { .. } => "capture leak",
+            let (kind, what) = match &warning {
+                Warning::NeverRecorded { event, .. } => ("never recorded", &**event),
+                Warning::LostRecord { event, .. } => ("lost record", &**event),
+                Warning::IgnoredQuery { .. } => ("ignored query", ""),
+                Warning::UselessWait { event, .. } => ("useless wait", &**event),
+                Warning::CaptureLeak { what, .. } => ("capture leak", &**what),
             };
-            (Cow::Borrowed(kind), location.ok_or_else(|| call.name.to_string()))
+            let place = location.ok_or_else(|| format!("{} {what}", call.name));
+            (Cow::Borrowed(kind), place)
         };
         if once(&mut self.warned, place(one), place(two)) {
             self.findings.push(Finding::Warning(warning));
@@ -143,10 +144,10 @@ fn place(call: &Call, agent: &Agent) -> Place {
     (call.name.clone(), call.location.clone().ok_or_else(|| agent.to_string()))
 }
 
-/// Whether a pair of places is new.
+/// Whether a pair of places is new. Beyond [`PLACES`] of them none is.
 fn once(seen: &mut HashSet<(Place, Place)>, one: Place, two: Place) -> bool {
     let turned = (two, one);
-    if seen.contains(&turned) {
+    if seen.len() >= PLACES || seen.contains(&turned) {
         return false;
     }
     seen.insert((turned.1, turned.0))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checker::{Checker, Record, is_event, is_stream};
 use crate::clock::Clock;
-use crate::op::{AccessKind, Call, EventId, NodeWork, StreamId};
+use crate::op::{AccessKind, Call, EventId, NodeWork, StreamId, What};
 use crate::report::Warning;
 use crate::task::{Action, Point};
 
@@ -77,9 +77,8 @@ impl Checker {
             record.used = true;
         }
         let warnings = self.options.warnings;
-        if captured && warnings.capture_leak {
-            let what = format!("event {}", self.event_name(event));
-            self.warn(call, call, Warning::CaptureLeak { call: call.clone(), what });
+        if captured {
+            self.left_a_capture(call, What::Event(event));
         } else if never && !captured && warnings.never_recorded {
             let event = self.event_name(event);
             self.warn(call, call, Warning::NeverRecorded { wait: call.clone(), event });
@@ -93,15 +92,20 @@ impl Checker {
             );
         }
         if interprocess && let Some(stream) = stream {
-            let text = format!(
-                "stream {} waited for interprocess event {} in {call}, and its records by other \
-                 processes are not known here",
-                self.streams.get(&stream).map_or("", |of| &of.name.name),
-                self.event_name(event)
-            );
-            self.outside(stream, text);
+            self.unknown_records(call, stream, event);
         }
         point
+    }
+
+    /// A stream is after an interprocess event.
+    fn unknown_records(&mut self, call: &Arc<Call>, stream: StreamId, event: EventId) {
+        let text = format!(
+            "stream {} waited for interprocess event {} in {call}, and its records by other \
+                 processes are not known here",
+            self.stream_name(stream),
+            self.event_name(event)
+        );
+        self.outside(stream, text);
     }
 
     pub(super) fn outside(&mut self, stream: StreamId, text: String) {
@@ -145,11 +149,16 @@ impl Checker {
             return;
         }
         let Some(point) = point else {
-            // It orders nothing, but is an operation: of a legacy default stream, say.
-            self.in_stream(call, stream, Action::Nothing, Vec::new());
+            // Measured: a wait for an event that was never recorded is no operation, not even of a
+            // legacy default stream. Another process may have recorded its events.
+            if self.events.get(&event).is_some_and(|of| of.interprocess || of.captured.is_some()) {
+                self.in_stream(call, stream, Action::Nothing, Vec::new());
+            }
             return;
         };
-        if !self.options.warnings.useless_wait {
+        // Another process may have recorded this one anew.
+        let interprocess = self.events.get(&event).is_some_and(|of| of.interprocess);
+        if !self.options.warnings.useless_wait || interprocess {
             self.in_stream(call, stream, Action::Nothing, vec![point]);
             return;
         }
@@ -159,6 +168,20 @@ impl Checker {
         {
             let event = self.event_name(event);
             self.warn(call, call, Warning::UselessWait { wait: call.clone(), event });
+        }
+        self.in_stream(call, stream, Action::Nothing, vec![point]);
+    }
+
+    /// [`Op::Join`](crate::Op::Join).
+    pub(super) fn join(&mut self, call: &Arc<Call>, stream: StreamId, event: EventId) {
+        self.stream(stream);
+        let Some(of) = self.events.get_mut(&event) else { return };
+        let interprocess = of.interprocess;
+        let Some(record) = &mut of.record else { return };
+        record.used = true;
+        let point = record.point.clone();
+        if interprocess {
+            self.unknown_records(call, stream, event);
         }
         self.in_stream(call, stream, Action::Nothing, vec![point]);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::checker::{Checker, is_stream};
 use crate::clock::{Clock, Slot};
 use crate::graph::append;
-use crate::op::{AccessKind, Call, FunctionId, GraphId, Node, NodeWork, StreamId};
+use crate::op::{AccessKind, Call, FunctionId, GraphId, Node, NodeWork, StreamId, What};
 use crate::report::{Agent, Part, Warning, Who};
 use crate::task::{Action, Job, Point};
 
@@ -26,18 +26,25 @@ impl Checker {
         }
         if self.options.warnings.capture_leak {
             for stream in capture.unjoined() {
-                let name =
-                    self.streams.get(&stream).map_or_else(String::new, |of| of.name.name.clone());
-                self.warn(
-                    call,
-                    call,
-                    Warning::CaptureLeak { call: call.clone(), what: format!("stream {name}") },
-                );
+                self.left_a_capture(call, What::Stream(stream));
             }
         }
         if let Some(graph) = graph {
             self.graphs.insert(graph, capture.nodes.into());
         }
+    }
+
+    /// Something has work in a graph only, and is used or left outside it.
+    pub(super) fn left_a_capture(&mut self, call: &Arc<Call>, what: What) {
+        if !self.options.warnings.capture_leak {
+            return;
+        }
+        let what = match what {
+            What::Event(event) => format!("event {}", self.event_name(event)),
+            What::Stream(stream) => format!("stream {}", self.stream_name(stream)),
+            What::Context(context) => format!("context {:#x}", context.0),
+        };
+        self.warn(call, call, Warning::CaptureLeak { call: call.clone(), what });
     }
 
     /// Nodes without children.

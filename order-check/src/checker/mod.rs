@@ -20,8 +20,8 @@ use std::sync::Arc;
 use crate::clock::{Clock, Slot};
 use crate::graph::Capture;
 use crate::op::{
-    Call, ContextId, EventId, FunctionId, GraphId, Location, Node, Op, StreamId, StreamKind,
-    ThreadId, TokenId, What,
+    AccessKind, Call, ContextId, EventId, FunctionId, GraphId, Location, Node, Op, StreamId,
+    StreamKind, ThreadId, TokenId, What,
 };
 use crate::report::{Finding, StreamName};
 use crate::shadow::{Hit, Shadow};
@@ -60,6 +60,8 @@ pub struct Mark(Vec<Point>);
 const RECENT: usize = 16;
 /// Failed queries of a thread that are kept.
 const QUERIES: usize = 8;
+/// Pairs of places that findings name; a program that is wrong at more of them is told so.
+const PLACES: usize = 1 << 16;
 /// Tasks that may be held back; beyond that the oldest go on as if by an order from outside.
 const TASKS: usize = 1 << 16;
 
@@ -275,6 +277,21 @@ impl Checker {
             What::Context(context) => points = self.of_context(context),
         }
         Mark(points)
+    }
+
+    /// A host call begins to wait. It is [`mark`](Self::mark), and gives the warnings that there
+    /// are about such a wait.
+    pub fn begin_wait(&mut self, call: Call, what: What) -> Mark {
+        self.ensure(call.by);
+        self.begins_to_wait(&Arc::new(call), what)
+    }
+
+    fn begins_to_wait(&mut self, call: &Arc<Call>, what: What) -> Mark {
+        if let What::Event(event) = what {
+            self.object(call, is_event(event), AccessKind::Read);
+            self.recorded(call, event, None);
+        }
+        self.mark(what)
     }
 
     fn of_context(&self, context: ContextId) -> Vec<Point> {

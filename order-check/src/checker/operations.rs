@@ -50,6 +50,8 @@ impl Checker {
             }
             Op::Record { event, stream, external } => self.record(call, event, stream, external),
             Op::Wait { stream, event, external } => self.wait(call, stream, event, external),
+            Op::Join { stream, event } => self.join(call, stream, event),
+            Op::CaptureLeft { what } => self.left_a_capture(call, what),
             Op::ContextRecord { context, event } => {
                 self.object(call, is_event(event), AccessKind::Read);
                 let points = self.of_context(context);
@@ -158,16 +160,12 @@ impl Checker {
                 self.learn(call.by, &clock);
             }
             Op::Synchronize { what } => {
-                if let What::Event(event) = what {
-                    self.object(call, is_event(event), AccessKind::Read);
-                    self.recorded(call, event, None);
-                }
-                let mark = self.mark(what);
+                let mark = self.begins_to_wait(call, what);
                 self.acquire(call.by, &mark);
             }
             Op::Query { what, done } => {
-                let mark = self.mark(what);
                 if done {
+                    let mark = self.mark(what);
                     if let What::Event(event) = what
                         && let Some(record) =
                             self.events.get_mut(&event).and_then(|event| event.record.as_mut())
@@ -175,9 +173,11 @@ impl Checker {
                         record.used = true;
                     }
                     self.acquire(call.by, &mark);
-                } else if let By::Thread(thread) = call.by
-                    && let Some(thread) = self.threads.get_mut(&thread)
+                } else if self.options.warnings.ignored_query
+                    && let By::Thread(thread) = call.by
                 {
+                    let mark = self.mark(what);
+                    let Some(thread) = self.threads.get_mut(&thread) else { return };
                     if thread.queries.len() == QUERIES {
                         thread.queries.pop_front();
                     }

@@ -165,6 +165,11 @@ impl Checker {
         }
     }
 
+    pub(super) fn stream_name(&self, stream: StreamId) -> String {
+        let name = self.streams.get(&stream).map(|of| of.name.name.clone());
+        name.unwrap_or_else(|| format!("{:#x}", stream.0))
+    }
+
     pub(super) fn tail(&self, stream: StreamId) -> Point {
         self.streams.get(&stream).map(|of| of.tail.clone()).unwrap_or_default()
     }

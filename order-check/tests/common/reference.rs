@@ -303,7 +303,8 @@ impl Reference {
                             self.in_stream(by, *stream, Act::Nothing, &[]);
                         }
                     }
-                    None if inside.is_none() => {
+                    // One that was never recorded is no operation.
+                    None if inside.is_none() && record.is_some() => {
                         self.in_stream(by, *stream, Act::Nothing, record.as_slice());
                     }
                     None => {}
