@@ -130,6 +130,8 @@ mod readme {}
 
 pub use api::builder::Builder;
 #[doc(hidden)]
+pub use api::busy::busy_shared_library;
+#[doc(hidden)]
 pub use api::control::control_shared_library;
 pub use api::driver::SoftDriver;
 #[doc(hidden)]
@@ -140,6 +142,7 @@ pub use api::shared_library::{end_shared_library, shared_library_lacks, start_sh
 pub use calls::device::DEVICE_NAME;
 #[doc(hidden)]
 pub use cuda_events::for_each_entry_point;
+pub use cuda_order_check::Warnings as OrderWarnings;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;

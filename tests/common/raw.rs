@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use cuda_events::sys::*;
+use cuda_events::{Context, StreamRef};
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
 use crate::{ordered, watch};
@@ -166,6 +167,15 @@ impl Raw {
             NOT_READY => true,
             code => panic!("cuStreamQuery: {code}"),
         }
+    }
+
+    /// Gives a stream work that takes so long.
+    #[track_caller]
+    pub fn keep_busy(&self, stream: CUstream, duration: Duration) {
+        let mut current = null_mut();
+        assert_eq!(unsafe { (self.cuCtxGetCurrent)(&mut current) }.0, OK);
+        let context = unsafe { Context::from_raw(self.soft.driver(), current) }.expect("it is one");
+        self.soft.busy(&unsafe { StreamRef::from_raw(&context, stream) }, duration);
     }
 
     pub fn sync(&self, stream: CUstream) {

@@ -177,12 +177,15 @@ impl Checker {
         self.stream(stream);
         let Some(of) = self.events.get_mut(&event) else { return };
         let interprocess = of.interprocess;
-        let Some(record) = &mut of.record else { return };
-        record.used = true;
-        let point = record.point.clone();
+        let record = of.record.as_mut().map(|record| {
+            record.used = true;
+            record.point.clone()
+        });
         if interprocess {
             self.unknown_records(call, stream, event);
         }
-        self.in_stream(call, stream, Action::Nothing, vec![point]);
+        if let Some(point) = record {
+            self.in_stream(call, stream, Action::Nothing, vec![point]);
+        }
     }
 }

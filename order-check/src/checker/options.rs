@@ -31,6 +31,15 @@ pub struct Warnings {
 }
 
 impl Warnings {
+    /// None of them.
+    pub const NONE: Self = Self {
+        never_recorded: false,
+        lost_record: false,
+        ignored_query: false,
+        useless_wait: false,
+        capture_leak: false,
+    };
+
     /// All of them.
     #[must_use]
     pub fn all() -> Self {

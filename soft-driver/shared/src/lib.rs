@@ -11,8 +11,8 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
-    for_each_entry_point, for_each_export, for_each_foreign, foreign, start_shared_library,
-    tell_shared_library, unless_foreign, unless_supported, unlisted,
+    busy_shared_library, for_each_entry_point, for_each_export, for_each_foreign, foreign,
+    start_shared_library, tell_shared_library, unless_foreign, unless_supported, unlisted,
 };
 
 macro_rules! function {
@@ -181,6 +181,17 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
 ) -> CUresult {
     start_shared_library(addresses);
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
+}
+
+/// Gives a stream work that takes so long; see `SoftDriver::busy`.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_busy(stream: CUstream, nanoseconds: u64) -> CUresult {
+    start_shared_library(addresses);
+    busy_shared_library(stream, nanoseconds)
 }
 
 /// Where everything is exported, in the order of the lists.

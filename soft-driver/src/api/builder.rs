@@ -3,6 +3,8 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
+use cuda_order_check::Warnings;
+
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::errors;
@@ -28,6 +30,19 @@ impl Default for Builder {
     }
 }
 
+const ORDER_WARNINGS: &str = "`all`, or names like `lost_record` with `+` between";
+
+/// The warnings of the order checker, by name.
+type OrderWarning = (&'static str, fn(&mut Warnings) -> &mut bool);
+
+const WARNINGS: &[OrderWarning] = &[
+    ("never_recorded", |warnings| &mut warnings.never_recorded),
+    ("lost_record", |warnings| &mut warnings.lost_record),
+    ("ignored_query", |warnings| &mut warnings.ignored_query),
+    ("useless_wait", |warnings| &mut warnings.useless_wait),
+    ("capture_leak", |warnings| &mut warnings.capture_leak),
+];
+
 /// What the text takes: each name, and what it can be set to.
 const SETTINGS: &[(&str, &str)] = &[
     ("version", "`12.4` and its like, from `11.0` to `13.5`"),
@@ -41,6 +56,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("connections", "1 to 32"),
     ("deadlock", "`misuse` or `hang`"),
     ("order", "`report`, `abort` or `off`"),
+    ("order_warnings", ORDER_WARNINGS),
+    ("order_backtraces", "`on` or `off`"),
     ("ipc", "`on` or `off`"),
     ("ipc_slots", "0 to 4096"),
     ("log", "how many calls"),
@@ -159,6 +176,21 @@ impl Builder {
     /// then.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
         self.config.check_order = check_order;
+        self
+    }
+
+    /// What the [order checker](OrderCheck) also warns of: likely mistakes that are no missing order
+    /// by themselves. No warning is given unless it is asked for. `OrderWarnings::all()` is all of
+    /// them.
+    pub fn order_warnings(mut self, warnings: Warnings) -> Self {
+        self.config.order_warnings = warnings;
+        self
+    }
+
+    /// Whether a report of the [order checker](OrderCheck) says how the program came to each of the
+    /// two calls. Each call then costs some microseconds more. Source lines need debug information.
+    pub fn order_backtraces(mut self, on: bool) -> Self {
+        self.config.order_backtraces = on;
         self
     }
 
@@ -293,6 +325,8 @@ impl Builder {
     /// | `connections` | 1 to 32 | [`connections`](Self::connections) |
     /// | `deadlock` | `misuse` or `hang` | [`on_deadlock`](Self::on_deadlock) |
     /// | `order` | `report`, `abort` or `off` | [`check_order`](Self::check_order) |
+    /// | `order_warnings` | `all`, or names like `lost_record` with `+` between | [`order_warnings`](Self::order_warnings) |
+    /// | `order_backtraces` | `on` or `off` | [`order_backtraces`](Self::order_backtraces) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
@@ -388,6 +422,21 @@ impl Builder {
                 "abort" => OrderCheck::Abort,
                 _ => return Err(bad()),
             }),
+            "order_warnings" => {
+                let mut warnings = Warnings::NONE;
+                for name in value.split('+') {
+                    match WARNINGS.iter().find(|(known, _)| *known == name) {
+                        Some((_, switch)) => *switch(&mut warnings) = true,
+                        None if name == "all" => warnings = Warnings::all(),
+                        None => {
+                            let names: Vec<_> = WARNINGS.iter().map(|(name, _)| *name).collect();
+                            return Err(format!("{}: {}", bad(), names.join(", ")));
+                        }
+                    }
+                }
+                self.order_warnings(warnings)
+            }
+            "order_backtraces" => self.order_backtraces(choice("off", "on")?),
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),

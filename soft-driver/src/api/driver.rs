@@ -70,7 +70,7 @@ impl SoftDriver {
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
         }
-        state.order = Order::new(config.check_order);
+        state.order = Order::new(&config);
         state.config = config;
         state.taken = true;
     }
@@ -203,7 +203,11 @@ impl SoftDriver {
     /// count or probability is none, it has garbage or a failed context but no code.
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
-        let fault = fault.checked().unwrap_or_else(|what| panic!("not a fault to inject: {what}"));
+        // A closure would be blamed itself, and not the caller.
+        let fault = match fault.checked() {
+            Ok(fault) => fault,
+            Err(what) => panic!("not a fault to inject: {what}"),
+        };
         let hooks = self.hooks();
         let mut control = hooks.control();
         control.faults.add(fault);
@@ -294,7 +298,9 @@ impl SoftDriver {
         let mut state = self.state();
         let is_virtual = state.config.time == Time::Virtual;
         if is_virtual {
-            state.clock.advance(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+            let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+            let until = state.clock.now().saturating_add(by);
+            state.pass_time_to(self.machine(), until);
         }
         is_virtual
     }
@@ -315,7 +321,9 @@ impl Drop for SoftDriver {
         state.stopping = true;
         state.engine.abandon();
         let threads = core::mem::take(&mut state.threads);
-        for condition in [&machine.done, &machine.host, &machine.pool, &machine.ticker] {
+        for condition in
+            [&machine.done, &machine.host, &machine.pool, &machine.ticker, &machine.timer]
+        {
             condition.notify_all();
         }
         drop(state);

@@ -1,6 +1,7 @@
 //! What a program sees of a software driver, in Rust and as a C library.
 
 pub(crate) mod builder;
+pub(crate) mod busy;
 pub(crate) mod control;
 pub(crate) mod driver;
 pub(crate) mod order;

@@ -176,6 +176,9 @@ impl State {
         if let EventState::Captured(mark) = &self.events[event].state {
             let (key, code) = (mark.capture, self.captured_code(mark));
             self.captures.invalidate(key);
+            if self.order.is_some() {
+                self.order_event_captured(event);
+            }
             return Err(code);
         }
         self.refuse_unsafe(call)
@@ -278,6 +281,9 @@ impl State {
                     return Err(ILLEGAL_STATE);
                 }
                 let is_legacy = self.streams[stream].is_legacy;
+                if self.order.is_some() && !self.captures.active.contains_key(&mark.capture) {
+                    self.order_event_captured(event);
+                }
                 // Measured: an invalidated capture can be joined no more than one that has ended.
                 let capture =
                     self.captures.active.get_mut(&mark.capture).filter(|capture| !capture.invalid);
@@ -368,7 +374,9 @@ impl State {
 
     /// Whether a forked stream's work was left behind: the origin's next work would not depend on
     /// it.
-    fn unjoined(&self, capture: &Capture) -> bool {
+    /// The streams with work that its first stream would not wait for. One that is destroyed is no
+    /// more, and its first stream stands for it.
+    fn unjoined(&self, capture: &Capture) -> Vec<u32> {
         let mut reached = BTreeSet::new();
         let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
         while let Some(node) = left.pop() {
@@ -378,7 +386,10 @@ impl State {
                 left.extend(&node.after);
             }
         }
-        capture.streams.values().flatten().chain(&capture.left).any(|node| !reached.contains(node))
+        let out = |nodes: &[u32]| nodes.iter().any(|node| !reached.contains(node));
+        let streams = capture.streams.iter().filter(|(_, nodes)| out(nodes));
+        let left = out(&capture.left).then_some(capture.origin);
+        streams.map(|(stream, _)| *stream).chain(left).collect()
     }
 
     /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's
@@ -445,7 +456,11 @@ pub(crate) fn stream_end_capture(
         Some(INVALIDATED)
     } else {
         let capture = &state.captures.active[&key];
-        state.unjoined(capture).then_some(UNJOINED)
+        let unjoined = state.unjoined(capture);
+        if state.order.is_some() {
+            state.order_streams_captured(&unjoined);
+        }
+        (!unjoined.is_empty()).then_some(UNJOINED)
     };
     let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
     match failure {

@@ -218,6 +218,9 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     let index = state.event(call, event)?;
     state.refuse_event_in_capture(call, index)?;
     if !state.events[index].is_done() {
+        if state.order.is_some() {
+            state.order_event_busy(index);
+        }
         return Err(NOT_READY);
     }
     if state.order.is_some() {

@@ -225,6 +225,7 @@ pub(crate) fn graph_launch(
             NodeKind::Empty | NodeKind::Told(_) => {}
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
+            NodeKind::Busy(ns) => state.submit(call.machine, stream, Task::Busy(ns)),
             NodeKind::Values(batch) => {
                 state.submit_values(call.machine, stream, batch, call.origin())
             }

@@ -169,7 +169,7 @@ pub(crate) fn graph_node_get_type(
         NodeKind::Memory(work) if work.is_copy() => 1,
         NodeKind::Memory(_) => 2,
         NodeKind::Host(_) => 3,
-        NodeKind::Empty | NodeKind::Told(_) => 5,
+        NodeKind::Empty | NodeKind::Told(_) | NodeKind::Busy(_) => 5,
         NodeKind::Wait(_) => 6,
         NodeKind::Record(_) => 7,
         NodeKind::Values(_) => 12,

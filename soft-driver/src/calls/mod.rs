@@ -1,5 +1,6 @@
 //! What the entry points do: their bodies, by the names that the list of exports gives them.
 
+pub(crate) mod busy;
 pub(crate) mod capture;
 pub(crate) mod capture_info;
 pub(crate) mod context;

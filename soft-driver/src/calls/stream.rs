@@ -225,6 +225,9 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
     if state.has_work(index) {
+        if state.order.is_some() {
+            state.order_stream_busy(index);
+        }
         return Err(NOT_READY);
     }
     if state.order.is_some() {

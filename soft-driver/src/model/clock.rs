@@ -28,14 +28,23 @@ impl Clock {
         self.virtual_ns = self.virtual_ns.saturating_add(ns);
     }
 
+    /// Now, in nanoseconds since the driver started.
+    pub(crate) fn now(&self) -> u64 {
+        match self.kind {
+            Time::Real => self.origin.map_or(0, |origin| origin.elapsed().as_nanos() as u64),
+            Time::Virtual => self.virtual_ns,
+        }
+    }
+
+    /// Moves virtual time to `ns`, unless that has passed.
+    pub(crate) fn reach(&mut self, ns: u64) {
+        self.virtual_ns = self.virtual_ns.max(ns);
+    }
+
     /// The next stamp, in ticks: later than every one before, as on a device that does one thing
     /// after the other.
     pub(crate) fn stamp(&mut self) -> u64 {
-        let now = match self.kind {
-            Time::Real => self.origin.map_or(0, |origin| origin.elapsed().as_nanos() as u64),
-            Time::Virtual => self.virtual_ns,
-        };
-        self.last = (now / TICK_NS).max(self.last + 1);
+        self.last = (self.now() / TICK_NS).max(self.last + 1);
         if self.kind == Time::Virtual {
             self.virtual_ns = self.virtual_ns.max(self.last * TICK_NS);
         }

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use cuda_order_check::Warnings;
+
 /// What happens when the program does what is undefined on a real driver: a destroyed or made-up
 /// handle, a NULL pointer where the real driver dereferences it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -55,7 +57,7 @@ pub enum OrderCheck {
     /// What is found is said on standard error, once for each pair of places, and
     /// [`order_findings`](crate::SoftDriver::order_findings) has it.
     Report,
-    /// The first one that is found ends the process, with the same report.
+    /// The first one that is found ends the process, with the same report. Warnings do not.
     Abort,
 }
 
@@ -123,6 +125,8 @@ pub(crate) struct Config {
     pub(crate) connections: Option<u32>,
     pub(crate) on_deadlock: OnDeadlock,
     pub(crate) check_order: OrderCheck,
+    pub(crate) order_warnings: Warnings,
+    pub(crate) order_backtraces: bool,
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
@@ -156,6 +160,8 @@ impl Config {
         connections: None,
         on_deadlock: OnDeadlock::Misuse,
         check_order: OrderCheck::Off,
+        order_warnings: Warnings::NONE,
+        order_backtraces: false,
         ipc: true,
         ipc_slots: 4096,
         log: 0,

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crate::abi::*;
+use crate::model::busy::Passing;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
@@ -285,6 +286,13 @@ impl State {
                     return false;
                 }
             }
+            Task::Busy(ns) => {
+                if failed.is_none() {
+                    self.streams[stream].queue.push_front(again(Task::Running(None)));
+                    self.begin_busy(machine, stream, id, ns);
+                    return false;
+                }
+            }
             running @ Task::Running(_) => {
                 self.streams[stream].queue.push_front(again(running));
                 return false;
@@ -387,6 +395,7 @@ impl State {
         self.engine.ready.extend(values);
         let held = self.engine.channels.take_held();
         self.engine.ready.extend(held);
+        self.end_busy_of_failed();
         self.recheck_shared(machine);
         if self.waiters > 0 {
             machine.done.notify_all();
@@ -476,19 +485,25 @@ impl State {
     /// What a thread does when it has done a job.
     pub(crate) fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
         self.engine.running -= 1;
+        self.go_on(stream, id);
+        // The job may have written what others wait for.
+        self.look_at_values();
+        self.run(machine);
+        let steps = !self.prompt() || !self.engine.busy.is_empty();
+        if steps && self.waiters > 0 {
+            // A waiter may have to do the next step itself, or to let time pass.
+            machine.done.notify_all();
+        }
+    }
+
+    /// The first task of a stream is over, which was done elsewhere.
+    pub(crate) fn go_on(&mut self, stream: u32, id: u64) {
         if let Some(entry) = self.streams.get_mut(stream)
             && entry.id == id
             && let Some(Queued { task: Task::Running(_), .. }) = entry.queue.front()
         {
             entry.queue.pop_front();
             self.engine.ready.push(stream);
-        }
-        // The job may have written what others wait for.
-        self.look_at_values();
-        self.run(machine);
-        if !self.prompt() && self.waiters > 0 {
-            // A waiter may have to do the next step itself.
-            machine.done.notify_all();
         }
     }
 }
@@ -579,8 +594,34 @@ impl Machine {
                 state = self.pump(state);
                 continue;
             }
-            state = self.wait_done(state, epoch)?;
+            state = match state.passing() {
+                Passing::Now => {
+                    state.pass_time(self);
+                    state
+                }
+                Passing::Soon => self.wait_for_functions(state, epoch)?,
+                Passing::No => self.wait_done(state, epoch)?,
+            };
         }
+    }
+
+    /// Waits for functions of the program, but not for long; then time passes without them.
+    fn wait_for_functions(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+    ) -> Result<Locked, CUresult> {
+        state.waiters += 1;
+        let woken = self.done.wait_timeout(state, STEP_PATIENCE);
+        let (mut state, over) = woken.unwrap_or_else(PoisonError::into_inner);
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
+        state.waiters -= 1;
+        if over.timed_out() && state.passing() == Passing::Soon {
+            state.pass_time(self);
+        }
+        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
     }
 }
 

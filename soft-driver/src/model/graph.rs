@@ -16,6 +16,8 @@ pub(crate) enum NodeKind {
     Empty,
     Host(HostCall),
     Memory(MemoryWork),
+    /// Nothing, for so many nanoseconds.
+    Busy(u64),
     Record(u64),
     Wait(u64),
     Values(Batch),

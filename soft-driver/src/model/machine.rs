@@ -60,6 +60,8 @@ pub(crate) struct Machine {
     pub(crate) pool: Condvar,
     /// The thread that looks at memory for stream wait-value, and drives a seeded scheduler.
     pub(crate) ticker: Condvar,
+    /// The thread that ends what streams are busy with.
+    pub(crate) timer: Condvar,
     pub(crate) switches: Switches,
     calls: AtomicU64,
     /// That of the state, for calls to know whose they are before they have the lock.
@@ -75,6 +77,7 @@ impl Machine {
             host: Condvar::new(),
             pool: Condvar::new(),
             ticker: Condvar::new(),
+            timer: Condvar::new(),
             switches: Switches::new(),
             calls: AtomicU64::new(0),
             epoch: AtomicU64::new(0),

@@ -1,6 +1,7 @@
 //! What a driver is: its devices, contexts, streams, events, graphs and memory, and the engine that
 //! moves work on.
 
+pub(crate) mod busy;
 pub(crate) mod call_frame;
 pub(crate) mod capture;
 pub(crate) mod channel;
@@ -28,6 +29,8 @@ pub(crate) mod stream;
 pub(crate) mod switches;
 pub(crate) mod telling;
 pub(crate) mod thread;
+pub(crate) mod time;
+pub(crate) mod trace;
 pub(crate) mod user_object;
 pub(crate) mod values;
 pub(crate) mod work;

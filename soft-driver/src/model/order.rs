@@ -1,11 +1,15 @@
 //! The order checker, and what is remembered for it.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 
-use cuda_order_check::{By, Call, Checker, FunctionId, Location, Mark, Op, ThreadId, TokenId};
+use cuda_order_check::{
+    By, Call, Checker, Finding, FunctionId, Location, Mark, Op, Options, ThreadId, TokenId, What,
+};
 
-use crate::model::config::OrderCheck;
+use crate::model::config::{Config, OrderCheck};
 use crate::model::thread;
+use crate::model::trace::Trace;
 
 /// How many findings are kept: a program that is wrong everywhere is told so often enough.
 const KEPT: usize = 1000;
@@ -22,6 +26,9 @@ pub(crate) struct Order {
     pub(crate) number: u64,
     pub(crate) thread: u32,
     location: Option<Location>,
+    /// How the program came there, if it wants that to be said.
+    trace: Option<Arc<Trace>>,
+    backtraces: bool,
     /// Threads that have told their names.
     named: HashSet<u32>,
     findings: Vec<String>,
@@ -39,17 +46,20 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn new(on: OrderCheck) -> Option<Box<Self>> {
-        if on == OrderCheck::Off {
+    pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
+        if config.check_order == OrderCheck::Off {
             return None;
         }
+        let warnings = config.order_warnings;
         Some(Box::new(Self {
-            checker: Checker::default(),
-            on,
+            checker: Checker::new(Options { warnings, ..Options::default() }),
+            on: config.check_order,
             name: "",
             number: 0,
             thread: 0,
             location: None,
+            trace: None,
+            backtraces: config.order_backtraces,
             named: HashSet::new(),
             findings: Vec::new(),
             functions: BTreeMap::new(),
@@ -77,6 +87,7 @@ impl Order {
     fn call(&self) -> Call {
         let mut call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
         call.location.clone_from(&self.location);
+        call.backtrace = self.trace.clone().map(|trace| trace as _);
         if let Some((function, thread)) = self.running
             && thread == self.thread
         {
@@ -91,6 +102,7 @@ impl Order {
         self.name = name;
         self.number = number;
         self.location = location;
+        self.trace = self.backtraces.then(|| Arc::new(Trace::here()));
         let thread = thread::number();
         let other = self.thread != thread || self.named.is_empty();
         self.thread = thread;
@@ -118,7 +130,7 @@ impl Order {
         for finding in self.checker.take_findings() {
             let text = finding.to_string();
             crate::say!("{text}");
-            if self.on == OrderCheck::Abort {
+            if self.on == OrderCheck::Abort && matches!(finding, Finding::Report(_)) {
                 crate::say!(
                     "such accesses may happen in any order on a real device, so the process ends; \
                      order=report goes on"
@@ -129,6 +141,14 @@ impl Order {
                 self.findings.push(text);
             }
         }
+    }
+
+    /// A call begins to wait.
+    pub(crate) fn begin_wait(&mut self, what: What) -> Mark {
+        let call = self.call();
+        let mark = self.checker.begin_wait(call, what);
+        self.look();
+        mark
     }
 
     pub(crate) fn reached(&mut self, mark: &Mark) {

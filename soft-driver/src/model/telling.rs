@@ -11,7 +11,6 @@ use cuda_order_check::{
 
 use crate::abi::*;
 use crate::model::call_frame::CallFrame;
-use crate::model::event::EventState;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
@@ -141,7 +140,7 @@ impl State {
         let (event, stream) = (self.event_id(event), self.stream_id(stream));
         if shared {
             // It does not replace an unfinished one.
-            self.tell(Op::Wait { stream, event, external: false });
+            self.tell(Op::Join { stream, event });
         }
         self.tell(Op::Record { event, stream, external: false });
     }
@@ -159,16 +158,12 @@ impl State {
         if self.order.is_none() {
             return;
         }
-        let of = &self.events[event];
-        let (shared, never) = (of.shared.is_some(), matches!(of.state, EventState::Never));
+        let shared = self.events[event].shared.is_some();
         let (event, stream) = (self.event_id(event), self.stream_id(stream));
         if shared {
-            for other in self.shared_events().into_iter().filter(|other| *other != event) {
-                self.tell(Op::Wait { stream, event: other, external: false });
+            for event in self.shared_events().into_iter().filter(|other| *other != event) {
+                self.tell(Op::Join { stream, event });
             }
-        } else if never {
-            // It is no operation.
-            return;
         }
         self.tell(Op::Wait { stream, event, external: false });
     }
@@ -190,6 +185,40 @@ impl State {
         }
     }
 
+    /// A host call has seen that a record is not done.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_event_busy(&mut self, event: u32) {
+        let what = What::Event(self.event_id(event));
+        self.tell(Op::Query { what, done: false });
+    }
+
+    /// A host call has seen that a stream has something to do.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_stream_busy(&mut self, stream: u32) {
+        let what = What::Stream(self.stream_id(stream));
+        self.tell(Op::Query { what, done: false });
+    }
+
+    /// A call is refused that uses an event whose record is in a graph, outside its capture.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_event_captured(&mut self, event: u32) {
+        let what = What::Event(self.event_id(event));
+        self.tell(Op::CaptureLeft { what });
+    }
+
+    /// A capture cannot end, as these streams have not joined its first one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_streams_captured(&mut self, streams: &[u32]) {
+        for stream in streams {
+            let what = What::Stream(self.stream_id(*stream));
+            self.tell(Op::CaptureLeft { what });
+        }
+    }
+
     /// A host call has seen that a stream has nothing to do.
     #[cold]
     #[inline(never)]
@@ -207,14 +236,15 @@ impl State {
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_await_event(&self, event: u32) -> Option<Awaited> {
-        let order = self.order.as_ref()?;
-        let all = match &self.events[event].shared {
-            Some(_) => self.shared_events(),
-            None => vec![self.event_id(event)],
-        };
+    pub(crate) fn order_await_event(&mut self, event: u32) -> Option<Awaited> {
+        let shared = self.events[event].shared.is_some();
+        let others = if shared { self.shared_events() } else { Vec::new() };
+        let event = self.event_id(event);
+        let order = self.order.as_mut()?;
+        let own = order.begin_wait(What::Event(event));
         let mark = |event: EventId| order.checker.mark(What::Event(event));
-        Some(Awaited(all.into_iter().map(mark).collect()))
+        let others = others.into_iter().filter(|other| *other != event).map(mark);
+        Some(Awaited([own].into_iter().chain(others).collect()))
     }
 
     #[cold]
@@ -251,7 +281,7 @@ impl State {
         for (at, context) in contexts.iter().enumerate() {
             let (context, part) = (self.context_id(*context), EventId(at as u64));
             self.tell(Op::ContextRecord { context, event: part });
-            self.tell(Op::Wait { stream, event: part, external: false });
+            self.tell(Op::Join { stream, event: part });
             self.tell(Op::EventDestroy { event: part });
         }
         let event = self.event_id(event);
@@ -334,6 +364,7 @@ impl State {
             Task::Memory(work) => {
                 order.tell(Op::Work { stream: id, accesses: &accesses(work) });
             }
+            Task::Busy(_) => order.tell(Op::Work { stream: id, accesses: &[] }),
             Task::Host(_) => {
                 let function = order.new_function();
                 order.functions.insert(at, function);
@@ -445,7 +476,7 @@ impl State {
             let mut after: Vec<usize> =
                 node.after.iter().filter_map(|node| ends.get(*node).copied()).collect();
             let mut works = match &node.kind {
-                NodeKind::Empty => vec![NodeWork::Work(Vec::new())],
+                NodeKind::Empty | NodeKind::Busy(_) => vec![NodeWork::Work(Vec::new())],
                 NodeKind::Told(accesses) => vec![NodeWork::Work(accesses.clone())],
                 NodeKind::Host(_) => vec![NodeWork::Function(Vec::new())],
                 NodeKind::Memory(work) => vec![NodeWork::Work(accesses(work).into())],
@@ -495,7 +526,7 @@ impl State {
         let Some(order) = &mut self.order else { return };
         let functions: Vec<FunctionId> = (0..hosts).map(|_| order.new_function()).collect();
         // Launches of one graph do not overlap.
-        order.tell(Op::Wait { stream, event: last, external: false });
+        order.tell(Op::Join { stream, event: last });
         order.tell(Op::Launch { stream, graph, functions: &functions });
         order.tell(Op::Record { event: last, stream, external: false });
         order.launch = Some((order.checker.mark(What::Stream(stream)), functions.into()));

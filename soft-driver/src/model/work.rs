@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::model::busy::Busy;
 use crate::model::channel::Channels;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
@@ -38,6 +39,8 @@ pub(crate) enum Task {
     WaitShared(ipc::Wait),
     Host(HostCall),
     Memory(MemoryWork),
+    /// Nothing, for so many nanoseconds.
+    Busy(u64),
     WaitValue(ValueWait, Origin),
     WriteValue(ValueWrite, Origin),
     /// The first task, while a thread does it; with the memory that it is about.
@@ -103,6 +106,11 @@ pub(crate) struct Engine {
     pub(crate) ticker_threads: usize,
     /// Jobs that a thread is doing.
     pub(crate) running: usize,
+    /// Those of them that are functions of the program.
+    pub(crate) in_host: usize,
+    /// Streams that are busy for some time.
+    pub(crate) busy: Busy,
+    pub(crate) timer_threads: usize,
     pub(crate) next_point: u64,
     /// User objects that launches under way keep.
     pub(crate) deferred: Deferred,
@@ -131,6 +139,9 @@ impl Engine {
             pool_idle: 0,
             ticker_threads: 0,
             running: 0,
+            in_host: 0,
+            busy: Busy::new(),
+            timer_threads: 0,
             next_point: 0,
             deferred: Vec::new(),
             idle_waiters: 0,
@@ -154,5 +165,6 @@ impl Engine {
         self.values = Values::new();
         self.host_queue.clear();
         self.pool_queue.clear();
+        self.busy.clear();
     }
 }

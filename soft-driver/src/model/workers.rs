@@ -8,6 +8,7 @@ use crate::abi::*;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::machine::{Machine, State};
 use crate::model::thread;
+use crate::model::time::timer_thread;
 use crate::model::work::{Job, Work};
 
 /// How many threads at most set and copy memory.
@@ -53,6 +54,15 @@ impl State {
         Ok(())
     }
 
+    /// The thread that ends what streams are busy with, before the first of that.
+    pub(crate) fn ensure_timer_thread(&mut self, machine: &'static Machine) -> Answer {
+        if self.engine.timer_threads == 0 {
+            self.spawn(machine, "cuda-soft-time", timer_thread)?;
+            self.engine.timer_threads = 1;
+        }
+        Ok(())
+    }
+
     fn spawn(
         &mut self,
         machine: &'static Machine,
@@ -78,6 +88,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             continue;
         };
         state.engine.running += 1;
+        state.engine.in_host += 1;
         let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
         state.order_function_begins(at);
         drop(state);
@@ -104,6 +115,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
+        state.engine.in_host -= 1;
         state.order_function_ends(at);
         state.finish(machine, stream, id);
     }
@@ -135,6 +147,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         }
         state.clock.advance(work.virtual_ns());
         state.finish(machine, stream, id);
+        state.time_moved(machine);
     }
 }
 

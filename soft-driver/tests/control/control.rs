@@ -746,3 +746,37 @@ fn settings_as_text() {
     assert_eq!(count, 2);
     assert!(raw.cuEventElapsedTime_v2.is_none());
 }
+
+/// What is refused is blamed on the line that asked for it.
+#[test]
+fn refusals_name_the_callers_line() {
+    let raw = Raw::new();
+    let blamed = |refused: &dyn Fn()| {
+        static PLACE: Mutex<Option<(String, u32)>> = Mutex::new(None);
+        let before = std::panic::take_hook();
+        let thread = std::thread::current().id();
+        std::panic::set_hook(Box::new(move |info| {
+            let place = info.location().map(|at| (at.file().to_owned(), at.line()));
+            if std::thread::current().id() == thread {
+                *PLACE.lock().unwrap() = place;
+            } else {
+                eprintln!("{info}");
+            }
+        }));
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(refused));
+        std::panic::set_hook(before);
+        assert!(ended.is_err());
+        PLACE.lock().unwrap().take().expect("it has a place")
+    };
+    let here = |line| (file!().to_owned(), line);
+    let inject = || raw.soft.inject(Fault::on("cuNothing"));
+    assert_eq!(blamed(&inject), here(line!() - 1));
+    let advance = || raw.soft.advance(Duration::from_secs(1));
+    assert_eq!(blamed(&advance), here(line!() - 1));
+    let fail = || raw.soft.fail_contexts(CUresult(OK));
+    assert_eq!(blamed(&fail), here(line!() - 1));
+    let wait = || raw.keep_busy(std::ptr::without_provenance_mut(0x1234), Duration::from_secs(1));
+    assert_eq!(blamed(&wait), here(line!() - 1));
+    let build = || drop(SoftDriver::builder().devices(9).build());
+    assert_eq!(blamed(&build), here(line!() - 1));
+}

@@ -7,4 +7,5 @@
 
 use cuda_events_test_support::raw as common;
 
+mod busy;
 mod control;

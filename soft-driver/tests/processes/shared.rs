@@ -211,8 +211,8 @@ fn inner_use() {
 /// the functions that other languages call.
 #[test]
 fn other_languages_tell_their_accesses() {
-    assert!(!run("inner_accesses", "order=off").contains("error: "));
-    let errors = run("inner_accesses", "order=report");
+    assert!(!run("inner_accesses", "time=virtual order=off").contains("error: "));
+    let errors = run("inner_accesses", "time=virtual order=report");
     let reports: Vec<&str> = errors.split("cuda-soft-driver: error: ").skip(1).collect();
     let [kernels, host] = &reports[..] else { panic!("{errors}") };
     let parts = |report: &str, parts: [&str; 3]| {
@@ -250,11 +250,21 @@ fn inner_accesses() {
         [find(c"cuda_soft_driver_host_reads"), find(c"cuda_soft_driver_host_writes")]
             .map(|found| unsafe { std::mem::transmute::<*mut libc::c_void, OnHost>(found) });
 
+    let busy = unsafe {
+        std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn(CUstream, u64) -> u32>(find(
+            c"cuda_soft_driver_busy",
+        ))
+    };
+
     let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
     let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
     let (one, two) = (stream(), stream());
     let event = Event::new(&context, EventFlags::empty()).unwrap();
     let memory = std::ptr::without_provenance::<libc::c_void>(0x8000);
+    // An hour of virtual time.
+    assert_eq!(unsafe { busy(one.as_raw(), 3_600_000_000_000) }, 0);
+    assert!(!one.query().unwrap().is_done() && two.query().unwrap().is_done());
+    one.synchronize().unwrap();
     unsafe {
         assert_eq!(writes(one.as_raw(), 0x7000, 64), 0);
         assert_eq!(reads(two.as_raw(), 0x7000, 64), 0, "nothing orders it");

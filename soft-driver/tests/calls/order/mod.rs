@@ -5,13 +5,14 @@
 mod desk;
 mod kinds;
 mod streams;
+mod warnings;
 
 use std::collections::BTreeSet;
 
 use crate::common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::child::{command, full_name, own_binary, role};
-use cuda_soft_driver::{OrderCheck, Scheduler, SoftDriver, Time};
+use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
 use desk::Desk;
 
 const SEEDS: u64 = 100;
@@ -35,9 +36,13 @@ fn table() -> impl Iterator<Item = &'static Row> {
     [streams::ROWS, kinds::ROWS].into_iter().flatten()
 }
 
-fn checked(seed: u64) -> Raw {
+fn builder(seed: u64) -> Builder {
     let builder = SoftDriver::builder().version(13, 0).time(Time::Virtual);
-    Raw::planting(builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report))
+    builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report)
+}
+
+fn checked(seed: u64) -> Raw {
+    Raw::planting(builder(seed))
 }
 
 fn each(raw: &Raw, seed: u64, (kind, begins, program): &Row) {
@@ -68,6 +73,7 @@ fn each(raw: &Raw, seed: u64, (kind, begins, program): &Row) {
 }
 
 /// Runs a test in a process of its own, whose reports nobody has to read.
+#[track_caller]
 fn aside(test: &str, run: impl FnOnce()) {
     if role().is_some() {
         run();
