@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_events_test_support::own_process;
 use cuda_soft_driver::{Rules, SoftDriver};
 
 const IPC: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
@@ -415,26 +416,67 @@ fn the_file_goes_with_the_context() {
     peer.finish();
 }
 
-#[test]
-fn what_dead_exporters_left_is_swept_up() {
-    // Old enough, and nobody's: nobody holds its lock.
-    let left = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.left-by-a-test");
-    let file = std::fs::File::create(left).unwrap();
+/// A file that is old enough, and nobody's: nobody holds its lock.
+fn stale(name: &str) -> std::path::PathBuf {
+    let left = std::path::Path::new("/dev/shm").join(name);
+    make_old(&std::fs::File::create(&left).unwrap());
+    left
+}
+
+fn make_old(file: &std::fs::File) {
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     file.set_modified(then).unwrap();
-    drop(file);
+}
+
+#[test]
+fn what_dead_exporters_left_is_swept_up() {
+    own_process!();
     let recent = std::path::Path::new("/dev/shm/cuda-soft-driver.1.0.recent");
     std::fs::File::create(recent).unwrap();
-    // Each process sweeps once: this is the work of a fresh one.
-    let mut peer = peer("export");
-    peer.receive();
-    assert!(!left.exists());
-    assert!(recent.exists());
-    std::fs::remove_file(recent).unwrap();
-    peer.send("");
-    let process = peer.id();
-    peer.finish();
-    for file in files_of(process) {
-        std::fs::remove_file(file).unwrap();
+    // A killed exporter's file, as it is an hour later.
+    let mut killed = peer("export");
+    let handle = killed.receive();
+    killed.kill();
+    let [of_killed] = &files_of(killed.id())[..] else { panic!("one file") };
+    make_old(&std::fs::File::options().append(true).open(of_killed).unwrap());
+
+    // By who makes one, each time.
+    let raw = Raw::new();
+    for name in ["cuda-soft-driver.1.0.first", "cuda-soft-driver.1.0.second"] {
+        let left = stale(name);
+        let mut context = null_mut();
+        unsafe {
+            assert_eq!((raw.cuCtxCreate_v2)(&mut context, 0, 0).0, OK);
+            raw.event(IPC);
+            assert_eq!((raw.cuCtxDestroy_v2)(context).0, OK);
+        }
+        assert!(!left.exists(), "{name}");
     }
+    // It was alive or young.
+    assert!(recent.exists());
+    assert!(!of_killed.exists());
+
+    // By who only opens one, or finds none.
+    let left = stale("cuda-soft-driver.1.0.third");
+    let mut importer = peer("open");
+    importer.send(&handle);
+    assert_eq!(importer.receive(), "205");
+    assert!(!left.exists());
+    let left = stale("cuda-soft-driver.1.0.fourth");
+    let event = raw.event(IPC);
+    importer.send(&to_text(&export(&raw, event)));
+    assert_eq!(importer.receive(), format!("open {OK}"));
+    assert!(!left.exists());
+    // The living exporter's own file is as old, and stays.
+    let nonce: String =
+        export(&raw, event).reserved[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
+    let mine = files_of(std::process::id());
+    let mine = mine.iter().find(|file| file.to_str().unwrap().ends_with(&nonce)).unwrap();
+    make_old(&std::fs::File::options().append(true).open(mine).unwrap());
+    importer.send(&handle);
+    assert_eq!(importer.receive(), "205");
+    assert!(mine.exists());
+    importer.send("");
+    importer.finish();
+    std::fs::remove_file(recent).unwrap();
 }

@@ -41,8 +41,9 @@ pub(super) fn remove(name: &str) {
     let _ = std::fs::remove_file(name);
 }
 
-/// Removes what exporters of this user left behind that ended without tidying up, a minute ago or
-/// more: as on the real driver a descriptor of a dead exporter can be opened for a while.
+/// Removes what exporters of this user left behind that were killed, a minute after the file was
+/// made or more: as on the real driver a descriptor of a dead exporter can be opened for a while.
+/// Everybody does who makes a file, opens one, or finds none.
 pub(super) fn sweep() {
     const AGE: Duration = Duration::from_secs(60);
     let Ok(files) = std::fs::read_dir(FOLDER) else { return };

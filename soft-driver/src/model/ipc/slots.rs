@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::platform::{self, File, View};
@@ -276,7 +276,13 @@ impl SharedEvent {
         if descriptor.process == std::process::id() {
             return Err(INVALID_CONTEXT);
         }
-        let mapping = descriptor.find(strict).ok_or(MAP_FAILED)?;
+        let before = opened();
+        let found = descriptor.find(strict);
+        // Not at each event of one exporter.
+        if found.is_none() || opened() != before {
+            platform::sweep();
+        }
+        let mapping = found.ok_or(MAP_FAILED)?;
         let now = mapping.generation(descriptor.slot);
         // Generation 0: the exporter does not tell its events apart.
         let expected =
@@ -344,6 +350,11 @@ impl Descriptor {
 /// exporter has ended in peace, whether the import was destroyed meanwhile or not.
 static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
 
+/// How many files this process has opened.
+fn opened() -> usize {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).len()
+}
+
 fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
     let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     opened.iter().find(|mapping| is(&mapping.name)).cloned()
@@ -382,8 +393,7 @@ impl Exporter {
     /// Makes the shared memory, under a name that is not there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
         static CONTEXTS: AtomicU64 = AtomicU64::new(0);
-        static SWEPT: Once = Once::new();
-        SWEPT.call_once(platform::sweep);
+        platform::sweep();
         let nonce = platform::nonce().ok_or(OPERATING_SYSTEM)?;
         let process = std::process::id();
         let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
