@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, Slot};
 use crate::graph::Capture;
 use crate::op::{
-    AccessKind, Call, ContextId, EventId, FunctionId, GraphId, Location, Node, Op, StreamId,
+    AccessKind, By, Call, ContextId, EventId, FunctionId, GraphId, Location, Node, Op, StreamId,
     StreamKind, ThreadId, TokenId, What,
 };
 use crate::report::{Finding, StreamName};
@@ -304,6 +304,34 @@ impl Checker {
     pub fn reached(&mut self, call: &Call, mark: &Mark) {
         self.ensure(call.by);
         self.acquire(call.by, mark);
+        self.drain();
+    }
+
+    /// A host call has seen that this is over. It is [`Op::Query`] with `done`, without a call:
+    /// nothing that is found names it. It costs less.
+    pub fn saw(&mut self, by: By, what: What) {
+        self.ensure(by);
+        let point = match what {
+            What::Event(event) => {
+                let record = self.events.get_mut(&event).and_then(|of| of.record.as_mut());
+                let Some(record) = record else { return };
+                record.used = true;
+                Some(&record.point)
+            }
+            What::Stream(stream) => {
+                let of = self.streams.get(&stream);
+                of.filter(|of| of.name.kind != StreamKind::Legacy).map(|of| &of.tail)
+            }
+            What::Context(_) => None,
+        };
+        if let (Some(Point::Done(clock)), By::Thread(_), HostOrder::Submission) =
+            (point, by, self.options.host_order)
+        {
+            self.host.1.join(clock);
+            return;
+        }
+        let mark = self.mark(what);
+        self.acquire(by, &mark);
         self.drain();
     }
 

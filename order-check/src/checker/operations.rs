@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::checker::{Checker, Event, HostOrder, QUERIES, Stream, is_event, is_stream};
 use crate::graph::Capture;
-use crate::op::{AccessKind, By, Call, Compare, Op, What};
+use crate::op::{AccessKind, By, Call, Compare, Op};
 use crate::report::{Agent, Who};
 use crate::task::{Action, Job, Point};
 
@@ -165,14 +165,7 @@ impl Checker {
             }
             Op::Query { what, done } => {
                 if done {
-                    let mark = self.mark(what);
-                    if let What::Event(event) = what
-                        && let Some(record) =
-                            self.events.get_mut(&event).and_then(|event| event.record.as_mut())
-                    {
-                        record.used = true;
-                    }
-                    self.acquire(call.by, &mark);
+                    self.saw(call.by, what);
                 } else if self.options.warnings.ignored_query
                     && let By::Thread(thread) = call.by
                 {

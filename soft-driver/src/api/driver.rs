@@ -71,6 +71,7 @@ impl SoftDriver {
             let _ = state.ensure_ticker_thread(machine);
         }
         state.order = Order::new(&config);
+        state.look_who_watches();
         state.config = config;
         state.taken = true;
     }

@@ -31,6 +31,7 @@ impl State {
     /// `wanted` it is destroyed, measured also of one that was there before.
     fn end_capture(&mut self, key: CaptureKey, wanted: bool) -> Option<u32> {
         let capture = self.captures.active.remove(&key)?;
+        self.look_who_watches();
         for stream in capture.streams.keys() {
             if let Some(stream) = self.streams.get_mut(*stream) {
                 stream.capture = None;
@@ -368,6 +369,7 @@ impl State {
             left: Vec::new(),
         };
         self.captures.active.insert(key, capture);
+        self.look_who_watches();
         self.streams[stream].capture = Some(key);
         Ok(())
     }

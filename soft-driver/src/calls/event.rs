@@ -10,7 +10,7 @@ use crate::model::clock;
 use crate::model::event::{Event, EventState};
 use crate::model::handles::Kind;
 use crate::model::ipc;
-use crate::model::machine::{Machine, State};
+use crate::model::machine::{Locked, Machine, State};
 use crate::model::work::Task;
 
 impl State {
@@ -184,15 +184,33 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     if foreign && !(external && state.streams[stream].capture.is_some()) {
         return Err(INVALID_HANDLE);
     }
+    if !state.quiet {
+        return record_watched(call, state, event, stream, external);
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    state.record(call.machine, event, stream);
+    Ok(())
+}
+
+/// While a capture is under way, or the order is checked.
+#[cold]
+#[inline(never)]
+fn record_watched(
+    call: &CallFrame,
+    mut state: Locked,
+    event: u32,
+    stream: u32,
+    external: bool,
+) -> Answer {
     if state.captured_record(stream, event, external)? {
         return Ok(());
     }
     if external {
         return Err(ILLEGAL_STATE);
     }
-    if state.order.is_some() {
-        state.order_record(event, stream);
-    }
+    state.order_record(event, stream);
     state.record(call.machine, event, stream);
     Ok(())
 }
@@ -216,18 +234,25 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     }
     let mut state = call.ready()?;
     let index = state.event(call, event)?;
-    state.refuse_event_in_capture(call, index)?;
-    if !state.events[index].is_done() {
-        if state.order.is_some() {
-            state.order_event_busy(index);
-        }
+    if !state.quiet {
+        query_watched(call, &mut state, index)?;
+    } else if !state.events[index].is_done() {
+        // It may be part of a capture that has ended.
+        state.refuse_event_in_capture(call, index)?;
         return Err(NOT_READY);
-    }
-    if state.order.is_some() {
-        state.order_event_done(index);
     }
     settle(&mut state, index);
     Ok(())
+}
+
+/// While a capture is under way, or the order is checked.
+#[cold]
+#[inline(never)]
+fn query_watched(call: &CallFrame, state: &mut State, event: u32) -> Answer {
+    state.refuse_event_in_capture(call, event)?;
+    let done = state.events[event].is_done();
+    state.order_event_asked(event, done);
+    if done { Ok(()) } else { Err(NOT_READY) }
 }
 
 /// Lets go of a point that is done.
@@ -246,9 +271,31 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     }
     let mut state = call.ready()?;
     let index = state.event(call, event)?;
+    let entry = &state.events[index];
+    let over =
+        entry.shared.is_none() && matches!(entry.state, EventState::Never | EventState::Done(_));
+    if over && state.quiet {
+        return Ok(());
+    }
     state.refuse_event_in_capture(call, index)?;
+    if over {
+        state.order_event_over(index);
+        return Ok(());
+    }
+    if state.quiet {
+        return await_event(call, state, index).map(drop);
+    }
+    let awaited = state.order_await_event(index);
+    let mut state = await_event(call, state, index)?;
+    if let Some(awaited) = awaited {
+        state.order_reached(awaited);
+    }
+    Ok(())
+}
+
+/// Waits for the last record of an event, of whatever process.
+fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked, CUresult> {
     let context = state.events[index].context;
-    let awaited = if state.order.is_some() { state.order_await_event(index) } else { None };
     let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
     if let EventState::Pending(point) = &state.events[index].state {
         let point = point.clone();
@@ -272,10 +319,7 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
         }
     }
     state.usable(context)?;
-    if let Some(awaited) = awaited {
-        state.order_reached(awaited);
-    }
-    Ok(())
+    Ok(state)
 }
 
 pub(crate) fn event_elapsed_time(
@@ -300,8 +344,8 @@ pub(crate) fn event_elapsed_time(
     let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
     match (start, end) {
         (Some(start), Some(end)) => {
-            state.order_event_done(both.0);
-            state.order_event_done(both.1);
+            state.order_event_asked(both.0, true);
+            state.order_event_asked(both.1, true);
             milliseconds.put(clock::milliseconds(start, end))
         }
         _ => Err(NOT_READY),

@@ -26,6 +26,7 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
     state.channels = state.config.connections.unwrap_or_else(channel::from_environment);
     state.initialised = true;
+    state.look_who_watches();
     Ok(())
 }
 

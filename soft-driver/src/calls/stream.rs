@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::model::call_frame::CallFrame;
+use crate::model::event::EventState;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{Locked, State};
 use crate::model::point::Point;
@@ -223,17 +224,20 @@ pub(crate) fn stream_destroy(call: &CallFrame, stream: StreamArg) -> Answer {
 pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
-    state.refuse_stream_in_capture(call, index)?;
-    if state.has_work(index) {
-        if state.order.is_some() {
-            state.order_stream_busy(index);
-        }
-        return Err(NOT_READY);
+    if !state.quiet {
+        return query_watched(call, &mut state, index);
     }
-    if state.order.is_some() {
-        state.order_stream_done(index);
-    }
-    Ok(())
+    if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
+}
+
+/// While a capture is under way, or the order is checked.
+#[cold]
+#[inline(never)]
+fn query_watched(call: &CallFrame, state: &mut State, stream: u32) -> Answer {
+    state.refuse_stream_in_capture(call, stream)?;
+    let done = !state.has_work(stream);
+    state.order_stream_asked(stream, done);
+    if done { Ok(()) } else { Err(NOT_READY) }
 }
 
 pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer {
@@ -292,7 +296,8 @@ pub(crate) fn stream_wait_event(
     let event = state.event(call, event)?;
     let stream = state.stream(call, stream)?;
     let external = flags == CU_EVENT_WAIT_EXTERNAL;
-    if state.captured_wait(stream, event, external)? {
+    let captured = matches!(state.events[event].state, EventState::Captured(_));
+    if (captured || !state.quiet) && wait_watched(&mut state, stream, event, external)? {
         return Ok(());
     }
     if external {
@@ -307,11 +312,24 @@ pub(crate) fn stream_wait_event(
             format!("a stream waits for the interprocess event {handle:#x} of another context");
         return Err(state.misuse(call, &what, INVALID_HANDLE));
     }
-    if state.order.is_some() {
+    if !state.quiet {
         state.order_wait(event, stream);
     }
     state.wait_for(call.machine, stream, event);
     Ok(())
+}
+
+/// While a capture is under way, or after the event's, or while the order is checked. Whether the
+/// wait has become a part of a capture.
+#[cold]
+#[inline(never)]
+fn wait_watched(
+    state: &mut State,
+    stream: u32,
+    event: u32,
+    external: bool,
+) -> Result<bool, CUresult> {
+    state.captured_wait(stream, event, external)
 }
 
 pub(crate) fn stream_get_priority(

@@ -76,9 +76,10 @@ impl CallFrame {
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
         let mut state = self.lock()?;
         state.call_number = self.number;
-        if let Some(order) = &mut state.order {
-            order.begin(self.name(), self.number, None);
+        if state.plain {
+            return Ok(state);
         }
+        state.order_call(self);
         if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }
 }

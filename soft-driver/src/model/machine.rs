@@ -148,6 +148,10 @@ pub(crate) struct State {
     /// Whether the slot has an owner. A call without one answers as after the driver's shutdown.
     pub(crate) taken: bool,
     pub(crate) initialised: bool,
+    /// It is initialised, and the order checker is off: most calls look no further.
+    pub(crate) plain: bool,
+    /// No capture is under way, and the order checker is off: nor do these.
+    pub(crate) quiet: bool,
     pub(crate) stopping: bool,
     /// Grows with each owner of the slot.
     pub(crate) epoch: u64,
@@ -192,6 +196,8 @@ impl State {
         Self {
             taken: false,
             initialised: false,
+            plain: false,
+            quiet: true,
             stopping: false,
             epoch: 0,
             config: Config::DEFAULT,
@@ -235,6 +241,8 @@ impl State {
     fn reset(&mut self) {
         self.taken = false;
         self.initialised = false;
+        self.plain = false;
+        self.quiet = true;
         self.stopping = false;
         self.epoch += 1;
         // It grows twice with each owner, and handles have little room for it.
@@ -263,6 +271,12 @@ impl State {
         self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
         self.order = None;
+    }
+
+    /// After each change of what the two are about.
+    pub(crate) fn look_who_watches(&mut self) {
+        self.plain = self.initialised && self.order.is_none();
+        self.quiet = self.captures.active.is_empty() && self.order.is_none();
     }
 
     /// A number that nothing else of this process's machine has: stream and context ids.

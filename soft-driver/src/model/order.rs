@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use cuda_order_check::{
-    By, Call, Checker, Finding, FunctionId, Location, Mark, Op, Options, ThreadId, TokenId, What,
+    By, Call, Checker, Finding, FunctionId, Location, Mark, Op, Options, ThreadId, TokenId,
+    Warnings, What,
 };
 
 use crate::model::config::{Config, OrderCheck};
@@ -29,6 +30,8 @@ pub(crate) struct Order {
     /// How the program came there, if it wants that to be said.
     trace: Option<Arc<Trace>>,
     backtraces: bool,
+    /// Whether any warning is asked for.
+    warns: bool,
     /// Threads that have told their names.
     named: HashSet<u32>,
     findings: Vec<String>,
@@ -60,6 +63,7 @@ impl Order {
             location: None,
             trace: None,
             backtraces: config.order_backtraces,
+            warns: warnings != Warnings::NONE,
             named: HashSet::new(),
             findings: Vec::new(),
             functions: BTreeMap::new(),
@@ -88,12 +92,15 @@ impl Order {
         let mut call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
         call.location.clone_from(&self.location);
         call.backtrace = self.trace.clone().map(|trace| trace as _);
-        if let Some((function, thread)) = self.running
-            && thread == self.thread
-        {
-            call.by = By::Function(function);
-        }
+        call.by = self.by();
         call
+    }
+
+    fn by(&self) -> By {
+        match self.running {
+            Some((function, thread)) if thread == self.thread => By::Function(function),
+            _ => By::Thread(ThreadId(u64::from(self.thread))),
+        }
     }
 
     #[cold]
@@ -140,6 +147,26 @@ impl Order {
             if self.findings.len() < KEPT {
                 self.findings.push(text);
             }
+        }
+    }
+
+    /// A call has asked about this.
+    pub(crate) fn asked(&mut self, what: What, done: bool) {
+        if done {
+            self.checker.saw(self.by(), what);
+            self.look();
+        } else if self.warns {
+            self.tell(Op::Query { what, done });
+        }
+    }
+
+    /// A call waits for what is over when it begins.
+    pub(crate) fn need_not_wait(&mut self, what: What) {
+        if self.warns {
+            let mark = self.begin_wait(what);
+            self.reached(&mark);
+        } else {
+            self.asked(what, true);
         }
     }
 

@@ -57,7 +57,9 @@ fn anew(base: u64, bytes: usize) -> Access {
 pub(crate) struct Awaited(Vec<Mark>);
 
 impl State {
-    /// A call goes on after it has waited.
+    /// A call begins, or goes on after it has waited.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn order_call(&mut self, call: &CallFrame) {
         if let Some(order) = &mut self.order {
             order.begin(call.name(), call.number, None);
@@ -168,37 +170,28 @@ impl State {
         self.tell(Op::Wait { stream, event, external: false });
     }
 
-    /// A host call has seen that a record is done.
+    /// A host call has asked whether a record is done.
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_event_done(&mut self, event: u32) {
-        if self.order.is_none() {
-            return;
-        }
-        let done = |event| Op::Query { what: What::Event(event), done: true };
-        if self.events[event].shared.is_none() {
-            self.tell(done(self.event_id(event)));
-            return;
-        }
-        for event in self.shared_events() {
-            self.tell(done(event));
+    pub(crate) fn order_event_asked(&mut self, event: u32, done: bool) {
+        let shared = done && self.events[event].shared.is_some();
+        let events = if shared { self.shared_events() } else { Vec::new() };
+        let event = self.event_id(event);
+        let Some(order) = &mut self.order else { return };
+        order.asked(What::Event(event), done);
+        for event in events {
+            order.asked(What::Event(event), done);
         }
     }
 
-    /// A host call has seen that a record is not done.
+    /// A host call waits for a record that is done, of an event of this process alone.
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_event_busy(&mut self, event: u32) {
+    pub(crate) fn order_event_over(&mut self, event: u32) {
         let what = What::Event(self.event_id(event));
-        self.tell(Op::Query { what, done: false });
-    }
-
-    /// A host call has seen that a stream has something to do.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn order_stream_busy(&mut self, stream: u32) {
-        let what = What::Stream(self.stream_id(stream));
-        self.tell(Op::Query { what, done: false });
+        if let Some(order) = &mut self.order {
+            order.need_not_wait(what);
+        }
     }
 
     /// A call is refused that uses an event whose record is in a graph, outside its capture.
@@ -219,12 +212,14 @@ impl State {
         }
     }
 
-    /// A host call has seen that a stream has nothing to do.
+    /// A host call has asked whether a stream has nothing to do.
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_stream_done(&mut self, stream: u32) {
+    pub(crate) fn order_stream_asked(&mut self, stream: u32, done: bool) {
         let what = What::Stream(self.stream_id(stream));
-        self.tell(Op::Query { what, done: true });
+        if let Some(order) = &mut self.order {
+            order.asked(what, done);
+        }
     }
 
     #[cold]
