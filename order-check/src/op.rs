@@ -375,9 +375,9 @@ pub enum Op<'a> {
         /// Whether a capture makes a node of it (`CU_EVENT_WAIT_EXTERNAL`).
         external: bool,
     },
-    /// A stream waits for the last record of an event as a part of something else: a driver has a
-    /// record of an interprocess event wait for the one before it, say. This is [`Op::Wait`]
-    /// without the warnings.
+    /// A stream waits for the last record of an event as a part of something else: the
+    /// launches of one graph come one after the other, say. This is [`Op::Wait`] without warnings
+    /// and without a word about other processes.
     Join {
         /// The stream.
         stream: StreamId,

@@ -91,7 +91,11 @@ impl Checker {
             shared: hit.ranges,
             known,
             outside: stream
-                .map(|stream| stream.outside.iter().cloned().collect())
+                .map(|stream| {
+                    // What the stream waited for later is no order of this call's.
+                    let before = stream.outside.iter().filter(|of| of.0 <= second.call.number);
+                    before.map(|of| of.1.clone()).collect()
+                })
                 .unwrap_or_default(),
         };
         self.findings.push(Finding::Report(found.into()));

@@ -105,15 +105,15 @@ impl Checker {
             self.stream_name(stream),
             self.event_name(event)
         );
-        self.outside(stream, text);
+        self.outside(stream, call.number, text);
     }
 
-    pub(super) fn outside(&mut self, stream: StreamId, text: String) {
+    pub(super) fn outside(&mut self, stream: StreamId, number: u64, text: String) {
         let Some(of) = self.streams.get_mut(&stream) else { return };
         if of.outside.len() == 3 {
             of.outside.pop_front();
         }
-        of.outside.push_back(text);
+        of.outside.push_back((number, text));
     }
 
     pub(super) fn wait(
@@ -175,17 +175,10 @@ impl Checker {
     /// [`Op::Join`](crate::Op::Join).
     pub(super) fn join(&mut self, call: &Arc<Call>, stream: StreamId, event: EventId) {
         self.stream(stream);
-        let Some(of) = self.events.get_mut(&event) else { return };
-        let interprocess = of.interprocess;
-        let record = of.record.as_mut().map(|record| {
-            record.used = true;
-            record.point.clone()
-        });
-        if interprocess {
-            self.unknown_records(call, stream, event);
-        }
-        if let Some(point) = record {
-            self.in_stream(call, stream, Action::Nothing, vec![point]);
-        }
+        let record = self.events.get_mut(&event).and_then(|of| of.record.as_mut());
+        let Some(record) = record else { return };
+        record.used = true;
+        let point = record.point.clone();
+        self.in_stream(call, stream, Action::Nothing, vec![point]);
     }
 }

@@ -95,8 +95,8 @@ struct Stream {
     /// Whether it has work that the legacy default stream has not waited for.
     fresh: bool,
     capture: Option<u64>,
-    /// What may order it and is not known.
-    outside: VecDeque<String>,
+    /// What may order it and is not known, with the number of the call that waited.
+    outside: VecDeque<(u64, String)>,
 }
 
 #[derive(Debug)]

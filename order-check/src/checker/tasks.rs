@@ -82,7 +82,7 @@ impl Checker {
                                 "stream {} waited in {call} for a value that no known write gave",
                                 stream.name
                             );
-                            self.outside(stream.id, text);
+                            self.outside(stream.id, call.number, text);
                         }
                     }
                     None => {

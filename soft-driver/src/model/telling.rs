@@ -142,7 +142,7 @@ impl State {
         let (event, stream) = (self.event_id(event), self.stream_id(stream));
         if shared {
             // It does not replace an unfinished one.
-            self.tell(Op::Join { stream, event });
+            self.tell(Op::Wait { stream, event, external: false });
         }
         self.tell(Op::Record { event, stream, external: false });
     }

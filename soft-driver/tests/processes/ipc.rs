@@ -11,7 +11,7 @@ use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::child::{Child, from_hex, hear, role, say, to_hex};
 use cuda_events_test_support::own_process;
-use cuda_soft_driver::{Rules, SoftDriver};
+use cuda_soft_driver::{OrderCheck, Rules, SoftDriver};
 
 const IPC: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
 
@@ -109,6 +109,17 @@ fn child() {
             let _latch = raw.latch(stream);
             raw.record(event, stream);
             say(&to_text(&export(&raw, event)));
+            hear();
+        }
+        // Has its stream wait for an event of somebody else, and records one of its own after that.
+        "relay" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            let own = raw.event(IPC);
+            say(&to_text(&export(&raw, own)));
+            hear();
+            raw.wait(stream, event);
+            raw.record(own, stream);
+            say("relayed");
             hear();
         }
         _ => panic!("no role {role}"),
@@ -479,4 +490,79 @@ fn what_dead_exporters_left_is_swept_up() {
     importer.send("");
     importer.finish();
     std::fs::remove_file(recent).unwrap();
+}
+
+/// Another process can make an order, of which only its two ends are seen here: nothing is reported
+/// that it may have ordered. What it cannot have ordered is, and the report says what is not known.
+#[test]
+fn the_order_of_another_process_is_taken_for_order() {
+    own_process!();
+    let (mut near, mut far) = (peer("relay"), peer("export"));
+    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
+    let [one, two, three] = [(); 3].map(|()| raw.stream(1));
+    let event = raw.event(IPC);
+    near.send(&to_text(&export(&raw, event)));
+    let relayed = open(&raw, from_text(&near.receive())).unwrap();
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 8192) }.0, OK);
+    let set = |stream, at: u64| {
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory + at, 1, 64, stream) }.0, OK);
+        raw.soft.calls()
+    };
+    let found = || raw.soft.order_findings();
+
+    // From here to there and back: the other process's stream has waited.
+    // While the function runs the host is after nothing that comes after it.
+    let latch = raw.latch(one);
+    set(one, 0);
+    set(one, 2048);
+    raw.record(event, one);
+    near.send("go on");
+    assert_eq!(near.receive(), "relayed");
+    raw.wait(two, relayed);
+    let waited = raw.soft.calls();
+    set(two, 0);
+    // What is done after the record, no other process orders.
+    let first = set(one, 4096);
+    let second = set(two, 4096);
+    // A stream that has not waited for the other process is told nothing of it.
+    let third = set(three, 2048);
+    latch.release();
+    assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
+    let reports = found();
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    let of = |number: u64| {
+        let call = format!("call #{number} (cuMemsetD8Async) writes them");
+        reports.iter().find(|report| report.contains(&call)).expect("it is reported")
+    };
+    for part in [
+        &format!("call #{first} (cuMemsetD8Async) writes them") as &str,
+        &format!("waited for interprocess event {:#x} in call #{waited} (", relayed.addr()),
+        "and its records by other processes are not known here",
+    ] {
+        assert_eq!(of(second).matches("interprocess").count(), 1, "{}", of(second));
+        assert!(of(second).contains(part), "{part}\n{}", of(second));
+    }
+    assert!(!of(third).contains("interprocess"), "{}", of(third));
+
+    // The host waits for the other process: then it is after what was recorded here.
+    let [one, two] = [(); 2].map(|()| raw.stream(1));
+    set(one, 2048);
+    raw.record(event, one);
+    assert_eq!(unsafe { (raw.cuEventSynchronize)(relayed) }.0, OK);
+    set(two, 2048);
+    assert_eq!(found().len(), 2);
+    near.send("");
+    near.finish();
+
+    // A peer that was killed has ordered nothing by itself: its import was never recorded here.
+    let dead = open(&raw, from_text(&far.receive())).unwrap();
+    far.kill();
+    set(one, 6144);
+    raw.wait(two, dead);
+    set(two, 6144);
+    assert_eq!(found().len(), 3);
+    for file in files_of(far.id()) {
+        std::fs::remove_file(file).unwrap();
+    }
 }
