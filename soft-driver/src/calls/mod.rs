@@ -47,6 +47,8 @@ use crate::model::call_frame::CallFrame;
 
 /// The body of what makes no sense in software.
 pub(crate) fn unsupported(call: &CallFrame) -> Answer {
+    // Before `cuInit` as well: the CUDA runtime asks for tables first of all.
+    call.lock()?.say_unsupported(call.name());
     drop(call.ready()?);
     Err(NOT_SUPPORTED)
 }

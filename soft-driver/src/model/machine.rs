@@ -187,6 +187,8 @@ pub(crate) struct State {
     /// What the program tried to destroy by a call that did no work.
     pub(crate) given_up: BTreeSet<u64>,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
+    /// Calls that are not supported and were made: each is said once.
+    pub(crate) unsupported: BTreeSet<&'static str>,
     /// The order checker, if it is on.
     pub(crate) order: Option<Box<Order>>,
 }
@@ -225,6 +227,7 @@ impl State {
             lost: Vec::new(),
             given_up: BTreeSet::new(),
             peers: BTreeMap::new(),
+            unsupported: BTreeSet::new(),
             order: None,
         }
     }
@@ -270,6 +273,7 @@ impl State {
         self.lost = Vec::new();
         self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
+        self.unsupported = BTreeSet::new();
         self.order = None;
     }
 

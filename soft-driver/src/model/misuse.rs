@@ -40,6 +40,22 @@ impl State {
         }
     }
 
+    /// Says once on standard error that a call is none of this driver's. Most programs only say that
+    /// something failed.
+    #[cold]
+    pub(crate) fn say_unsupported(&mut self, name: &'static str) {
+        if !self.unsupported.insert(name) {
+            return;
+        }
+        match name {
+            "cuGetExportTable" => crate::say!(
+                "{name} is not supported: programs of the CUDA runtime (PyTorch, CuPy) cannot run \
+                 here"
+            ),
+            _ => crate::say!("{name} is not supported: it returns CUDA_ERROR_NOT_SUPPORTED"),
+        }
+    }
+
     /// Says what is wrong with a handle that names nothing.
     #[cold]
     pub(crate) fn bad_handle(

@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::own_process;
 use cuda_soft_driver::SoftDriver;
 use cuda_soft_driver::exports::EXPORTS;
 
@@ -167,6 +168,7 @@ fn lookup_by_name_and_version() {
 
 #[test]
 fn what_is_not_of_this_driver_answers_so() {
+    own_process!();
     let raw = Raw::new();
     let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
         unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
@@ -180,6 +182,7 @@ fn what_is_not_of_this_driver_answers_so() {
 /// Whatever has no body tells the log its own name, be it of a list or only bound by `cuda-events`.
 #[test]
 fn what_has_no_body_is_called_by_its_name() {
+    own_process!();
     let raw = Raw::with(SoftDriver::builder().version(13, 5).log(1));
     let without: Vec<_> = EXPORTS.iter().filter(|export| !export.supported).collect();
     assert!(without.len() > 100, "{} exports without a body", without.len());

@@ -463,6 +463,7 @@ fn lookups_can_lie() {
 
 #[test]
 fn what_is_not_supported_is_a_call_like_any_other() {
+    own_process!();
     // Two drivers, because the functions are not the same for each.
     let (raw, other) = (Raw::bare(SoftDriver::builder().log(2)), Raw::new());
     type Anything = unsafe extern "C" fn() -> CUresult;

@@ -278,3 +278,49 @@ fn inner_accesses() {
         assert_eq!(host_writes(memory, 64), 0);
     }
 }
+
+/// A call that is not supported says so by name, once, whoever calls it how often, and before
+/// `cuInit` too.
+#[test]
+fn what_is_not_supported_says_so_once() {
+    let errors = run("inner_unsupported", "");
+    let said: Vec<&str> = errors
+        .lines()
+        .filter_map(|line| line.strip_prefix("cuda-soft-driver: "))
+        .filter(|line| line.contains("not supported"))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "cuGetExportTable is not supported: programs of the CUDA runtime (PyTorch, CuPy) \
+             cannot run here",
+            "cuModuleLoad is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuLaunchKernel is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+        ],
+        "{errors}"
+    );
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_unsupported() {
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    let call = |name: &std::ffi::CStr| {
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        type Anything = unsafe extern "C" fn(usize, usize) -> u32;
+        let nothing = 0;
+        let place = std::ptr::from_ref(&nothing).addr();
+        unsafe { std::mem::transmute::<*mut libc::c_void, Anything>(found)(place, place) }
+    };
+    assert_ne!(call(c"cuGetExportTable"), 0);
+    assert_eq!(unsafe { (load().unwrap().symbols().cuInit)(0) }.0, 0);
+    for _ in 0..3 {
+        for name in [c"cuGetExportTable", c"cuModuleLoad", c"cuLaunchKernel"] {
+            assert_ne!(call(name), 0);
+        }
+    }
+}
