@@ -10,6 +10,20 @@ pub(crate) fn find(code: CUresult) -> Option<(&'static CStr, &'static CStr)> {
     Some((RESULT_CODES[at].1, CStr::from_bytes_until_nul(&TEXTS[at]).ok()?))
 }
 
+/// The version that the code came with, of those that came late: what is older does not know it.
+pub(crate) fn since(code: CUresult) -> i32 {
+    match code.0 {
+        811 | 812 => 12000,
+        225 | 402 | 913..=915 => 12040,
+        226 | 721 | 916 => 12080,
+        36 => 13000,
+        917 => 13010,
+        918 => 13030,
+        47 | 227 | 919 => 13040,
+        _ => 0,
+    }
+}
+
 /// A code by its number or name.
 pub(crate) fn parse(text: &str) -> Result<CUresult, String> {
     let named = || {

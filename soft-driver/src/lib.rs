@@ -111,6 +111,12 @@ pub mod exports {
     pub use crate::front::functions::functions;
 }
 
+/// What a card answers, for tests that compare.
+#[doc(hidden)]
+pub mod attributes {
+    pub use crate::model::attributes::{COUNT, H200};
+}
+
 /// The C functions of what a driver exports beside what this one is about.
 #[doc(hidden)]
 pub mod foreign {

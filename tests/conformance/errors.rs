@@ -20,21 +20,15 @@ const TRAP: &std::ffi::CStr = c".version 6.0\n.target sm_50\n.address_size 64\n\
     .visible .entry empty()\n{\n    ret;\n}\n\
     .visible .entry broken()\n{\n    trap;\n}\n";
 
-fn entry<F: Copy>(rig: &Rig, name: &std::ffi::CStr) -> F {
-    let address = rig.export(name);
-    assert!(!address.is_null() && size_of::<F>() == size_of_val(&address), "{name:?} is not there");
-    // SAFETY: the callers give a function pointer type that is the driver's declaration of that
-    // name.
-    unsafe { std::mem::transmute_copy(&address) }
-}
-
 /// The kernel that traps, on a real driver.
 fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
     type ModuleLoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> CUresult;
     type ModuleGetFunction =
         unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
-    let load: ModuleLoadData = entry(rig, c"cuModuleLoadData");
-    let find: ModuleGetFunction = entry(rig, c"cuModuleGetFunction");
+    // SAFETY: the types above are the driver's.
+    let load: ModuleLoadData = unsafe { rig.entry(c"cuModuleLoadData") };
+    // SAFETY: as above.
+    let find: ModuleGetFunction = unsafe { rig.entry(c"cuModuleGetFunction") };
     let (mut module, mut empty, mut broken) = (null_mut(), null_mut(), null_mut());
     // SAFETY: places for the handles, and texts that end in NUL.
     unsafe {
@@ -52,7 +46,8 @@ fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
     #[rustfmt::skip]
     type LaunchKernel = unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint,
         c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void) -> CUresult;
-    let launch: LaunchKernel = entry(rig, c"cuLaunchKernel");
+    // SAFETY: the type above is the driver's.
+    let launch: LaunchKernel = unsafe { rig.entry(c"cuLaunchKernel") };
     // SAFETY: a live function that takes no arguments, and a live stream.
     let code = unsafe { launch(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut()) };
     must("cuLaunchKernel", code);
@@ -64,7 +59,8 @@ fn fail_software(rig: &Rig) {
         return soft.fail_contexts(FAILED);
     }
     type Control = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> c_int;
-    let control: Control = entry(rig, c"cuda_soft_driver_control");
+    // SAFETY: the type above is that of the library.
+    let control: Control = unsafe { rig.entry(c"cuda_soft_driver_control") };
     let command = CString::new(format!("fail={}", FAILED.0)).expect("no NUL");
     // SAFETY: a C string, and no place for an answer.
     let answer = unsafe { control(command.as_ptr(), null_mut(), 0) };

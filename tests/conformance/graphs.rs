@@ -84,7 +84,61 @@ fn dependencies(raw: &Raw, stream: CUstream) -> Vec<CUgraphNode> {
     unsafe { std::slice::from_raw_parts(info.nodes, info.count) }.to_vec()
 }
 
+/// With which flags a graph can be instantiated, of 0 to 17.
+fn instantiation_flags(raw: &Raw, graph: CUgraph) -> String {
+    let works = |flags: &u64| {
+        let mut exec = null_mut();
+        let code = raw.cuGraphInstantiateWithFlags(&mut exec, graph, *flags);
+        if code == CUresult::CUDA_SUCCESS {
+            must("cuGraphExecDestroy", raw.cuGraphExecDestroy(exec));
+        } else {
+            assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE, "flags {flags}");
+        }
+        code == CUresult::CUDA_SUCCESS
+    };
+    let flags: Vec<_> = (0..18).filter(works).map(|flags| flags.to_string()).collect();
+    flags.join(", ")
+}
+
 rules! {
+    /// A graph is instantiated plainly, with node priorities, or so that memory that it allocates
+    /// is freed at each launch. It can be made for launches from the device only if it has work,
+    /// and no host, event or empty node. All other flags are an invalid value.
+    [since(12, 0)]
+    fn flags_of_instantiation(rig, saw) =
+        "nothing 0, 1, 8, 9; empty node 0, 1, 8, 9; host node 0, 1, 8, 9; record node 0, 1, 8, 9; \
+         memset node 0, 1, 4, 8, 9, 12; memset and host node 0, 1, 8, 9"
+    {
+        extern "C" fn nothing(_: *mut std::ffi::c_void) {}
+        let (mut address, mut node) = (0, null_mut());
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 16));
+        let empty = graph(rig);
+        must("cuGraphAddEmptyNode", rig.cuGraphAddEmptyNode(&mut node, empty, null(), 0));
+        let memset =
+            |stream| must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 16, stream));
+        let host = |stream| {
+            must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
+        };
+        let record = graph(rig);
+        record_node(rig, record, rig.event(NO_TIMING));
+        let both = |stream| {
+            memset(stream);
+            host(stream);
+        };
+        for (what, graph) in [
+            ("nothing", graph(rig)),
+            ("empty node", empty),
+            ("host node", captured(rig, host)),
+            ("record node", record),
+            ("memset node", captured(rig, memset)),
+            ("memset and host node", captured(rig, both)),
+        ] {
+            saw.text(format_args!("{what} {}", instantiation_flags(rig, graph)));
+            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        }
+        must("cuMemFree", rig.cuMemFree_v2(address));
+    }
+
     /// A stream that does not capture says so, and nothing else is written.
     [since(11, 3)]
     fn info_without_a_capture(rig, saw) = "success, status 0, nothing else written; NULL stream \

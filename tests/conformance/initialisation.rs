@@ -5,7 +5,10 @@ use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
 
-use crate::raw::{NULL_STREAM, Raw, must, said};
+use cuda_soft_driver::attributes::H200;
+
+use crate::common::Door;
+use crate::raw::{NULL_STREAM, Raw, Rig, must, said};
 use crate::rules;
 
 /// A text of the driver: the code, and the text or what the place holds.
@@ -42,6 +45,26 @@ fn calls(raw: &Raw) -> Vec<(&'static str, CUresult)> {
         ("cuStreamSynchronize(NULL)", raw.cuStreamSynchronize(NULL_STREAM)),
         ("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0)),
     ]
+}
+
+/// Attributes that another H200 may answer otherwise: places on the bus and among the memory of the
+/// host, ids of the board, error correction, compute mode, sharing, clocks. And those of abilities
+/// that the software driver does not have: memory pools, virtual memory, multicast, and other
+/// devices that read its memory.
+const CHOSEN: &[u32] = &[
+    13, 17, 20, 32, 33, 34, 36, 50, 131, 133, 134, 139, 140, // of the machine
+    102, 103, 110, 115, 116, 117, 119, 124, 128, 132, 141, 142, 144, 145, // of the driver
+];
+
+fn an_h200() -> Result<(), String> {
+    if Door::chosen() != Door::Native {
+        return Ok(());
+    }
+    let rig = Rig::new("");
+    let mut name = [0_u8; 128];
+    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr(), 128, rig.device));
+    let name = String::from_utf8_lossy(&name);
+    if name.contains("H200") { Ok(()) } else { Err("no H200".to_owned()) }
 }
 
 rules! {
@@ -181,6 +204,126 @@ rules! {
         saw.code("cuInit", rig.cuInit(0));
         saw.code("again", rig.cuInit(0));
         saw.code("cuDeviceGetCount", rig.cuDeviceGetCount(&mut count));
+    }
+
+    /// A driver does not know the names of codes that came after it.
+    [since(13, 0), before(13, 1)]
+    fn the_names_of_later_codes(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1), NULL from 47, 227, 917, 918, 919"
+    {
+        let mut unknown = Vec::new();
+        for code in [47, 227, 917, 918, 919] {
+            match text(|place| rig.cuGetErrorName(CUresult(code), place)).as_str() {
+                "CUDA_ERROR_INVALID_VALUE (1), NULL" => unknown.push(code.to_string()),
+                other => saw.text(format_args!("{code} {other}")),
+            }
+        }
+        saw.text(format_args!("CUDA_ERROR_INVALID_VALUE (1), NULL from {}", unknown.join(", ")));
+    }
+
+    /// A table of exports that the driver does not know is an invalid value, before `cuInit` too.
+    [bare]
+    fn an_unknown_export_table(rig, saw) =
+        "before cuInit CUDA_ERROR_INVALID_VALUE (1); after CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let (mut table, id) = (null(), CUuuid { bytes: *b"nobody's table.." });
+        saw.code("before cuInit", rig.cuGetExportTable(&mut table, &id));
+        must("cuInit", rig.cuInit(0));
+        saw.code("after", rig.cuGetExportTable(&mut table, &id));
+    }
+
+    /// Before `cuInit` nothing tells how modules are loaded, and there is no profiler.
+    [bare, since(11, 7)]
+    fn modules_and_profiler_before_init(rig, saw) =
+        "CUDA_ERROR_NOT_INITIALIZED (3) from cuModuleGetLoadingMode, cuProfilerStart; mode not \
+         written"
+    {
+        let mut mode = 77;
+        saw.codes(&[
+            ("cuModuleGetLoadingMode", rig.cuModuleGetLoadingMode(&mut mode)),
+            ("cuProfilerStart", rig.cuProfilerStart()),
+        ]);
+        saw.holds("mode not written", mode == 77);
+    }
+
+    /// Modules are loaded lazily.
+    [since(12, 0), environment("CUDA_MODULE_LOADING", "")]
+    fn loading_lazily(rig, saw) = "success, 2" {
+        let mut mode = 77;
+        let code = rig.cuModuleGetLoadingMode(&mut mode);
+        saw.text(format_args!("{}, {mode}", said(code)));
+    }
+
+    /// They are loaded eagerly if the environment says so.
+    [since(12, 0), environment("CUDA_MODULE_LOADING", "EAGER")]
+    fn loading_eagerly(rig, saw) = "success, 1" {
+        let mut mode = 77;
+        let code = rig.cuModuleGetLoadingMode(&mut mode);
+        saw.text(format_args!("{}, {mode}", said(code)));
+    }
+
+    /// The profiler is switched in a context; that it does not run is no error.
+    fn the_profiler(rig, saw) =
+        "success from start, stop; CUDA_ERROR_INVALID_CONTEXT (201) from start without a context, \
+         stop without a context"
+    {
+        let within = [("start", rig.cuProfilerStart()), ("stop", rig.cuProfilerStop())];
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(null_mut()));
+        let without = [
+            ("start without a context", rig.cuProfilerStart()),
+            ("stop without a context", rig.cuProfilerStop()),
+        ];
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        saw.codes(&[within, without].concat());
+    }
+
+    /// No kernel and no function: there is no name.
+    [since(12, 3)]
+    fn the_name_of_no_function(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from cuKernelGetName, cuFuncGetName"
+    {
+        let mut name = null();
+        saw.codes(&[
+            ("cuKernelGetName", rig.cuKernelGetName(&mut name, null_mut())),
+            ("cuFuncGetName", rig.cuFuncGetName(&mut name, null_mut())),
+        ]);
+    }
+
+    /// A driver of CUDA 13.0 knows the device attributes up to 147.
+    [since(13, 0), before(13, 1)]
+    fn known_attributes(rig, saw) =
+        "0 CUDA_ERROR_INVALID_VALUE (1); 1 to 147 success; 148 to 199 CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let mut ranges: Vec<(CUresult, u32, u32)> = Vec::new();
+        for attribute in 0..200 {
+            let mut value = 0;
+            let code =
+                rig.cuDeviceGetAttribute(&mut value, CUdevice_attribute(attribute), rig.device);
+            match ranges.last_mut() {
+                Some((last, _, to)) if *last == code => *to = attribute,
+                _ => ranges.push((code, attribute, attribute)),
+            }
+        }
+        for (code, from, to) in ranges {
+            let range = if from == to { from.to_string() } else { format!("{from} to {to}") };
+            saw.code(&range, code);
+        }
+    }
+
+    /// The values of an H200, of what neither its place in the machine nor its settings choose, and
+    /// of what the software driver has.
+    [since(13, 0), before(13, 1), needs(an_h200)]
+    fn the_attributes_of_an_h200(rig, saw) = "as listed" {
+        let mut others = Vec::new();
+        for (attribute, listed) in (1..).zip(H200).filter(|(at, _)| !CHOSEN.contains(at)) {
+            let mut value = 0;
+            let which = CUdevice_attribute(attribute);
+            must("cuDeviceGetAttribute", rig.cuDeviceGetAttribute(&mut value, which, rig.device));
+            if value != listed {
+                others.push(format!("{attribute} is {value}, listed {listed}"));
+            }
+        }
+        saw.text(if others.is_empty() { "as listed".to_owned() } else { others.join(", ") });
     }
 
     /// `cuDriverGetVersion` tells the version in the form 1000 * major + 10 * minor.

@@ -73,6 +73,7 @@ fn peer() {
             "stream-query" => say(&said(rig.cuStreamQuery(stream))),
             "stream-synchronize" => say(&said(rig.cuStreamSynchronize(stream))),
             "destroy" => say(&said(rig.cuEventDestroy_v2(events.remove(at)))),
+            "give-back" => say(&said(rig.cuDevicePrimaryCtxRelease_v2(rig.device))),
             "end" => break,
             "exit" => std::process::exit(0),
             other => panic!("{other:?} is no step"),
@@ -229,6 +230,16 @@ fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
         || std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
     let before: Vec<_> = shared().collect();
     move |process| files_of(process).into_iter().filter(|file| !before.contains(file)).collect()
+}
+
+/// What an importer answers that opens an event whose exporter has ended.
+fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String {
+    let opened = importer.import(descriptor);
+    if opened == said(CUresult::CUDA_SUCCESS) {
+        format!("{when} {opened}, query {}", importer.step("query"))
+    } else {
+        format!("{when} {opened}")
+    }
 }
 
 /// What an event answers to being asked, said before and after something.
@@ -651,6 +662,103 @@ rules! {
             saw.text(format_args!("{when} {opened}, query {query}"));
         }
         [never, destroyed, open].into_iter().for_each(Peer::end);
+    }
+
+    /// After an exporter that ended in peace its other events open too, in a process that had one
+    /// of its events open, whether it has destroyed that import or not. The opened event is done.
+    fn other_events_after_a_peaceful_end(rig, saw) =
+        "another was open success, query success; another is open success, query success; two \
+         were open success, query success"
+    {
+        let _ = rig;
+        let mut peer = Peer::start();
+        let [wanted, another, third] = [(); 3].map(|()| peer.export());
+        let [mut was, mut is, mut two] = [(); 3].map(|()| Peer::start());
+        for importer in [&mut was, &mut is, &mut two] {
+            assert_eq!(importer.import(&another), said(CUresult::CUDA_SUCCESS));
+        }
+        assert_eq!(two.import(&third), said(CUresult::CUDA_SUCCESS));
+        for (importer, count) in [(&mut was, 1), (&mut two, 2)] {
+            for _ in 0..count {
+                assert_eq!(importer.step("destroy"), said(CUresult::CUDA_SUCCESS));
+            }
+        }
+        for at in 0..3 {
+            for step in ["record", "synchronize"] {
+                let step = format!("{step} {at}");
+                assert_eq!(peer.step(&step), said(CUresult::CUDA_SUCCESS), "{step}");
+            }
+        }
+        for _ in 0..3 {
+            assert_eq!(peer.step("destroy"), said(CUresult::CUDA_SUCCESS));
+        }
+        peer.end();
+        let importers =
+            [("another was open", was), ("another is open", is), ("two were open", two)];
+        for (when, mut importer) in importers {
+            saw.text(opened_late(when, &mut importer, &wanted));
+            importer.end();
+        }
+    }
+
+    /// An exporter that left without the last release of its context, or was killed, leaves the
+    /// file: its events open in any process, and what was completed is done.
+    fn exporters_that_did_not_release(rig, saw) =
+        "exit: never open success, query success; was open success, query success; is open \
+         success, query success; killed: never open success, query success; was open success, \
+         query success; is open success, query success"
+    {
+        let _ = rig;
+        for end in ["exit", "killed"] {
+            let mut peer = Peer::start();
+            let descriptor = peer.export();
+            let [never, mut was, mut is] = [(); 3].map(|()| Peer::start());
+            for importer in [&mut was, &mut is] {
+                assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+            }
+            assert_eq!(was.step("destroy"), said(CUresult::CUDA_SUCCESS));
+            for step in ["record", "synchronize"] {
+                assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+            }
+            let process = peer.0.id();
+            if end == "exit" {
+                peer.exit();
+            } else {
+                peer.0.kill();
+            }
+            let importers = [("never open", never), ("was open", was), ("is open", is)];
+            let said = importers.map(|(when, mut importer)| {
+                let said = opened_late(when, &mut importer, &descriptor);
+                importer.end();
+                said
+            });
+            saw.text(format_args!("{end}: {}", said.join("; ")));
+            // What the dead left.
+            files_of(process).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
+        }
+    }
+
+    /// An exporter that has given back its context and goes on is as one that has ended.
+    fn an_exporter_that_released_and_goes_on(rig, saw) =
+        "never open CUDA_ERROR_MAP_FAILED (205); was open success, query success; is open success, \
+         query success"
+    {
+        let _ = rig;
+        let mut peer = Peer::start();
+        let descriptor = peer.export();
+        let [never, mut was, mut is] = [(); 3].map(|()| Peer::start());
+        for importer in [&mut was, &mut is] {
+            assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+        }
+        assert_eq!(was.step("destroy"), said(CUresult::CUDA_SUCCESS));
+        for step in ["record", "synchronize", "destroy", "give-back"] {
+            assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+        }
+        for (when, mut importer) in [("never open", never), ("was open", was), ("is open", is)] {
+            saw.text(opened_late(when, &mut importer, &descriptor));
+            importer.end();
+        }
+        peer.exit();
     }
 
     /// A record by an importer does not replace the unfinished record of a killed exporter: its

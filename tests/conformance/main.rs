@@ -19,6 +19,7 @@
 
 use cuda_events_test_support as common;
 
+mod exported;
 mod raw;
 mod rules;
 

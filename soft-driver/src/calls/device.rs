@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_uchar};
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::model::attributes;
 use crate::model::call_frame::CallFrame;
 use crate::model::green_context::MULTIPROCESSORS;
 use crate::model::ipc;
@@ -70,38 +71,18 @@ pub(crate) fn device_compute_capability(
     minor.put(0)
 }
 
-/// The attributes that are not 0.
+/// A card's answer, or what a device of this driver answers instead.
 fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
     match attribute {
-        1 => 1024,       // threads in a block
-        2 | 3 => 1024,   // block dimensions x and y
-        4 => 64,         // block dimension z
-        5 => i32::MAX,   // grid dimension x
-        6 | 7 => 65535,  // grid dimensions y and z
-        8 => 49152,      // shared memory of a block
-        9 => 65536,      // constant memory
-        10 => 32,        // warp size
-        11 => i32::MAX,  // memory pitch
-        12 => 65536,     // registers of a block
-        13 => 1_000_000, // clock rate in kHz
-        14 => 512,       // texture alignment
-        15 | 31 => 1,    // copies overlap, kernels run side by side
         16 => MULTIPROCESSORS as i32,
-        19 => 1,          // host memory can be mapped
         33 => 1 + device, // PCI bus
-        36 => 1_000_000,  // memory clock in kHz
-        37 => 512,        // memory bus width
-        39 => 2048,       // threads of a multiprocessor
-        40 => 2,          // copy engines
-        41 => 1,          // unified addressing
-        75 => 9,          // compute capability, major
-        78 => 1,          // stream priorities
-        92..=94 => 1,     // stream memory operations, first form
-        122 | 123 => 1,   // stream memory operations, second form
-        99 | 113 => 1,    // host memory can be registered, and for reading alone
+        // Memory pools, and what their handles and those of their memory can be.
+        103 | 115 | 119 => 0,
         125 => i32::from(state.config.ipc && ipc::AVAILABLE),
-        126 => 4, // memory synchronization domains
-        _ => 0,
+        // What would send a program to calls that this driver does not have: virtual memory, of
+        // the device and of the host, other devices that read its memory, multicast.
+        102 | 110 | 116 | 117 | 124 | 128 | 132 | 141 | 142 | 144 | 145 => 0,
+        _ => attributes::value(attribute),
     }
 }
 
@@ -113,9 +94,7 @@ pub(crate) fn device_get_attribute(
 ) -> Answer {
     let state = call.ready()?;
     value.required()?;
-    // Later drivers know more attributes; the one that matters here came with 12.0.
-    let known = if state.config.version >= 12000 { 160 } else { 124 };
-    if attribute.0 == 0 || attribute.0 > known {
+    if attribute.0 == 0 || attribute.0 > attributes::last_known(state.config.version) {
         return Err(INVALID_VALUE);
     }
     check(&state, device)?;

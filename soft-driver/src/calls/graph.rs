@@ -8,7 +8,7 @@ use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
 use crate::model::handles::Kind;
-use crate::model::machine::State;
+use crate::model::machine::{Locked, State};
 use crate::model::work::Task;
 
 impl State {
@@ -120,22 +120,71 @@ pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer 
     Ok(())
 }
 
+/// How a graph can be instantiated, bit by bit: memory that nodes allocate is freed at each launch,
+/// the graph is sent to the device at once, it can be launched from the device, each node has its
+/// priority.
+const AUTO_FREE: u64 = 1;
+const UPLOAD: u64 = 2;
+const DEVICE_LAUNCH: u64 = 4;
+const NODE_PRIORITY: u64 = 8;
+
+/// Of [`InstantiateParams::result`]: the call failed for another reason than the graph's nodes, or
+/// because of a node that cannot be in such a graph.
+const INSTANTIATE_ERROR: u32 = 1;
+const NODE_NOT_SUPPORTED: u32 = 3;
+
+/// Measured: all but `DEVICE_LAUNCH`, which goes with no `AUTO_FREE`.
+fn check_instantiate_flags(flags: u64, known: u64) -> Answer {
+    let both = AUTO_FREE | DEVICE_LAUNCH;
+    if flags & !known != 0 || flags & both == both { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
 pub(crate) fn graph_instantiate_with_flags(
     call: &CallFrame,
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     flags: c_ulonglong,
 ) -> Answer {
-    let mut state = call.ready()?;
+    let state = call.ready()?;
     exec.required()?;
-    if flags & !0xF != 0 {
-        return Err(INVALID_VALUE);
+    // Measured: to send it ahead takes a stream, which only the other form has.
+    check_instantiate_flags(flags, AUTO_FREE | DEVICE_LAUNCH | NODE_PRIORITY)?;
+    instantiate(call, state, exec, graph, flags).map_err(|(code, _)| code)
+}
+
+/// The failure, and the node that is at fault.
+type AtFault = (CUresult, Option<u32>);
+
+impl State {
+    /// Measured: a graph that the device launches has memory work, and no host, event or empty
+    /// node; one without nodes is none.
+    fn refuse_device_launch(&self, graph: u32) -> Result<(), AtFault> {
+        let nodes = &self.graphs[graph].nodes;
+        let memory = |node: &&u32| matches!(self.nodes[**node].kind, NodeKind::Memory(_));
+        match nodes.iter().find(|node| !memory(node)) {
+            Some(node) => Err((INVALID_VALUE, Some(*node))),
+            None if nodes.is_empty() => Err((INVALID_VALUE, None)),
+            None => Ok(()),
+        }
     }
-    let graph = state.graph(graph)?;
-    state.current(call)?;
+}
+
+fn instantiate(
+    call: &CallFrame,
+    mut state: Locked,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    flags: u64,
+) -> Result<(), AtFault> {
+    let alone = |code| (code, None);
+    let graph = state.graph(graph).map_err(alone)?;
+    state.current(call).map_err(alone)?;
+    if flags & DEVICE_LAUNCH != 0 {
+        state.refuse_device_launch(graph)?;
+    }
     for node in &state.graphs[graph].nodes {
         if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind {
-            state.event_is_there(call, event)?;
+            state.event_is_there(call, event).map_err(|code| (code, Some(*node)))?;
         }
     }
     let all = &state.graphs[graph].nodes;
@@ -151,10 +200,12 @@ pub(crate) fn graph_instantiate_with_flags(
     let objects = state.graphs[graph].objects.clone();
     let objects = state.share_objects(&objects);
     let born = state.call_number;
-    let (index, handle) =
-        state.execs.insert(born, Exec { nodes, last: None, objects }).ok_or(OUT_OF_MEMORY)?;
+    let (index, handle) = state
+        .execs
+        .insert(born, Exec { nodes, last: None, objects })
+        .ok_or((OUT_OF_MEMORY, None))?;
     state.order_graph(index);
-    exec.put(core::ptr::without_provenance_mut(handle as usize))
+    exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
 }
 
 pub(crate) fn graph_instantiate(
@@ -179,9 +230,24 @@ pub(crate) fn graph_instantiate_with_params(
     params: Ptr<InstantiateParams>,
 ) -> Answer {
     let mut settings = params.get()?;
-    graph_instantiate_with_flags(call, exec, graph, settings.flags)?;
-    (settings.error_node, settings.result) = (core::ptr::null_mut(), 0);
-    params.put(settings)
+    let state = call.ready()?;
+    exec.required()?;
+    let known = AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY;
+    check_instantiate_flags(settings.flags, known)?;
+    let done = instantiate(call, state, exec, graph, settings.flags);
+    // Documented: what went wrong, and with which node.
+    let (result, node) = match done {
+        Ok(()) => (0, None),
+        Err((_, Some(node))) if settings.flags & DEVICE_LAUNCH != 0 => {
+            (NODE_NOT_SUPPORTED, Some(node))
+        }
+        Err((_, node)) => (INSTANTIATE_ERROR, node),
+    };
+    let handle = node.map_or(0, |node| call.machine.lock().nodes.handle(node));
+    settings.error_node = core::ptr::without_provenance_mut(handle as usize);
+    settings.result = result;
+    params.put(settings)?;
+    done.map_err(|(code, _)| code)
 }
 
 pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {

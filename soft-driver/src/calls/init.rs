@@ -1,6 +1,6 @@
 //! `cuInit`, the driver's version, and the names and texts of errors.
 
-use core::ffi::{c_int, c_uchar, c_uint};
+use core::ffi::{CStr, c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -40,7 +40,7 @@ pub(crate) fn get_error_name(
     error: CUresult,
     text: Ptr<*const c_uchar>,
 ) -> Answer {
-    error_text(call, errors::find(error).map(|entry| entry.0), text)
+    error_text(call, error, |entry| entry.0, text)
 }
 
 pub(crate) fn get_error_string(
@@ -48,15 +48,18 @@ pub(crate) fn get_error_string(
     error: CUresult,
     text: Ptr<*const c_uchar>,
 ) -> Answer {
-    error_text(call, errors::find(error).map(|entry| entry.1), text)
+    error_text(call, error, |entry| entry.1, text)
 }
 
 fn error_text(
     call: &CallFrame,
-    found: Option<&'static core::ffi::CStr>,
+    error: CUresult,
+    of: fn((&'static CStr, &'static CStr)) -> &'static CStr,
     text: Ptr<*const c_uchar>,
 ) -> Answer {
     let state = call.lock()?;
+    let known = errors::since(error) <= state.config.version;
+    let found = if known { errors::find(error).map(of) } else { None };
     if text.is_null() {
         return Err(state.misuse(call, "NULL where the real driver dereferences", INVALID_VALUE));
     }

@@ -31,6 +31,16 @@ macro_rules! for_each_export {
         cuGetErrorName 6000 => get_error_name(error: CUresult, text: *mut *const c_uchar);
         cuGetErrorString 6000 => get_error_string(error: CUresult, text: *mut *const c_uchar);
 
+        cuGetExportTable 3000
+            => get_export_table(table: *mut *const c_void, id: *const CUuuid);
+        cuModuleGetLoadingMode 11070 => module_get_loading_mode(mode: *mut c_int);
+        cuProfilerStart 4000 => profiler_switch();
+        cuProfilerStop 4000 => profiler_switch();
+        cuKernelGetName 12030
+            => function_name(name: *mut *const c_uchar, function: *mut c_void);
+        cuFuncGetName 12030
+            => function_name(name: *mut *const c_uchar, function: *mut c_void);
+
         cuDeviceGet 2000 => device_get(device: *mut CUdevice, ordinal: c_int);
         cuDeviceGetCount 2000 => device_get_count(count: *mut c_int);
         cuDeviceGetName 2000 => device_get_name(name: *mut c_uchar, length: c_int,

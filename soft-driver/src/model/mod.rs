@@ -1,6 +1,7 @@
 //! What a driver is: its devices, contexts, streams, events, graphs and memory, and the engine that
 //! moves work on.
 
+pub(crate) mod attributes;
 pub(crate) mod busy;
 pub(crate) mod call_frame;
 pub(crate) mod capture;

@@ -1,0 +1,56 @@
+//! Entry points that the crate does not bind: a rule calls them by their exported names.
+
+use std::ffi::{CStr, c_void};
+
+use cuda_events::sys::*;
+
+use crate::raw::Rig;
+
+impl Rig {
+    /// The function of an exported name, which a driver as new as the rule asks for has.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of a function pointer, and the driver's declaration of that name.
+    pub unsafe fn entry<F: Copy>(&self, name: &CStr) -> F {
+        let address = self.export(name);
+        assert!(!address.is_null(), "{name:?} is not there");
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        // SAFETY: the caller says that it is a function of this type.
+        unsafe { std::mem::transmute_copy(&address) }
+    }
+}
+
+/// Defines calls as `Raw` has those that are bound. The holder of a `Rig` answers for the same.
+macro_rules! exported {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        #[allow(non_snake_case, clippy::too_many_arguments)]
+        impl Rig {
+            $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
+                const NAME: &CStr = match CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name without NUL"),
+                };
+                // SAFETY: the list below says what the driver declares.
+                let call: unsafe extern "C" fn($($type),*) -> CUresult =
+                    unsafe { self.entry(NAME) };
+                // SAFETY: what is called with is what `Raw::new` asks for.
+                unsafe { call($($argument),*) }
+            })*
+        }
+    };
+}
+
+exported! {
+    cuGetExportTable(table: *mut *const c_void, id: *const CUuuid);
+    cuModuleGetLoadingMode(mode: *mut i32);
+    cuProfilerStart();
+    cuProfilerStop();
+    cuKernelGetName(name: *mut *const u8, kernel: *mut c_void);
+    cuFuncGetName(name: *mut *const u8, function: *mut c_void);
+    cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
+    cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
+        count: usize);
+}
