@@ -70,3 +70,90 @@ pub struct InstantiateParams {
     /// The result: 0 is success.
     pub result: u32,
 }
+
+/// Where the rows of a copy are: in memory of the host (`CU_MEMORYTYPE_HOST`), of the device, in an
+/// array, or wherever the address says.
+pub(crate) const MEMORY_HOST: u32 = 1;
+pub(crate) const MEMORY_DEVICE: u32 = 2;
+pub(crate) const MEMORY_ARRAY: u32 = 3;
+pub(crate) const MEMORY_UNIFIED: u32 = 4;
+
+/// One side of [`Copy2D`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Side2D {
+    /// Bytes before the copied ones in each row.
+    pub x: usize,
+    /// Rows before the copied ones.
+    pub y: usize,
+    /// Which of the places below is meant.
+    pub memory_type: u32,
+    /// In memory of the host.
+    pub host: *mut core::ffi::c_void,
+    /// In memory of the device, or where the address says.
+    pub device: CUdeviceptr,
+    /// In an array.
+    pub array: *mut core::ffi::c_void,
+    /// From one row to the next.
+    pub pitch: usize,
+}
+
+/// A copy of rows (`CUDA_MEMCPY2D`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Copy2D {
+    /// What is read.
+    pub source: Side2D,
+    /// What is written.
+    pub destination: Side2D,
+    /// Bytes in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// One side of [`Copy3D`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Side3D {
+    /// Bytes before the copied ones in each row.
+    pub x: usize,
+    /// Rows before the copied ones in each layer.
+    pub y: usize,
+    /// Layers before the copied ones.
+    pub z: usize,
+    /// The level of a mipmapped array.
+    pub lod: usize,
+    /// Which of the places below is meant.
+    pub memory_type: u32,
+    /// In memory of the host.
+    pub host: *mut core::ffi::c_void,
+    /// In memory of the device, or where the address says.
+    pub device: CUdeviceptr,
+    /// In an array.
+    pub array: *mut core::ffi::c_void,
+    /// NULL.
+    pub reserved: *mut core::ffi::c_void,
+    /// From one row to the next.
+    pub pitch: usize,
+    /// Rows from one layer to the next.
+    pub height: usize,
+}
+
+/// A copy of layers of rows (`CUDA_MEMCPY3D`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Copy3D {
+    /// What is read.
+    pub source: Side3D,
+    /// What is written.
+    pub destination: Side3D,
+    /// Bytes in a row.
+    pub width: usize,
+    /// Rows in a layer.
+    pub height: usize,
+    /// Layers.
+    pub depth: usize,
+}
+
+const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
+use cuda_soft_driver::abi::Copy2D;
 
 use crate::raw::Rig;
 
@@ -50,6 +51,10 @@ exported! {
     cuProfilerStop();
     cuKernelGetName(name: *mut *const u8, kernel: *mut c_void);
     cuFuncGetName(name: *mut *const u8, function: *mut c_void);
+    cuMemcpy2D_v2(copy: *const Copy2D);
+    cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
+    cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);
+    cuMemsetD2D16_v2(address: CUdeviceptr, pitch: usize, value: u16, width: usize, height: usize);
     cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
     cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
         count: usize);

@@ -37,6 +37,7 @@ mod ipc;
 mod legacy;
 mod log;
 mod lookup;
+mod memory;
 mod process;
 mod streams;
 mod undefined;

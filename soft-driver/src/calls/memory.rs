@@ -81,11 +81,21 @@ impl State {
 
     /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which
     /// it answers.
-    fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
+    pub(crate) fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
         let address = pointer.expose_provenance();
         let keeper =
             self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
         Place { address, keeper }
+    }
+
+    /// The memory behind an address that says itself whose it is.
+    pub(crate) fn any_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
+        match self.memory.around(address) {
+            Some(_) => self.device_range(address, bytes),
+            None => {
+                Ok(self.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
+            }
+        }
     }
 }
 
@@ -336,12 +346,7 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
         Side::Host(pointer) if pointer.is_null() => Err(INVALID_VALUE),
         Side::Host(pointer) => Ok(state.host_range(pointer, bytes)),
         Side::Any(0) => Err(INVALID_VALUE),
-        Side::Any(address) => match state.memory.around(address) {
-            Some(_) => state.device_range(address, bytes),
-            None => {
-                Ok(state.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
-            }
-        },
+        Side::Any(address) => state.any_range(address, bytes),
     };
     let (to, mut from) = (place(to)?, place(from)?);
     state.may_write(call, &to)?;
@@ -401,7 +406,7 @@ pub(crate) fn memcpy_async(
 }
 
 /// The forms without a stream: in the default stream, and then waited for.
-fn synchronous(call: &CallFrame, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
+pub(crate) fn synchronous(call: &CallFrame, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
     // SAFETY: the NULL stream is a handle value that is never dereferenced.
     let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
     let mut state = call.ready()?;

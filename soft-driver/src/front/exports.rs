@@ -316,6 +316,32 @@ macro_rules! for_each_export {
             => memset_d16(destination: CUdeviceptr, value: c_ushort, count: usize);
         cuMemsetD32_v2 3020, cuMemsetD32_v2_ptds 7000
             => memset_d32(destination: CUdeviceptr, value: c_uint, count: usize);
+        cuMemcpy2D_v2 3020, cuMemcpy2D_v2_ptds 7000 => memcpy_2d(rows: *const Copy2D);
+        cuMemcpy2DUnaligned_v2 3020,
+        cuMemcpy2DUnaligned_v2_ptds 7000 => memcpy_2d(rows: *const Copy2D);
+        cuMemcpy2DAsync_v2 3020,
+        cuMemcpy2DAsync_v2_ptsz 7000 => memcpy_2d_async(rows: *const Copy2D, stream: CUstream);
+        cuMemcpy3D_v2 3020, cuMemcpy3D_v2_ptds 7000 => memcpy_3d(layers: *const Copy3D);
+        cuMemcpy3DAsync_v2 3020,
+        cuMemcpy3DAsync_v2_ptsz 7000 => memcpy_3d_async(layers: *const Copy3D, stream: CUstream);
+        cuMemsetD2D8_v2 3020, cuMemsetD2D8_v2_ptds 7000
+            => memset_2d_8(destination: CUdeviceptr, pitch: usize, value: c_uchar, width: usize,
+                height: usize);
+        cuMemsetD2D8Async 3020, cuMemsetD2D8Async_ptsz 7000
+            => memset_2d_8_async(destination: CUdeviceptr, pitch: usize, value: c_uchar,
+                width: usize, height: usize, stream: CUstream);
+        cuMemsetD2D16_v2 3020, cuMemsetD2D16_v2_ptds 7000
+            => memset_2d_16(destination: CUdeviceptr, pitch: usize, value: c_ushort, width: usize,
+                height: usize);
+        cuMemsetD2D16Async 3020, cuMemsetD2D16Async_ptsz 7000
+            => memset_2d_16_async(destination: CUdeviceptr, pitch: usize, value: c_ushort,
+                width: usize, height: usize, stream: CUstream);
+        cuMemsetD2D32_v2 3020, cuMemsetD2D32_v2_ptds 7000
+            => memset_2d_32(destination: CUdeviceptr, pitch: usize, value: c_uint, width: usize,
+                height: usize);
+        cuMemsetD2D32Async 3020, cuMemsetD2D32Async_ptsz 7000
+            => memset_2d_32_async(destination: CUdeviceptr, pitch: usize, value: c_uint,
+                width: usize, height: usize, stream: CUstream);
         cuMemAllocHost_v2 3020 => mem_alloc_host(memory: *mut *mut c_void, bytes: usize);
         cuMemHostGetFlags 2030 => mem_host_get_flags(flags: *mut c_uint, memory: *mut c_void);
         cuMemHostRegister_v2 6050

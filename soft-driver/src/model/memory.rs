@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::model::blocks::{Block, Extent};
 use crate::model::shared_memory::{Arena, Backing, Named};
 
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
@@ -282,6 +283,18 @@ pub(crate) enum MemoryWork {
         from: Place,
         bytes: usize,
     },
+    /// Elements of 1, 2 or 4 bytes in rows.
+    SetRows {
+        to: Block,
+        value: u32,
+        element: usize,
+        extent: Extent,
+    },
+    CopyRows {
+        to: Block,
+        from: Block,
+        extent: Extent,
+    },
 }
 
 impl MemoryWork {
@@ -290,11 +303,13 @@ impl MemoryWork {
         match self {
             Self::Set { to, .. } => to.is_in(region),
             Self::Copy { to, from, .. } => to.is_in(region) || from.is_in(region),
+            Self::SetRows { to, .. } => to.is_in(region),
+            Self::CopyRows { to, from, .. } => to.is_in(region) || from.is_in(region),
         }
     }
 
     pub(crate) fn is_copy(&self) -> bool {
-        matches!(self, Self::Copy { .. })
+        matches!(self, Self::Copy { .. } | Self::CopyRows { .. })
     }
 
     pub(crate) fn execute(&self) {
@@ -320,6 +335,8 @@ impl MemoryWork {
                 // promise. They may overlap.
                 unsafe { core::ptr::copy(from.pointer(), to.pointer(), *bytes) };
             }
+            Self::SetRows { to, value, element, extent } => to.set(*value, *element, *extent),
+            Self::CopyRows { to, from, extent } => to.copy(from, *extent),
         }
     }
 
@@ -328,6 +345,7 @@ impl MemoryWork {
         let bytes = match self {
             Self::Set { width, count, .. } => width * count,
             Self::Copy { bytes, .. } => *bytes,
+            Self::SetRows { extent, .. } | Self::CopyRows { extent, .. } => extent.bytes(),
         };
         (bytes / 1024) as u64
     }

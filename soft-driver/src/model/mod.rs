@@ -2,6 +2,7 @@
 //! moves work on.
 
 pub(crate) mod attributes;
+pub(crate) mod blocks;
 pub(crate) mod busy;
 pub(crate) mod call_frame;
 pub(crate) mod capture;

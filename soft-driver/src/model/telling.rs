@@ -10,6 +10,7 @@ use cuda_order_check::{
 };
 
 use crate::abi::*;
+use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
@@ -31,21 +32,36 @@ fn compare(wait: &ValueWait) -> Compare {
     }
 }
 
-/// What a memset or copy touches. What was copied aside was read before.
-fn accesses(work: &MemoryWork) -> [Access; 2] {
+/// Tells what a memset or copy touches. What was copied aside was read before.
+fn with_accesses<R>(work: &MemoryWork, tell: impl FnOnce(&[Access]) -> R) -> R {
     let none = Access::read(0, 0);
+    let aside = |place: &Place| matches!(place.keeper, Keeper::Staged(_));
     match work {
         MemoryWork::Set { to, width, count, .. } => {
-            [none, Access::write(to.address as u64, (width * count) as u64)]
+            tell(&[Access::write(to.address as u64, (width * count) as u64)])
         }
         MemoryWork::Copy { to, from, bytes } => {
-            let read = match from.keeper {
-                Keeper::Staged(_) => none,
-                _ => Access::read(from.address as u64, *bytes as u64),
+            let read = match aside(from) {
+                true => none,
+                false => Access::read(from.address as u64, *bytes as u64),
             };
-            [read, Access::write(to.address as u64, *bytes as u64)]
+            tell(&[read, Access::write(to.address as u64, *bytes as u64)])
+        }
+        MemoryWork::SetRows { to, extent, .. } => tell(&rows(to, *extent, Access::write)),
+        MemoryWork::CopyRows { to, from, extent } => {
+            let mut all = rows(to, *extent, Access::write);
+            if !aside(&from.place) {
+                all.extend(rows(from, *extent, Access::read));
+            }
+            tell(&all)
         }
     }
+}
+
+/// The accesses of a block, row by row: other work may be about what is between them.
+fn rows(block: &Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
+    let pieces = block.pieces(extent).into_iter();
+    pieces.map(|(address, bytes)| access(address as u64, bytes as u64)).collect()
 }
 
 /// Memory that begins: whatever was there before is forgotten.
@@ -321,6 +337,17 @@ impl State {
         }
     }
 
+    /// The same for a block.
+    pub(crate) fn order_pageable_rows(&mut self, block: &Block, extent: Extent, reads: bool) {
+        if self.order.is_none() || !block.place.pageable() {
+            return;
+        }
+        for (address, bytes) in block.pieces(extent) {
+            let place = Place { address, keeper: Keeper::Program };
+            self.order_pageable(&place, bytes, reads);
+        }
+    }
+
     /// What the program says that its own work touches.
     pub(crate) fn order_told(&mut self, stream: Option<u32>, access: Access) {
         let accesses = &[access];
@@ -357,7 +384,7 @@ impl State {
         }
         match task {
             Task::Memory(work) => {
-                order.tell(Op::Work { stream: id, accesses: &accesses(work) });
+                with_accesses(work, |accesses| order.tell(Op::Work { stream: id, accesses }));
             }
             Task::Busy(_) => order.tell(Op::Work { stream: id, accesses: &[] }),
             Task::Host(_) => {
@@ -474,7 +501,9 @@ impl State {
                 NodeKind::Empty | NodeKind::Busy(_) => vec![NodeWork::Work(Vec::new())],
                 NodeKind::Told(accesses) => vec![NodeWork::Work(accesses.clone())],
                 NodeKind::Host(_) => vec![NodeWork::Function(Vec::new())],
-                NodeKind::Memory(work) => vec![NodeWork::Work(accesses(work).into())],
+                NodeKind::Memory(work) => {
+                    vec![NodeWork::Work(with_accesses(work, <[Access]>::to_vec))]
+                }
                 NodeKind::Record(event) => vec![NodeWork::Record(EventId(*event))],
                 NodeKind::Wait(event) => vec![NodeWork::Wait(EventId(*event))],
                 NodeKind::Values(batch) => {

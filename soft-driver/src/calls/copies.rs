@@ -1,0 +1,205 @@
+//! Copies of rows, and of layers of rows.
+
+use core::ffi::c_uint;
+
+use crate::abi::*;
+use crate::arg::{Ptr, StreamArg};
+use crate::calls::memory::{submit, synchronous};
+use crate::calls::stream::wait_idle;
+use crate::model::attributes;
+use crate::model::blocks::{Block, Extent};
+use crate::model::call_frame::CallFrame;
+use crate::model::machine::State;
+use crate::model::memory::{MemoryWork, Place};
+
+/// The device attribute of the longest way from one row to the next.
+const MAX_PITCH: u32 = 11;
+
+impl From<Side2D> for Side3D {
+    fn from(side: Side2D) -> Self {
+        let Side2D { x, y, memory_type, host, device, array, pitch } = side;
+        let reserved = core::ptr::null_mut();
+        Self { x, y, z: 0, lod: 0, memory_type, host, device, array, reserved, pitch, height: 0 }
+    }
+}
+
+impl From<Copy2D> for Copy3D {
+    fn from(copy: Copy2D) -> Self {
+        let Copy2D { source, destination, width, height } = copy;
+        Self { source: source.into(), destination: destination.into(), width, height, depth: 1 }
+    }
+}
+
+impl State {
+    /// The bytes from a block's first to its last, wherever a copy says that they are.
+    fn span(&self, side: &Side3D, offset: usize, bytes: usize) -> Result<Place, CUresult> {
+        let device = side.device.checked_add(offset as u64).ok_or(INVALID_VALUE);
+        match side.memory_type {
+            MEMORY_HOST if side.host.is_null() => Err(INVALID_VALUE),
+            MEMORY_HOST => Ok(self.host_range(side.host.wrapping_byte_add(offset), bytes)),
+            MEMORY_DEVICE => self.device_range(device?, bytes),
+            MEMORY_UNIFIED if side.device == 0 => Err(INVALID_VALUE),
+            MEMORY_UNIFIED => self.any_range(device?, bytes),
+            // There are none.
+            MEMORY_ARRAY => Err(NOT_SUPPORTED),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    /// One side of a copy. Documented: a distance between rows that is given is at least as long as
+    /// what is before the row's bytes and they themselves; with none the rows follow each other.
+    pub(crate) fn block(&self, side: &Side3D, extent: Extent) -> Result<Block, CUresult> {
+        let Extent { width, height, depth } = extent;
+        let row = side.x.checked_add(width).ok_or(INVALID_VALUE)?;
+        let rows = side.y.checked_add(height).ok_or(INVALID_VALUE)?;
+        let pitch = if side.pitch == 0 { row } else { side.pitch };
+        let layer = if side.height == 0 { rows } else { side.height };
+        let most = attributes::value(MAX_PITCH) as usize;
+        if pitch < row || pitch > most || (depth > 1 && layer < rows) {
+            return Err(INVALID_VALUE);
+        }
+        let places = || {
+            let slice = pitch.checked_mul(layer)?;
+            let before = side.z.checked_mul(slice)?.checked_add(side.y.checked_mul(pitch)?)?;
+            let layers = (depth - 1).checked_mul(slice)?;
+            let bytes = layers.checked_add((height - 1).checked_mul(pitch)?)?.checked_add(width)?;
+            Some((slice, before.checked_add(side.x)?, bytes))
+        };
+        let (slice, offset, bytes) = places().ok_or(INVALID_VALUE)?;
+        Ok(Block { place: self.span(side, offset, bytes)?, pitch, slice })
+    }
+
+    /// What a copy does; none if it is of nothing.
+    pub(crate) fn copy_of_rows(
+        &self,
+        call: &CallFrame,
+        copy: &Copy3D,
+    ) -> Result<Option<(Block, Block, Extent)>, CUresult> {
+        let Copy3D { source, destination, width, height, depth } = copy;
+        let extent = Extent { width: *width, height: *height, depth: *depth };
+        if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
+            return Ok(None);
+        }
+        let (to, from) = (self.block(destination, extent)?, self.block(source, extent)?);
+        self.may_write(call, &to.place)?;
+        Ok(Some((to, from, extent)))
+    }
+}
+
+fn copy(call: &CallFrame, copy: Result<Copy3D, CUresult>, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let copy = copy?;
+    let stream = state.stream(call, stream)?;
+    let Some((to, mut from, extent)) = state.copy_of_rows(call, &copy)? else { return Ok(()) };
+    if state.streams[stream].capture.is_some() {
+        return submit(call, state, stream, MemoryWork::CopyRows { to, from, extent });
+    }
+    // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
+    if from.place.pageable() {
+        state.order_pageable_rows(&from, extent, true);
+        from = from.staged(extent);
+    }
+    let pageable = to.place.pageable();
+    state.order_pageable_rows(&to, extent, false);
+    submit(call, state, stream, MemoryWork::CopyRows { to, from, extent })?;
+    if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
+}
+
+pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: Ptr<Copy2D>, stream: StreamArg) -> Answer {
+    copy(call, rows.get().map(Copy3D::from), stream)
+}
+
+pub(crate) fn memcpy_2d(call: &CallFrame, rows: Ptr<Copy2D>) -> Answer {
+    synchronous(call, |stream| memcpy_2d_async(call, rows, stream))
+}
+
+pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: Ptr<Copy3D>, stream: StreamArg) -> Answer {
+    copy(call, layers.get(), stream)
+}
+
+pub(crate) fn memcpy_3d(call: &CallFrame, layers: Ptr<Copy3D>) -> Answer {
+    synchronous(call, |stream| memcpy_3d_async(call, layers, stream))
+}
+
+/// What is set: rows of elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) address: u64,
+    pub(crate) pitch: usize,
+    pub(crate) value: u32,
+    pub(crate) element: usize,
+    /// Elements in a row.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+impl State {
+    /// The work that sets rows; none if there is nothing to set.
+    pub(crate) fn set_of_rows(
+        &self,
+        call: &CallFrame,
+        rows: Rows,
+    ) -> Result<Option<MemoryWork>, CUresult> {
+        let Rows { address, pitch, value, element, width, height } = rows;
+        let width = width.checked_mul(element).ok_or(INVALID_VALUE)?;
+        let one = height <= 1;
+        let aligned = |number: u64| number.is_multiple_of(element as u64);
+        if !aligned(address) || (!one && (!aligned(pitch as u64) || pitch < width)) {
+            return Err(INVALID_VALUE);
+        }
+        if width == 0 || height == 0 {
+            return Ok(None);
+        }
+        let extent = Extent { width, height, depth: 1 };
+        let bytes = (height - 1).checked_mul(pitch).and_then(|rows| rows.checked_add(width));
+        let place = self.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
+        self.may_write(call, &place)?;
+        let to = Block { place, pitch: if one { width } else { pitch }, slice: 0 };
+        Ok(Some(MemoryWork::SetRows { to, value, element, extent }))
+    }
+}
+
+fn set(call: &CallFrame, rows: Rows, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    match state.set_of_rows(call, rows)? {
+        Some(work) => submit(call, state, stream, work),
+        None => Ok(()),
+    }
+}
+
+macro_rules! sets_of_rows {
+    ($($asynchronous:ident, $synchronous:ident: $value:ty, $element:literal;)*) => {$(
+        pub(crate) fn $asynchronous(
+            call: &CallFrame,
+            address: CUdeviceptr,
+            pitch: usize,
+            value: $value,
+            width: usize,
+            height: usize,
+            stream: StreamArg,
+        ) -> Answer {
+            let (value, element) = (c_uint::from(value), $element);
+            set(call, Rows { address, pitch, value, element, width, height }, stream)
+        }
+
+        pub(crate) fn $synchronous(
+            call: &CallFrame,
+            address: CUdeviceptr,
+            pitch: usize,
+            value: $value,
+            width: usize,
+            height: usize,
+        ) -> Answer {
+            synchronous(call, |stream| {
+                $asynchronous(call, address, pitch, value, width, height, stream)
+            })
+        }
+    )*};
+}
+
+sets_of_rows! {
+    memset_2d_8_async, memset_2d_8: core::ffi::c_uchar, 1;
+    memset_2d_16_async, memset_2d_16: core::ffi::c_ushort, 2;
+    memset_2d_32_async, memset_2d_32: c_uint, 4;
+}

@@ -1,0 +1,104 @@
+//! Blocks of memory: rows with a distance between them, and layers of such rows.
+
+use std::sync::Arc;
+
+use crate::model::memory::{Keeper, Place, Region};
+
+/// How much of a block is touched: bytes in a row, rows in a layer, layers. None of them is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+impl Extent {
+    pub(crate) fn bytes(self) -> usize {
+        self.width * self.height * self.depth
+    }
+}
+
+/// One side of a copy, or what is set.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    /// Its first byte.
+    pub(crate) place: Place,
+    /// From one row to the next.
+    pub(crate) pitch: usize,
+    /// From one layer to the next.
+    pub(crate) slice: usize,
+}
+
+impl Block {
+    /// The pieces without a gap, each with its address and length: one where the rows follow each
+    /// other, else the rows.
+    pub(crate) fn pieces(&self, extent: Extent) -> Vec<(usize, usize)> {
+        let Extent { width, height, depth } = extent;
+        let whole_rows = height == 1 || self.pitch == width;
+        let whole_layers = whole_rows && (depth == 1 || self.slice == width * height);
+        if whole_layers {
+            return vec![(self.place.address, extent.bytes())];
+        }
+        let (rows, piece) = if whole_rows { (1, width * height) } else { (height, width) };
+        let start = |layer, row| self.place.address + layer * self.slice + row * self.pitch;
+        (0..depth).flat_map(|layer| (0..rows).map(move |row| (start(layer, row), piece))).collect()
+    }
+
+    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
+        self.place.is_in(region)
+    }
+
+    fn row(&self, layer: usize, row: usize) -> *mut u8 {
+        let address = self.place.address + layer * self.slice + row * self.pitch;
+        core::ptr::with_exposed_provenance_mut(address)
+    }
+
+    /// A copy of what is there now, without gaps.
+    pub(crate) fn staged(&self, extent: Extent) -> Self {
+        let mut bytes = Vec::with_capacity(extent.bytes());
+        for layer in 0..extent.depth {
+            for row in 0..extent.height {
+                // SAFETY: the program promises the rows of its block.
+                let row =
+                    unsafe { core::slice::from_raw_parts(self.row(layer, row), extent.width) };
+                bytes.extend_from_slice(row);
+            }
+        }
+        let copy: Arc<[u8]> = bytes.into();
+        Self {
+            place: Place {
+                address: copy.as_ptr().expose_provenance(),
+                keeper: Keeper::Staged(copy),
+            },
+            pitch: extent.width,
+            slice: extent.width * extent.height,
+        }
+    }
+
+    /// Copies row by row.
+    pub(crate) fn copy(&self, from: &Self, extent: Extent) {
+        for layer in 0..extent.depth {
+            for row in 0..extent.height {
+                let (to, from) = (self.row(layer, row), from.row(layer, row));
+                // SAFETY: device blocks were checked and are kept; host blocks are the program's
+                // promise. Rows may overlap.
+                unsafe { core::ptr::copy(from, to, extent.width) };
+            }
+        }
+    }
+
+    /// Sets row by row: elements of 1, 2 or 4 bytes.
+    pub(crate) fn set(&self, value: u32, element: usize, extent: Extent) {
+        let bytes = value.to_ne_bytes();
+        let little = cfg!(target_endian = "little");
+        let pattern = if little { &bytes[..element] } else { &bytes[4 - element..] };
+        for layer in 0..extent.depth {
+            for row in 0..extent.height {
+                let start = self.row(layer, row);
+                // SAFETY: a row of a block that was checked and is kept.
+                let row = unsafe { core::slice::from_raw_parts_mut(start, extent.width) };
+                row.chunks_exact_mut(element).for_each(|one| one.copy_from_slice(pattern));
+            }
+        }
+    }
+}
