@@ -5,10 +5,14 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::capture::{GLOBAL, begin, fate};
+use crate::common::Door;
+use crate::common::child::{role, say, to_hex};
+use crate::common::soft_settings;
 use crate::raw::{
     BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said,
 };
 use crate::rules;
+use crate::rules::{Saw, do_not_hang, in_child};
 
 /// The primary context of the second device, which is current nowhere.
 struct Second<'a> {
@@ -32,7 +36,121 @@ impl Drop for Second<'_> {
     }
 }
 
+const VISIBLE: &str = "visible";
+
+/// Not a rule: a process that says which devices it sees, each by its UUID.
+#[test]
+#[ignore = "another process, which the rules start: cargo test --test conformance"]
+fn visible() {
+    assert_eq!(role().as_deref(), Some(VISIBLE), "this is no test of its own");
+    do_not_hang();
+    let rig = Rig::bare("");
+    let code = rig.cuInit(0);
+    if code != CUresult::CUDA_SUCCESS {
+        return say(&said(code));
+    }
+    let uuids = (0..rig.device_count()).map(|device| {
+        let mut uuid = CUuuid { bytes: [0; 16] };
+        must("cuDeviceGetUuid", rig.cuDeviceGetUuid(&mut uuid, device));
+        let digits = to_hex(&uuid.bytes);
+        let groups = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20]];
+        format!("GPU-{}-{}", groups.join("-"), &digits[20..])
+    });
+    say(&uuids.collect::<Vec<_>>().join(" "));
+}
+
+/// What a process sees with this list, or without one.
+fn sees(list: Option<&str>) -> String {
+    // The shared library looks at the environment by itself.
+    let asked = if Door::chosen() == Door::Soft { ",visible=environment" } else { "" };
+    let settings = soft_settings(&format!("devices=3{asked}"));
+    let mut environment = vec![("CUDA_SOFT_DRIVER", settings.as_str())];
+    environment.extend(list.map(|list| ("CUDA_VISIBLE_DEVICES", list)));
+    let ended = in_child("devices::visible", VISIBLE, &environment);
+    ended.badly.unwrap_or_else(|| ended.said.join(", "))
+}
+
+fn all_visible() -> Result<(), String> {
+    let set = std::env::var_os("CUDA_VISIBLE_DEVICES");
+    set.map_or(Ok(()), |_| Err("the environment chooses the devices".to_owned()))
+}
+
+/// Each list by the devices that it gives, among all that there are.
+fn lists(saw: &Saw, all: &[&str], lists: &[(&str, String)]) {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (what, list) in lists {
+        let there = sees(Some(list));
+        let number = |uuid: &str| all.iter().position(|one| *one == uuid);
+        let numbers: Option<Vec<_>> = there.split(' ').map(number).collect();
+        let answer = numbers.map_or(there, |numbers| format!("{numbers:?}"));
+        match groups.iter_mut().find(|(seen, _)| *seen == answer) {
+            Some((_, lists)) => lists.push(what),
+            None => groups.push((answer, vec![what])),
+        }
+    }
+    for (answer, lists) in groups {
+        saw.text(format_args!("{answer} from {}", lists.join(", ")));
+    }
+}
+
 rules! {
+    /// `CUDA_VISIBLE_DEVICES` chooses devices by number or by the begin of a UUID. The list ends at
+    /// what is no device; one that names a device twice names none; with none `cuInit` fails.
+    [alone, needs(all_visible)]
+    fn visible_devices(rig, saw) =
+        "[0] from 0, blanks, 0 and nonsense, 0gpu, 0 and -1, 0 and 99, 0 and nothing, UUID, \
+         begin of the UUID, UUID and 0; CUDA_ERROR_NO_DEVICE (100) from empty, -1, 99, nonsense, \
+         0 twice, UUID twice, another UUID"
+    {
+        let _ = rig;
+        let all = sees(None);
+        let all: Vec<&str> = all.split(' ').collect();
+        let uuid = all[0];
+        let own = |text: &str| text.to_owned();
+        lists(saw, &all, &[
+            ("0", own("0")),
+            ("blanks", own(" 0 ")),
+            ("0 and nonsense", own("0,x")),
+            ("0gpu", own("0gpu")),
+            ("0 and -1", own("0,-1,0")),
+            ("0 and 99", own("0,99")),
+            ("0 and nothing", own("0,,")),
+            ("UUID", own(uuid)),
+            ("begin of the UUID", own(&uuid[..12])),
+            ("UUID and 0", format!("{uuid},0")),
+            ("empty", own("")),
+            ("-1", own("-1")),
+            ("99", own("99")),
+            ("nonsense", own("x")),
+            ("0 twice", own("0,0")),
+            ("UUID twice", format!("{uuid},{uuid}")),
+            ("another UUID", own("GPU-ffffffff-ffff-ffff-ffff-fffffffffff1")),
+        ]);
+    }
+
+    /// The devices come in the order of the list.
+    [alone, two_devices, needs(all_visible)]
+    fn visible_devices_in_order(rig, saw) =
+        "[1] from 1, 1 and -1, second UUID, second UUID and 0; [1, 0] from 1 and 0, both UUIDs; \
+         [0, 1] from 0 and 1; CUDA_ERROR_NO_DEVICE (100) from one of them twice"
+    {
+        let _ = rig;
+        let all = sees(None);
+        let all: Vec<&str> = all.split(' ').collect();
+        let (first, second) = (all[0], all[1]);
+        let own = |text: &str| text.to_owned();
+        lists(saw, &all, &[
+            ("1", own("1")),
+            ("1 and -1", own("1,-1,0")),
+            ("second UUID", own(second)),
+            ("second UUID and 0", format!("{second},0")),
+            ("1 and 0", own("1,0")),
+            ("both UUIDs", format!("{second},{first}")),
+            ("0 and 1", own("0,1")),
+            ("one of them twice", own("1,0,1")),
+        ]);
+    }
+
     /// Each device has a primary context of its own, and tells itself.
     [two_devices]
     fn primary_contexts(rig, saw) = "different contexts; the second one's device 1" {

@@ -46,6 +46,7 @@ macro_rules! exported {
 
 exported! {
     cuGetExportTable(table: *mut *const c_void, id: *const CUuuid);
+    cuDeviceGetUuid(uuid: *mut CUuuid, device: CUdevice);
     cuModuleGetLoadingMode(mode: *mut i32);
     cuProfilerStart();
     cuProfilerStop();

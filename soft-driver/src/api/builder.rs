@@ -47,6 +47,7 @@ const WARNINGS: &[OrderWarning] = &[
 const SETTINGS: &[(&str, &str)] = &[
     ("version", "`12.4` and its like, from `11.0` to `13.5`"),
     ("devices", "0 to 8"),
+    ("visible", "`environment` or `all`"),
     ("memory", "bytes, or with `K`, `M`, `G` behind"),
     ("misuse", "`abort` or `error`"),
     ("rules", "`faithful` or `strict`"),
@@ -118,6 +119,15 @@ impl Builder {
         self.refuse_unless(count <= 8, || {
             format!("there cannot be {count} devices: it takes 0 to 8")
         })
+    }
+
+    /// Whether `CUDA_VISIBLE_DEVICES` says which of the [devices](Self::devices) there are, and in
+    /// which order, as it does for a real driver: numbers or UUIDs, read by `cuInit`. A driver in
+    /// the process does not look at it unless told to, since on a machine with GPUs it is about
+    /// those. The shared library does unless told not to.
+    pub fn visible_from_environment(mut self, on: bool) -> Self {
+        self.config.visible_from_environment = Some(on);
+        self
     }
 
     /// How much memory each device has, in bytes. It is used as it is touched.
@@ -316,6 +326,7 @@ impl Builder {
     /// |---|---|---|
     /// | `version` | `12.4` and its like, from `11.0` to `13.5` | [`version`](Self::version) |
     /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
+    /// | `visible` | `environment` or `all` | [`visible_from_environment`](Self::visible_from_environment) |
     /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
     /// | `misuse` | `abort` or `error` | [`on_misuse`](Self::on_misuse) |
     /// | `rules` | `faithful` or `strict` | [`rules`](Self::rules) |
@@ -382,6 +393,7 @@ impl Builder {
                 self.version(part(major)?, part(minor)?)
             }
             "devices" => self.devices(number()?.try_into().map_err(|_| bad())?),
+            "visible" => self.visible_from_environment(choice("all", "environment")?),
             "memory" => {
                 let digits = value.trim_end_matches(['K', 'M', 'G']);
                 let shift = match &value[digits.len()..] {

@@ -27,7 +27,7 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
         let text = text
             .to_str()
             .ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
-        let (config, faults) = match text.and_then(Builder::from_text) {
+        let (mut config, faults) = match text.and_then(Builder::from_text) {
             Ok(builder) => builder.into_parts(),
             Err(what) => {
                 // There is nobody to return it to, and to go on as if nothing had been asked for
@@ -36,6 +36,7 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
                 std::process::abort();
             }
         };
+        config.visible_from_environment.get_or_insert(true);
         SoftDriver::take(config, faults).keep()
     })
 }

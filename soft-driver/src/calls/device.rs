@@ -9,6 +9,7 @@ use crate::model::call_frame::CallFrame;
 use crate::model::green_context::MULTIPROCESSORS;
 use crate::model::ipc;
 use crate::model::machine::State;
+use crate::model::visible;
 
 /// What `cuDeviceGetName` says.
 pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";
@@ -30,7 +31,7 @@ pub(crate) fn device_get(call: &CallFrame, device: Ptr<CUdevice>, ordinal: c_int
 
 pub(crate) fn device_get_count(call: &CallFrame, count: Ptr<c_int>) -> Answer {
     let state = call.ready()?;
-    count.put(state.config.devices)
+    count.put(state.devices.len() as c_int)
 }
 
 pub(crate) fn device_get_name(
@@ -47,10 +48,8 @@ pub(crate) fn device_get_name(
 /// The same device has the same UUID in every process, as a real one has.
 pub(crate) fn device_get_uuid(call: &CallFrame, uuid: Ptr<CUuuid>, device: CUdevice) -> Answer {
     let state = call.ready()?;
-    check(&state, device)?;
-    let mut bytes = *b"cuda-soft-dev-\0\0";
-    bytes[15] = device as u8;
-    uuid.put(CUuuid { bytes })
+    let device = check(&state, device)?;
+    uuid.put(CUuuid { bytes: visible::uuid(state.devices[device].physical) })
 }
 
 pub(crate) fn device_total_mem(call: &CallFrame, bytes: Ptr<usize>, device: CUdevice) -> Answer {
@@ -72,10 +71,10 @@ pub(crate) fn device_compute_capability(
 }
 
 /// A card's answer, or what a device of this driver answers instead.
-fn attribute_value(state: &State, attribute: u32, device: CUdevice) -> i32 {
+fn attribute_value(state: &State, attribute: u32, device: usize) -> i32 {
     match attribute {
         16 => MULTIPROCESSORS as i32,
-        33 => 1 + device, // PCI bus
+        33 => 1 + state.devices[device].physical as i32, // PCI bus
         // Memory pools, and what their handles and those of their memory can be.
         103 | 115 | 119 => 0,
         125 => i32::from(state.config.ipc && ipc::AVAILABLE),
@@ -97,7 +96,7 @@ pub(crate) fn device_get_attribute(
     if attribute.0 == 0 || attribute.0 > attributes::last_known(state.config.version) {
         return Err(INVALID_VALUE);
     }
-    check(&state, device)?;
+    let device = check(&state, device)?;
     value.put(attribute_value(&state, attribute.0, device))
 }
 
@@ -113,8 +112,8 @@ pub(crate) fn device_can_access_peer(
     can.put(i32::from(device != peer))
 }
 
-fn bus_id(device: usize) -> String {
-    format!("0000:{:02X}:00.0", device + 1)
+fn bus_id(state: &State, device: usize) -> String {
+    format!("0000:{:02X}:00.0", state.devices[device].physical + 1)
 }
 
 pub(crate) fn device_get_pci_bus_id(
@@ -125,7 +124,7 @@ pub(crate) fn device_get_pci_bus_id(
 ) -> Answer {
     let state = call.ready()?;
     let device = check(&state, device)?;
-    text.put_text(&bus_id(device), length)
+    text.put_text(&bus_id(&state, device), length)
 }
 
 pub(crate) fn device_get_by_pci_bus_id(
@@ -138,7 +137,7 @@ pub(crate) fn device_get_by_pci_bus_id(
     text.required()?;
     let wanted = text.text();
     let found = (0..state.devices.len()).find(|device| {
-        let id = bus_id(*device);
+        let id = bus_id(&state, *device);
         wanted.eq_ignore_ascii_case(id.as_bytes())
             || wanted.eq_ignore_ascii_case(&id.as_bytes()[5..])
     });

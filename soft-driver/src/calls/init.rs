@@ -8,6 +8,7 @@ use crate::errors;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel;
 use crate::model::device::Device;
+use crate::model::visible;
 
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.lock()?;
@@ -20,10 +21,16 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     if state.config.init_result != 0 {
         return Err(CUresult(state.config.init_result));
     }
-    if state.config.devices == 0 {
+    let count = state.config.devices as usize;
+    let visible = match state.config.visible_from_environment {
+        Some(true) => visible::from_environment(count),
+        _ => (0..count).collect(),
+    };
+    if visible.is_empty() {
         return Err(NO_DEVICE);
     }
-    state.devices = (0..state.config.devices).map(|_| Device::default()).collect();
+    let device = |physical| Device { physical, ..Device::default() };
+    state.devices = visible.into_iter().map(device).collect();
     state.channels = state.config.connections.unwrap_or_else(channel::from_environment);
     state.initialised = true;
     state.look_who_watches();

@@ -115,6 +115,9 @@ impl Scheduler {
 pub(crate) struct Config {
     pub(crate) version: i32,
     pub(crate) devices: i32,
+    /// Whether the environment says which of them are there; unless told, the shared library asks
+    /// it.
+    pub(crate) visible_from_environment: Option<bool>,
     pub(crate) memory: u64,
     pub(crate) on_misuse: OnMisuse,
     pub(crate) rules: Rules,
@@ -151,6 +154,7 @@ impl Config {
     pub(crate) const DEFAULT: Self = Self {
         version: 13000,
         devices: 1,
+        visible_from_environment: None,
         memory: 16 << 30,
         on_misuse: OnMisuse::Abort,
         rules: Rules::Faithful,

@@ -3,6 +3,8 @@
 /// A device: the state of its primary context.
 #[derive(Default)]
 pub(crate) struct Device {
+    /// Which one of the machine it is.
+    pub(crate) physical: usize,
     pub(crate) primary: Option<u32>,
     pub(crate) retained: u32,
     /// How many of its retains the program has not tried to release.

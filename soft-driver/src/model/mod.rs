@@ -35,5 +35,6 @@ pub(crate) mod time;
 pub(crate) mod trace;
 pub(crate) mod user_object;
 pub(crate) mod values;
+pub(crate) mod visible;
 pub(crate) mod work;
 pub(crate) mod workers;
