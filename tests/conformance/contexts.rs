@@ -8,7 +8,7 @@ use cuda_events::sys::*;
 
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
-    Sent, TIMING, elsewhere, must,
+    Sent, TIMING, elsewhere, must, said,
 };
 use crate::rules;
 
@@ -586,5 +586,29 @@ rules! {
         saw.code("the other's stream", rig.cuStreamQuery(stream));
         latch.release();
         rig.synchronize(stream);
+    }
+
+    /// An attach is one more use of the current context, and a detach one less; the last one
+    /// destroys it. Only the current context can be detached.
+    [alone]
+    fn attaching_and_detaching(rig, saw) =
+        "attach success, the same; flags CUDA_ERROR_INVALID_VALUE (1); no place \
+         CUDA_ERROR_INVALID_VALUE (1); NULL CUDA_ERROR_INVALID_CONTEXT (201); another one \
+         CUDA_ERROR_INVALID_CONTEXT (201); detach success; then success; detach success; then the \
+         one before is current"
+    {
+        let (mut created, mut attached) = (null_mut(), null_mut());
+        must("cuCtxCreate", rig.cuCtxCreate_v2(&mut created, 0, rig.device));
+        let code = rig.cuCtxAttach(&mut attached, 0);
+        let same = if attached == created { "the same" } else { "another one" };
+        saw.text(format_args!("attach {}, {same}", said(code)));
+        saw.code("flags", rig.cuCtxAttach(&mut attached, 1));
+        saw.code("no place", rig.cuCtxAttach(null_mut(), 0));
+        saw.code("NULL", rig.cuCtxDetach(null_mut()));
+        saw.code("another one", rig.cuCtxDetach(rig.context));
+        saw.code("detach", rig.cuCtxDetach(created));
+        saw.code("then", rig.cuCtxSynchronize());
+        saw.code("detach", rig.cuCtxDetach(created));
+        saw.holds("then the one before is current", rig.current() == rig.context);
     }
 }

@@ -379,4 +379,51 @@ rules! {
         saw.code("then", rig.cuStreamSynchronize(theirs));
         peer.end();
     }
+
+    /// Memory is copied between devices, whether their contexts have access to each other or not.
+    /// Access is given and taken once for each pair.
+    [two_devices]
+    fn peers(rig, saw) =
+        "copied; can reach 1, itself 0; access supported success, 1; of itself \
+         CUDA_ERROR_INVALID_DEVICE (101); enabling success, again \
+         CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED (704); itself CUDA_ERROR_INVALID_CONTEXT (201); \
+         flags CUDA_ERROR_INVALID_VALUE (1); disabling success, again \
+         CUDA_ERROR_PEER_ACCESS_NOT_ENABLED (705)"
+    {
+        let second = Second::new(rig);
+        let (mut from, mut to) = (0, 0);
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut from, 64));
+        rig.within(second.context, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut to, 64)));
+        let stream = rig.stream(NON_BLOCKING);
+        let mut back = [0_u8; 64];
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(from, 6, 64, stream));
+        let code = rig.cuMemcpyPeerAsync(to, second.context, from, rig.context, 64, stream);
+        must("cuMemcpyPeerAsync", code);
+        let place = back.as_mut_ptr().cast();
+        must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, to, 64, stream));
+        rig.synchronize(stream);
+        saw.holds("copied", back == [6; 64]);
+        let can = |device, peer| {
+            let mut can = 77;
+            must("cuDeviceCanAccessPeer", rig.cuDeviceCanAccessPeer(&mut can, device, peer));
+            can
+        };
+        let itself = can(rig.device, rig.device);
+        saw.text(format_args!("can reach {}, itself {itself}", can(rig.device, second.device)));
+        let mut value = 77;
+        let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, second.device);
+        saw.text(format_args!("access supported {}, {value}", said(code)));
+        let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, rig.device);
+        saw.code("of itself", code);
+        let enable = |peer, flags| said(rig.cuCtxEnablePeerAccess(peer, flags));
+        let once = enable(second.context, 0);
+        saw.text(format_args!("enabling {once}, again {}", enable(second.context, 0)));
+        saw.text(format_args!("itself {}", enable(rig.context, 0)));
+        saw.text(format_args!("flags {}", enable(second.context, 1)));
+        let disable = || said(rig.cuCtxDisablePeerAccess(second.context));
+        let once = disable();
+        saw.text(format_args!("disabling {once}, again {}", disable()));
+        must("cuMemFree", rig.cuMemFree_v2(from));
+        rig.within(second.context, || must("cuMemFree", rig.cuMemFree_v2(to)));
+    }
 }

@@ -52,6 +52,20 @@ exported! {
     cuProfilerStop();
     cuKernelGetName(name: *mut *const u8, kernel: *mut c_void);
     cuFuncGetName(name: *mut *const u8, function: *mut c_void);
+    cuCtxAttach(context: *mut CUcontext, flags: u32);
+    cuCtxDetach(context: CUcontext);
+    cuMemAllocPitch_v2(address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize,
+        element: u32);
+    cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: u32);
+    cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: CUdeviceptr);
+    cuMemcpyPeer(destination: CUdeviceptr, destination_context: CUcontext, source: CUdeviceptr,
+        source_context: CUcontext, bytes: usize);
+    cuMemcpyPeerAsync(destination: CUdeviceptr, destination_context: CUcontext,
+        source: CUdeviceptr, source_context: CUcontext, bytes: usize, stream: CUstream);
+    cuDeviceCanAccessPeer(can: *mut i32, device: CUdevice, peer: CUdevice);
+    cuCtxEnablePeerAccess(peer: CUcontext, flags: u32);
+    cuCtxDisablePeerAccess(peer: CUcontext);
+    cuDeviceGetP2PAttribute(value: *mut i32, attribute: u32, device: CUdevice, peer: CUdevice);
     cuMemcpy2D_v2(copy: *const Copy2D);
     cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
     cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);

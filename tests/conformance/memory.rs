@@ -144,4 +144,113 @@ rules! {
         ]);
         free(rig, memory);
     }
+
+    /// Rows of memory that is made for them begin at multiples of 512 bytes.
+    fn rows_of_memory(rig, saw) =
+        "rows of 1, 100, 512 bytes: 512; 513 bytes: 1024; success from element of 4, element of 8, \
+         element of 16; CUDA_ERROR_INVALID_VALUE (1) from element of 1, element of 3, no width, no \
+         height, no place, no place for the pitch"
+    {
+        let made = |width, height, element| {
+            let (mut address, mut pitch) = (0, 0);
+            let code = rig.cuMemAllocPitch_v2(&mut address, &mut pitch, width, height, element);
+            if code == CUresult::CUDA_SUCCESS {
+                free(rig, address);
+            }
+            (code, pitch)
+        };
+        let pitch = |width| {
+            let (code, pitch) = made(width, 3, 4);
+            must("cuMemAllocPitch", code);
+            pitch
+        };
+        if [1, 100, 512].map(pitch) == [512; 3] {
+            saw.text("rows of 1, 100, 512 bytes: 512");
+        }
+        saw.text(format_args!("513 bytes: {}", pitch(513)));
+        let (mut address, mut place) = (0, 0);
+        saw.codes(&[
+            ("element of 4", made(1, 3, 4).0),
+            ("element of 8", made(1, 3, 8).0),
+            ("element of 16", made(1, 3, 16).0),
+            ("element of 1", made(1, 3, 1).0),
+            ("element of 3", made(1, 3, 3).0),
+            ("no width", made(0, 3, 4).0),
+            ("no height", made(1, 0, 4).0),
+            ("no place", rig.cuMemAllocPitch_v2(null_mut(), &mut place, 1, 3, 4)),
+            ("no place for the pitch", rig.cuMemAllocPitch_v2(&mut address, null_mut(), 1, 3, 4)),
+        ]);
+    }
+
+    /// Managed memory is of the host and the device alike, for every stream or for none at first.
+    fn managed_memory(rig, saw) =
+        "success from global, host; CUDA_ERROR_INVALID_VALUE (1) from no flags, both, single, no \
+         bytes, no place; set by the device, read by the host; written by the host, copied by the \
+         device; managed; kind of memory 2"
+    {
+        let made = |bytes, flags| {
+            let mut address = 0;
+            let code = rig.cuMemAllocManaged(&mut address, bytes, flags);
+            if code == CUresult::CUDA_SUCCESS {
+                free(rig, address);
+            }
+            code
+        };
+        saw.codes(&[
+            ("global", made(64, 1)),
+            ("host", made(64, 2)),
+            ("no flags", made(64, 0)),
+            ("both", made(64, 3)),
+            ("single", made(64, 4)),
+            ("no bytes", made(0, 1)),
+            ("no place", rig.cuMemAllocManaged(null_mut(), 64, 1)),
+        ]);
+        let mut address = 0;
+        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 64, 1));
+        let stream = rig.stream(NON_BLOCKING);
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
+        rig.synchronize(stream);
+        let host = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: 64 bytes of memory that the host may touch, and nothing else does now.
+        let seen = unsafe { std::slice::from_raw_parts(host, 64) } == [5; 64];
+        saw.holds("set by the device, read by the host", seen);
+        // SAFETY: as above.
+        unsafe { host.write_bytes(7, 64) };
+        saw.holds("written by the host, copied by the device", bytes(rig, address, 64) == [7; 64]);
+        let attribute = |which| {
+            let mut value = 77_u32;
+            let place = std::ptr::from_mut(&mut value).cast();
+            must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, which, address));
+            // A bool is one byte of it.
+            value & 0xFF
+        };
+        saw.holds("managed", attribute(8) == 1);
+        saw.text(format_args!("kind of memory {}", attribute(2)));
+        free(rig, address);
+    }
+
+    /// A copy between contexts names both; of one context it is an ordinary copy.
+    fn a_copy_between_contexts(rig, saw) =
+        "success from in a context, in a stream, of nothing; copied; \
+         CUDA_ERROR_INVALID_CONTEXT (201) from no destination, no source; \
+         CUDA_ERROR_INVALID_VALUE (1) from past the end"
+    {
+        let (from, to) = (filled(rig, 64, 3), filled(rig, 64, 0));
+        let (own, none) = (rig.context, null_mut());
+        let stream = rig.stream(NON_BLOCKING);
+        saw.codes(&[
+            ("in a context", rig.cuMemcpyPeer(to, own, from, own, 32)),
+            ("in a stream", rig.cuMemcpyPeerAsync(to + 32, own, from, own, 32, stream)),
+            ("of nothing", rig.cuMemcpyPeer(to, own, from, own, 0)),
+        ]);
+        rig.synchronize(stream);
+        saw.holds("copied", bytes(rig, to, 64) == [3; 64]);
+        saw.codes(&[
+            ("no destination", rig.cuMemcpyPeer(to, none, from, own, 32)),
+            ("no source", rig.cuMemcpyPeer(to, own, from, none, 32)),
+            ("past the end", rig.cuMemcpyPeer(to, own, from, own, 1 << 40)),
+        ]);
+        free(rig, from);
+        free(rig, to);
+    }
 }

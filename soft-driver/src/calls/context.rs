@@ -68,6 +68,7 @@ impl State {
             primary,
             green: false,
             alive: true,
+            uses: u32::from(!primary),
             id,
             failed: None,
             legacy: None,
@@ -375,6 +376,38 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
     Ok(())
 }
 
+/// One more use of the current context.
+pub(crate) fn ctx_attach(call: &CallFrame, context: Ptr<CUcontext>, flags: c_uint) -> Answer {
+    let mut state = call.ready()?;
+    context.required()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let current = state.current(call)?;
+    state.contexts[current].uses += 1;
+    context.put(state.context_handle(current))
+}
+
+/// One use less. Documented: the context is current in the calling thread, and the last use destroys
+/// it. A primary context is kept by its retains, and lives on.
+pub(crate) fn ctx_detach(call: &CallFrame, context: ContextArg) -> Answer {
+    let mut state = call.ready()?;
+    if context.is_null() {
+        return Err(INVALID_CONTEXT);
+    }
+    let index = state.context(call, context)?;
+    if state.top(call) != Some(index) || state.contexts[index].uses == 0 {
+        return Err(INVALID_CONTEXT);
+    }
+    let entry = &mut state.contexts[index];
+    if entry.uses > 1 || entry.primary {
+        entry.uses -= 1;
+        return Ok(());
+    }
+    drop(state);
+    ctx_destroy(call, context)
+}
+
 pub(crate) fn ctx_get_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
     context.put(state.top(call).map_or(core::ptr::null_mut(), |top| state.context_handle(top)))
@@ -532,6 +565,10 @@ pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: 
     }
     let peer =
         if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
+    // Documented.
+    if peer == current {
+        return Err(INVALID_CONTEXT);
+    }
     if state.contexts[peer].device == state.contexts[current].device {
         return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     }

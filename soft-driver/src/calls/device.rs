@@ -1,6 +1,6 @@
 //! Device queries: count, name, UUID, memory, attributes.
 
-use core::ffi::{c_int, c_uchar};
+use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -110,6 +110,29 @@ pub(crate) fn device_can_access_peer(
     can.required()?;
     let (device, peer) = (check(&state, device)?, check(&state, peer)?);
     can.put(i32::from(device != peer))
+}
+
+/// What a device can do with another one's memory: how well compared with others, whether at all,
+/// with atomic operations, with arrays, and whether with some atomic operations alone.
+pub(crate) fn device_get_p2p_attribute(
+    call: &CallFrame,
+    value: Ptr<c_int>,
+    attribute: c_uint,
+    device: CUdevice,
+    peer: CUdevice,
+) -> Answer {
+    let state = call.ready()?;
+    value.required()?;
+    let (device, peer) = (check(&state, device)?, check(&state, peer)?);
+    if device == peer {
+        return Err(INVALID_DEVICE);
+    }
+    value.put(match attribute {
+        2..=4 => 1,
+        1 => 0,
+        5 if state.config.version >= 13000 => 0,
+        _ => return Err(INVALID_VALUE),
+    })
 }
 
 fn bus_id(state: &State, device: usize) -> String {

@@ -4,7 +4,7 @@ use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{Memory, Ptr, StreamArg};
+use crate::arg::{ContextArg, Memory, Ptr, StreamArg};
 use crate::calls::stream::wait_idle;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
@@ -124,6 +124,46 @@ pub(crate) fn mem_alloc(call: &CallFrame, address: Ptr<CUdeviceptr>, bytes: usiz
     let context = state.current(call)?;
     state.refuse_unsafe(call)?;
     let base = state.allocate(context, bytes, Kind::Device)?;
+    address.put(base)
+}
+
+/// What the device can use well: each row begins where a texture could.
+const PITCH: usize = 512;
+
+pub(crate) fn mem_alloc_pitch(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    pitch: Ptr<usize>,
+    width: usize,
+    height: usize,
+    element: c_uint,
+) -> Answer {
+    drop(call.ready()?);
+    pitch.required()?;
+    if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
+        return Err(INVALID_VALUE);
+    }
+    let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
+    mem_alloc(call, address, row.checked_mul(height).ok_or(OUT_OF_MEMORY)?)?;
+    pitch.put(row)
+}
+
+/// Memory that the device and the host use alike, whichever streams may (`CU_MEM_ATTACH_GLOBAL`) or
+/// none at first (`CU_MEM_ATTACH_HOST`): in software they all can.
+pub(crate) fn mem_alloc_managed(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    if !matches!(flags, 1 | 2) {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    state.refuse_unsafe(call)?;
+    let base = state.allocate(context, bytes, Kind::Managed)?;
     address.put(base)
 }
 
@@ -393,6 +433,45 @@ pub(crate) fn memcpy_d_to_d_async(
     stream: StreamArg,
 ) -> Answer {
     copy(call, Side::Device(destination), Side::Device(source), bytes, stream)
+}
+
+/// Documented: both contexts are the program's to name right. Addresses say by themselves whose
+/// they are, so that the contexts only have to be there.
+fn check_peers(call: &CallFrame, destination: ContextArg, source: ContextArg) -> Answer {
+    let state = call.ready()?;
+    for context in [destination, source] {
+        if context.is_null() {
+            return Err(INVALID_CONTEXT);
+        }
+        let context = state.context(call, context)?;
+        state.usable(context)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn memcpy_peer_async(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    destination_context: ContextArg,
+    source: CUdeviceptr,
+    source_context: ContextArg,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    check_peers(call, destination_context, source_context)?;
+    copy(call, Side::Device(destination), Side::Device(source), bytes, stream)
+}
+
+pub(crate) fn memcpy_peer(
+    call: &CallFrame,
+    destination: CUdeviceptr,
+    destination_context: ContextArg,
+    source: CUdeviceptr,
+    source_context: ContextArg,
+    bytes: usize,
+) -> Answer {
+    check_peers(call, destination_context, source_context)?;
+    synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
 }
 
 pub(crate) fn memcpy_async(

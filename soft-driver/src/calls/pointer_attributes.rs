@@ -24,11 +24,11 @@ fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
         1 => wide(known.map(|known| state.contexts.handle(known.context))),
         2 => Some(Value::Word(known.map_or(0, |known| if known.host { 1 } else { 2 }))),
         3 => wide(known.map(|_| address)),
-        4 => wide(known.filter(|known| known.host).map(|_| address)),
+        4 => wide(known.filter(|known| known.host || known.managed).map(|_| address)),
         // Synchronous operations, the allocation's number, managed memory, the device.
         6 => Some(Value::Word(0)),
         7 => wide(known.map(|known| known.base)),
-        8 => Some(Value::Word(0)),
+        8 => Some(Value::Word(u32::from(known.is_some_and(|known| known.managed)))),
         9 => Some(Value::Word(
             known.map_or(-2_i32 as u32, |known| state.contexts[known.context].device as u32),
         )),

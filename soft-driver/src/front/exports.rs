@@ -94,6 +94,8 @@ macro_rules! for_each_export {
         cuCtxDestroy 2000 => ctx_destroy(context: CUcontext);
         cuCtxPushCurrent 2000 => ctx_push_current(context: CUcontext);
         cuCtxPopCurrent 2000 => ctx_pop_current(context: *mut CUcontext);
+        cuCtxAttach 2000 => ctx_attach(context: *mut CUcontext, flags: c_uint);
+        cuCtxDetach 2000 => ctx_detach(context: CUcontext);
         cuCtxSetFlags 12010 => ctx_set_flags(flags: c_uint);
         cuCtxGetApiVersion 3020 => ctx_get_api_version(context: CUcontext, version: *mut c_uint);
         cuCtxGetLimit 3010 => ctx_get_limit(value: *mut usize, limit: c_uint);
@@ -265,6 +267,20 @@ macro_rules! for_each_export {
 
         cuMemGetInfo_v2 3020 => mem_get_info(free: *mut usize, total: *mut usize);
         cuMemAlloc_v2 3020 => mem_alloc(address: *mut CUdeviceptr, bytes: usize);
+        cuMemAllocPitch_v2 3020
+            => mem_alloc_pitch(address: *mut CUdeviceptr, pitch: *mut usize, width: usize,
+                height: usize, element: c_uint);
+        cuMemAllocManaged 6000
+            => mem_alloc_managed(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+        cuMemcpyPeer 4000, cuMemcpyPeer_ptds 7000
+            => memcpy_peer(destination: CUdeviceptr, destination_context: CUcontext,
+                source: CUdeviceptr, source_context: CUcontext, bytes: usize);
+        cuMemcpyPeerAsync 4000, cuMemcpyPeerAsync_ptsz 7000
+            => memcpy_peer_async(destination: CUdeviceptr, destination_context: CUcontext,
+                source: CUdeviceptr, source_context: CUcontext, bytes: usize, stream: CUstream);
+        cuDeviceGetP2PAttribute 8000
+            => device_get_p2p_attribute(value: *mut c_int, attribute: c_uint, device: CUdevice,
+                peer: CUdevice);
         cuMemFree_v2 3020 => mem_free(address: CUdeviceptr);
         cuMemHostAlloc 2020 => mem_host_alloc(memory: *mut *mut c_void, bytes: usize,
             flags: c_uint);

@@ -16,6 +16,8 @@ pub(crate) struct Context {
     /// Whether it stands for a green context, whose end leaves its streams.
     pub(crate) green: bool,
     pub(crate) alive: bool,
+    /// How often the program has it to detach: once for creating it, once for each attach.
+    pub(crate) uses: u32,
     pub(crate) id: u64,
     /// The error that everything in it answers from now on.
     pub(crate) failed: Option<CUresult>,

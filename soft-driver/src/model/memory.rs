@@ -104,6 +104,8 @@ impl Drop for Region {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Device,
+    /// Of the device and the host alike.
+    Managed,
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),
     Registered(u32),
@@ -132,6 +134,7 @@ pub(crate) struct Known {
     pub(crate) bytes: u64,
     pub(crate) context: u32,
     pub(crate) host: bool,
+    pub(crate) managed: bool,
 }
 
 /// All memory of a machine, by its first address.
@@ -199,7 +202,9 @@ impl Allocations {
     pub(crate) fn describe(&self, address: u64) -> Option<Known> {
         let (base, allocation) = self.around(address)?;
         let host = allocation.kind.is_host();
-        Some(Known { base, bytes: allocation.bytes as u64, context: allocation.context, host })
+        let (bytes, context) = (allocation.bytes as u64, allocation.context);
+        let managed = allocation.kind == Kind::Managed;
+        Some(Known { base, bytes, context, host, managed })
     }
 
     /// New device memory, where others can open it if the system has that.

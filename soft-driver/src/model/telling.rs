@@ -414,7 +414,7 @@ impl State {
         around.is_some_and(|(_, allocation)| {
             let exported = |backing: &Backing| backing.is_exported();
             allocation.kind.is_host()
-                || matches!(allocation.kind, Kind::Imported(..))
+                || matches!(allocation.kind, Kind::Imported(..) | Kind::Managed)
                 || allocation.region.backing.as_ref().is_some_and(exported)
         })
     }

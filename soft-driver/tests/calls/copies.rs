@@ -270,3 +270,80 @@ fn the_order_checker_sees_rows() {
         }
     }
 }
+
+/// Of two contexts, one of which is detached as often as it was attached and created.
+#[test]
+fn a_context_ends_with_its_last_detach() {
+    let raw = Raw::new();
+    let (mut created, mut attached) = (null_mut(), null_mut());
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut created, 0, 0) }.0, OK);
+    let mut attach = || call!(raw, cuCtxAttach(&mut attached => *mut CUcontext, 0 => u32));
+    let detach = || call!(raw, cuCtxDetach(created => CUcontext));
+    assert_eq!((attach(), attach()), (OK, OK));
+    assert_eq!((detach(), detach()), (OK, OK));
+    assert_eq!(raw.soft.live().contexts, 1);
+    assert_eq!(detach(), OK);
+    assert_eq!(raw.soft.live().contexts, 0);
+    // A primary context has its retains: what was attached is detached, and no more.
+    let primary = raw.retain(0);
+    raw.set_current(primary);
+    let mut attached = null_mut();
+    assert_eq!(call!(raw, cuCtxAttach(&mut attached => *mut CUcontext, 0 => u32)), OK);
+    assert_eq!(call!(raw, cuCtxDetach(primary => CUcontext)), OK);
+    assert_eq!(call!(raw, cuCtxDetach(primary => CUcontext)), INVALID_CONTEXT);
+    assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
+}
+
+/// What it was asked for counts, not what the device makes of it; and it is no memory of the host's
+/// to free.
+#[test]
+fn managed_memory_and_rows_are_freed_as_device_memory() {
+    let raw = Raw::new();
+    let (mut managed, mut rows, mut pitch) = (0, 0, 0);
+    let managed_code = call!(raw, cuMemAllocManaged(&mut managed => *mut u64, 100 => usize,
+        1 => u32));
+    let rows_code = call!(raw, cuMemAllocPitch_v2(&mut rows => *mut u64, &mut pitch => *mut usize,
+        100 => usize, 7 => usize, 8 => u32));
+    assert_eq!((managed_code, rows_code, pitch), (OK, OK, 512));
+    let (mut base, mut size) = (0, 0);
+    let range = |address: u64, base: &mut u64, size: &mut usize| call!(raw, cuMemGetAddressRange_v2(base => *mut u64, size => *mut usize, address => u64));
+    assert_eq!(range(rows + 7 * 512 - 1, &mut base, &mut size), OK);
+    assert_eq!((base, size), (rows, 7 * 512));
+    assert_eq!(raw.soft.live().allocations, 2);
+    let host = std::ptr::with_exposed_provenance_mut(managed as usize);
+    assert_eq!(unsafe { (raw.cuMemFreeHost)(host) }.0, INVALID_VALUE);
+    for address in [managed, rows] {
+        assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
+        assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, INVALID_VALUE);
+    }
+    assert_eq!(raw.soft.live().allocations, 0);
+}
+
+/// A copy to another device is ordered like every other one, and must be waited for.
+#[test]
+fn the_order_checker_sees_copies_between_devices() {
+    for mended in [false, true] {
+        let checked = SoftDriver::builder().devices(2).check_order(OrderCheck::Report);
+        let raw = Raw::planting(checked);
+        let here = raw.retain(0);
+        let there = raw.retain(1);
+        let (a, from) = (raw.stream(NON_BLOCKING), alloc(&raw, 64));
+        raw.set_current(there);
+        let (b, to) = (raw.stream(NON_BLOCKING), alloc(&raw, 64));
+        raw.set_current(here);
+        let event = raw.event(2);
+        let copied = call!(raw, cuMemcpyPeerAsync(to => u64, there => CUcontext, from => u64,
+            here => CUcontext, 64 => usize, a => CUstream));
+        assert_eq!(copied, OK);
+        raw.record(event, a);
+        if mended {
+            raw.wait(b, event);
+        }
+        assert_eq!(unsafe { (raw.cuMemsetD32Async)(to, 0, 16, b) }.0, OK);
+        raw.sync(a);
+        raw.sync(b);
+        let findings = raw.soft.order_findings();
+        assert_eq!(findings.len(), usize::from(!mended), "{findings:?}");
+        assert!(mended || findings[0].contains("cuMemcpyPeerAsync"));
+    }
+}
