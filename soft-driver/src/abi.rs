@@ -157,3 +157,48 @@ pub struct Copy3D {
 }
 
 const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
+
+/// Where memory is (`CUmemLocation`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Location {
+    /// On a device (1), the host (2), or a part of its memory.
+    pub kind: u32,
+    /// Which one.
+    pub id: i32,
+}
+
+/// What a pool is made of (`CUmemPoolProps`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PoolProps {
+    /// Pinned (1) or managed (2).
+    pub alloc_type: u32,
+    /// Which kinds of handles other processes can be given.
+    pub handle_types: u32,
+    /// Where the memory is.
+    pub location: Location,
+    /// For another system.
+    pub security_attributes: *mut core::ffi::c_void,
+    /// The most that it has at a time.
+    pub max_size: usize,
+    /// How it is used.
+    pub usage: u16,
+    /// Zeros.
+    pub reserved: [u8; 54],
+}
+
+/// What a device may do with a pool's memory (`CUmemAccessDesc`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct AccessDesc {
+    /// The device.
+    pub location: Location,
+    /// Nothing (0), read (1), read and write (3).
+    pub flags: u32,
+}
+
+/// What names memory of a pool to another process (`CUmemPoolPtrExportData`).
+pub type PoolPointer = MemHandle;
+
+const _: () = assert!(size_of::<PoolProps>() == 88 && size_of::<AccessDesc>() == 12);

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::Copy2D;
+use cuda_soft_driver::abi::{Copy2D, PoolPointer, PoolProps};
 
 use crate::raw::Rig;
 
@@ -66,6 +66,24 @@ exported! {
     cuCtxEnablePeerAccess(peer: CUcontext, flags: u32);
     cuCtxDisablePeerAccess(peer: CUcontext);
     cuDeviceGetP2PAttribute(value: *mut i32, attribute: u32, device: CUdevice, peer: CUdevice);
+    cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, bytes: usize, pool: *mut c_void,
+        stream: CUstream);
+    cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
+    cuMemPoolCreate(pool: *mut *mut c_void, props: *const PoolProps);
+    cuMemPoolDestroy(pool: *mut c_void);
+    cuMemPoolGetAttribute(pool: *mut c_void, attribute: u32, value: *mut c_void);
+    cuMemPoolSetAttribute(pool: *mut c_void, attribute: u32, value: *mut c_void);
+    cuDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: CUdevice);
+    cuDeviceGetMemPool(pool: *mut *mut c_void, device: CUdevice);
+    cuDeviceSetMemPool(device: CUdevice, pool: *mut c_void);
+    cuMemPoolExportToShareableHandle(handle: *mut c_void, pool: *mut c_void, kind: u32,
+        flags: u64);
+    cuMemPoolImportFromShareableHandle(pool: *mut *mut c_void, handle: *mut c_void, kind: u32,
+        flags: u64);
+    cuMemPoolExportPointer(data: *mut PoolPointer, address: CUdeviceptr);
+    cuMemPoolImportPointer(address: *mut CUdeviceptr, pool: *mut c_void,
+        data: *const PoolPointer);
     cuMemcpy2D_v2(copy: *const Copy2D);
     cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
     cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);

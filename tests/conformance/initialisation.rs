@@ -49,11 +49,11 @@ fn calls(raw: &Raw) -> Vec<(&'static str, CUresult)> {
 
 /// Attributes that another H200 may answer otherwise: places on the bus and among the memory of the
 /// host, ids of the board, error correction, compute mode, sharing, clocks. And those of abilities
-/// that the software driver does not have: memory pools, virtual memory, multicast, and other
+/// that the software driver does not have: virtual memory, pools of the host, multicast, and other
 /// devices that read its memory.
 const CHOSEN: &[u32] = &[
     13, 17, 20, 32, 33, 34, 36, 50, 131, 133, 134, 139, 140, // of the machine
-    102, 103, 110, 115, 116, 117, 119, 124, 128, 132, 141, 142, 144, 145, // of the driver
+    102, 110, 116, 117, 124, 128, 132, 141, 142, 144, 145, // of the driver
 ];
 
 fn an_h200() -> Result<(), String> {

@@ -1,12 +1,16 @@
-//! Copies of rows.
+//! Copies of rows, other allocations than the plain one, copies between contexts, and pools.
 
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
+use cuda_soft_driver::abi::{Copy2D, Location, PoolPointer, PoolProps, Side2D};
 
-use crate::raw::{NON_BLOCKING, Rig, must};
+use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
+use crate::common::soft_settings;
+use crate::raw::{NON_BLOCKING, Rig, must, said};
 use crate::rules;
+use crate::rules::do_not_hang;
 
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
@@ -42,6 +46,92 @@ fn bytes(rig: &Rig, address: CUdeviceptr, count: usize) -> Vec<u8> {
 
 fn free(rig: &Rig, address: CUdeviceptr) {
     must("cuMemFree", rig.cuMemFree_v2(address));
+}
+
+const ON_DEVICE: u32 = 1;
+const PINNED: u32 = 1;
+const FILE_DESCRIPTOR: u32 = 1;
+
+fn props(rig: &Rig, handle_types: u32) -> PoolProps {
+    PoolProps {
+        alloc_type: PINNED,
+        handle_types,
+        location: Location { kind: ON_DEVICE, id: rig.device },
+        security_attributes: null_mut(),
+        max_size: 0,
+        usage: 0,
+        reserved: [0; 54],
+    }
+}
+
+fn pool_attribute(rig: &Rig, pool: *mut c_void, attribute: u32) -> u64 {
+    let mut value = 0_u64;
+    let place = std::ptr::from_mut(&mut value).cast();
+    must("cuMemPoolGetAttribute", rig.cuMemPoolGetAttribute(pool, attribute, place));
+    value
+}
+
+unsafe extern "C" {
+    fn syscall(number: std::ffi::c_long, ...) -> std::ffi::c_long;
+    fn close(descriptor: i32) -> i32;
+    fn prctl(option: i32, ...) -> i32;
+}
+
+/// `pidfd_open` and `pidfd_getfd` have these numbers on every machine.
+const PIDFD_OPEN: std::ffi::c_long = 434;
+const PIDFD_GETFD: std::ffi::c_long = 438;
+
+fn take_descriptor(process: u32, descriptor: i32) -> Option<i32> {
+    // SAFETY: numbers alone; what is not there is an error.
+    let taken = unsafe {
+        let process = syscall(PIDFD_OPEN, process, 0);
+        syscall(PIDFD_GETFD, process, descriptor, 0)
+    };
+    i32::try_from(taken).ok().filter(|taken| *taken >= 0)
+}
+
+/// A process can take another one's descriptor only where the system lets it.
+fn descriptors_between_processes() -> Result<(), String> {
+    // SAFETY: it lets any process of this user look at this one.
+    unsafe { prctl(0x5961_6D61, u64::MAX, 0_u64, 0_u64, 0_u64) };
+    match take_descriptor(std::process::id(), 0) {
+        Some(own) => {
+            // SAFETY: just taken, and nobody else's.
+            unsafe { close(own) };
+            Ok(())
+        }
+        None => Err("the system lets no process take a descriptor".to_owned()),
+    }
+}
+
+const IMPORTER: &str = "importer";
+
+/// Not a rule: a process that opens a pool and memory of it.
+#[test]
+#[ignore = "another process, which a rule starts: cargo test --test conformance"]
+fn importer() {
+    assert_eq!(role().as_deref(), Some(IMPORTER), "this is no test of its own");
+    do_not_hang();
+    let rig = Rig::new("");
+    let line = hear();
+    let words: Vec<&str> = line.split(' ').collect();
+    let (process, number) = (words[0].parse().expect("a process"), words[1].parse());
+    let descriptor = take_descriptor(process, number.expect("a descriptor")).expect("it is taken");
+    let mut pool = null_mut();
+    let handle = std::ptr::without_provenance_mut(descriptor as usize);
+    let code = rig.cuMemPoolImportFromShareableHandle(&mut pool, handle, FILE_DESCRIPTOR, 0);
+    say(&format!("pool {}", said(code)));
+    let data = PoolPointer { reserved: from_hex(words[2]).try_into().expect("64 bytes") };
+    let mut address = 0;
+    say(&format!("memory {}", said(rig.cuMemPoolImportPointer(&mut address, pool, &data))));
+    let same = bytes(&rig, address, 64) == [5; 64];
+    say(if same { "the same bytes" } else { "other bytes" });
+    let (stream, mut none) = (rig.stream(NON_BLOCKING), 0);
+    let allocating = rig.cuMemAllocFromPoolAsync(&mut none, 64, pool, stream);
+    say(&format!("allocating {}", said(allocating)));
+    let freed = said(rig.cuMemFreeAsync(address, stream));
+    rig.synchronize(stream);
+    say(&format!("closed {freed}, {}", said(rig.cuMemPoolDestroy(pool))));
 }
 
 rules! {
@@ -252,5 +342,146 @@ rules! {
         ]);
         free(rig, from);
         free(rig, to);
+    }
+
+    /// A device has a pool from the beginning, which nobody can destroy, and which is its current
+    /// one until another is set. Destroying that one brings the first one back.
+    [since(11, 2), alone]
+    fn pools_of_a_device(rig, saw) =
+        "the default one is current; attributes 1, 1, 1, 0, 0, 0, 0, 0; destroying it \
+         CUDA_ERROR_INVALID_VALUE (1); another one success, success, current; destroyed success; \
+         the default one is current"
+    {
+        let pool_of = |get: &dyn Fn(*mut *mut c_void) -> CUresult| {
+            let mut pool = null_mut();
+            must("the device's pool", get(&mut pool));
+            pool
+        };
+        let default = pool_of(&|place| rig.cuDeviceGetDefaultMemPool(place, rig.device));
+        let current = || pool_of(&|place| rig.cuDeviceGetMemPool(place, rig.device));
+        saw.holds("the default one is current", current() == default);
+        let attributes = (1..=8).map(|which| pool_attribute(rig, default, which).to_string());
+        saw.text(format_args!("attributes {}", attributes.collect::<Vec<_>>().join(", ")));
+        saw.code("destroying it", rig.cuMemPoolDestroy(default));
+        let mut pool = null_mut();
+        let created = said(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        let set = said(rig.cuDeviceSetMemPool(rig.device, pool));
+        let is = if current() == pool { "current" } else { "not current" };
+        saw.text(format_args!("another one {created}, {set}, {is}"));
+        saw.code("destroyed", rig.cuMemPoolDestroy(pool));
+        saw.holds("the default one is current", current() == default);
+    }
+
+    /// Memory of a pool is allocated and freed in stream order. It can be freed at once as well, and
+    /// other memory in stream order.
+    [since(11, 2), alone]
+    fn memory_in_stream_order(rig, saw) =
+        "allocated success; used 4096; freed success; used 0; of nothing success, NULL; freed at \
+         once success; other memory success; CUDA_ERROR_INVALID_VALUE (1) from freeing nothing, \
+         freeing what is nobody's, no place"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        let mut default = null_mut();
+        must("the pool", rig.cuDeviceGetDefaultMemPool(&mut default, rig.device));
+        let mut address = 0;
+        saw.code("allocated", rig.cuMemAllocAsync(&mut address, 4096, stream));
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 4096, stream));
+        saw.text(format_args!("used {}", pool_attribute(rig, default, 7)));
+        saw.code("freed", rig.cuMemFreeAsync(address, stream));
+        rig.synchronize(stream);
+        saw.text(format_args!("used {}", pool_attribute(rig, default, 7)));
+        let mut nothing = 77;
+        let code = said(rig.cuMemAllocAsync(&mut nothing, 0, stream));
+        let what = if nothing == 0 { "NULL" } else { "an address" };
+        saw.text(format_args!("of nothing {code}, {what}"));
+        must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut address, 4096, stream));
+        saw.code("freed at once", rig.cuMemFree_v2(address));
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        saw.code("other memory", rig.cuMemFreeAsync(address, stream));
+        rig.synchronize(stream);
+        saw.codes(&[
+            ("freeing nothing", rig.cuMemFreeAsync(0, stream)),
+            ("freeing what is nobody's", rig.cuMemFreeAsync(16, stream)),
+            ("no place", rig.cuMemAllocAsync(null_mut(), 16, stream)),
+        ]);
+    }
+
+    /// What no pool can be made of, and which attributes cannot be set.
+    [since(11, 2)]
+    fn pools_refused(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from no kind of memory, no place, no such handle, reserved \
+         now, used now, reserved high, used high, no such attribute; CUDA_ERROR_INVALID_DEVICE \
+         (101) from no such device; success from threshold, reserved high of 0, used high of 0"
+    {
+        let made = |props: PoolProps| {
+            let mut pool = null_mut();
+            let code = rig.cuMemPoolCreate(&mut pool, &props);
+            if code == CUresult::CUDA_SUCCESS {
+                must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+            }
+            code
+        };
+        let plain = props(rig, 0);
+        let mut pool = null_mut();
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &plain));
+        let set = |attribute, mut value: u64| {
+            let place = std::ptr::from_mut(&mut value).cast();
+            rig.cuMemPoolSetAttribute(pool, attribute, place)
+        };
+        let on = |kind, id| PoolProps { location: Location { kind, id }, ..plain };
+        saw.codes(&[
+            ("no kind of memory", made(PoolProps { alloc_type: 0, ..plain })),
+            ("no place", made(on(0, 0))),
+            ("no such handle", made(PoolProps { handle_types: 16, ..plain })),
+            ("reserved now", set(5, 0)),
+            ("used now", set(7, 0)),
+            ("reserved high", set(6, 1)),
+            ("used high", set(8, 1)),
+            ("no such attribute", set(99, 0)),
+            ("no such device", made(on(1, rig.device_count()))),
+            ("threshold", set(4, u64::MAX)),
+            ("reserved high of 0", set(6, 0)),
+            ("used high of 0", set(8, 0)),
+        ]);
+        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+    }
+
+    /// Another process opens a pool by a descriptor, and memory of it by what names that. It can
+    /// allocate nothing in it.
+    [since(11, 2), needs(descriptors_between_processes)]
+    fn a_pool_of_another_process(rig, saw) =
+        "pool success; memory success; the same bytes; allocating CUDA_ERROR_NOT_PERMITTED (800); \
+         closed success, success; without a handle CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let mut pool = null_mut();
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, FILE_DESCRIPTOR)));
+        let (stream, mut address) = (rig.stream(NON_BLOCKING), 0);
+        let code = rig.cuMemAllocFromPoolAsync(&mut address, 64, pool, stream);
+        must("cuMemAllocFromPoolAsync", code);
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
+        rig.synchronize(stream);
+        let mut descriptor = -1;
+        let place = std::ptr::from_mut(&mut descriptor).cast();
+        let code = rig.cuMemPoolExportToShareableHandle(place, pool, FILE_DESCRIPTOR, 0);
+        must("cuMemPoolExportToShareableHandle", code);
+        let mut data = PoolPointer { reserved: [0; 64] };
+        must("cuMemPoolExportPointer", rig.cuMemPoolExportPointer(&mut data, address));
+        let mut other = Child::start_with("importer", IMPORTER, |command| {
+            command.env("CUDA_SOFT_DRIVER", soft_settings(""));
+        });
+        // Linux lets a process open the descriptors of its parent, if it may look at it.
+        other.send(&format!("{} {descriptor} {}", std::process::id(), to_hex(&data.reserved)));
+        for _ in 0..5 {
+            saw.text(other.receive());
+        }
+        other.finish();
+        must("cuMemFreeAsync", rig.cuMemFreeAsync(address, stream));
+        rig.synchronize(stream);
+        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+        let mut plain = null_mut();
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut plain, &props(rig, 0)));
+        let code = rig.cuMemPoolExportToShareableHandle(place, plain, FILE_DESCRIPTOR, 0);
+        saw.code("without a handle", code);
+        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(plain));
     }
 }

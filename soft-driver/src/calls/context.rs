@@ -165,7 +165,8 @@ impl State {
         }
         self.order_context_ends(context);
         if self.order.is_some() {
-            let theirs = self.memory.0.iter().filter(|(_, of)| of.context == context);
+            let theirs = self.memory.0.iter();
+            let theirs = theirs.filter(|(_, of)| of.context == context && !of.freeing);
             let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.bytes, of.kind)).collect();
             for (base, bytes, kind) in theirs {
                 match kind {
@@ -174,6 +175,7 @@ impl State {
                 }
             }
         }
+        self.forget_pooled(context);
         let used = self.memory.forget_context(context);
         let entry = &mut self.contexts[context];
         entry.alive = false;

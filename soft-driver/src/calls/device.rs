@@ -75,9 +75,8 @@ fn attribute_value(state: &State, attribute: u32, device: usize) -> i32 {
     match attribute {
         16 => MULTIPROCESSORS as i32,
         33 => 1 + state.devices[device].physical as i32, // PCI bus
-        // Memory pools, and what their handles and those of their memory can be.
-        103 | 115 | 119 => 0,
-        125 => i32::from(state.config.ipc && ipc::AVAILABLE),
+        // Handles of pools for other processes, and interprocess events.
+        103 | 119 | 125 if !(state.config.ipc && ipc::AVAILABLE) => 0,
         // What would send a program to calls that this driver does not have: virtual memory, of
         // the device and of the host, other devices that read its memory, multicast.
         102 | 110 | 116 | 117 | 124 | 128 | 132 | 141 | 142 | 144 | 145 => 0,

@@ -67,7 +67,7 @@ pub(crate) fn ipc_open_mem_handle(
     let bytes = named.bytes as usize;
     let region = Arc::new(Region { base, bytes, owned: true, backing: None });
     let kind = Kind::Imported(named, 1);
-    state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
+    state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing: false });
     state.order_allocated(base as u64, bytes);
     address.put(base as u64)
 }

@@ -14,14 +14,19 @@ use crate::model::memory::{
 use crate::model::work::Task;
 
 impl State {
-    fn allocate(&mut self, context: u32, bytes: usize, kind: Kind) -> Result<u64, CUresult> {
+    pub(crate) fn allocate(
+        &mut self,
+        context: u32,
+        bytes: usize,
+        kind: Kind,
+    ) -> Result<u64, CUresult> {
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
         let rounded = bytes.checked_next_multiple_of(ALIGNMENT).ok_or(OUT_OF_MEMORY)?;
         let device = self.contexts[context].device as usize;
         let used = self.devices[device].used;
-        if kind == Kind::Device {
+        if kind.is_counted() {
             if used.checked_add(rounded as u64).is_none_or(|wanted| wanted > self.config.memory) {
                 return Err(OUT_OF_MEMORY);
             }
@@ -29,6 +34,10 @@ impl State {
         }
         let mapped = match kind {
             Kind::Device => self.memory.map_device(rounded),
+            Kind::Pooled(pool) => match &mut self.pools[pool].arena {
+                Some(arena) => arena.map(rounded).map(|(base, backing)| (base, Some(backing))),
+                None => map(rounded).map(|base| (base, None)),
+            },
             _ => map(rounded).map(|base| (base, None)),
         };
         let Some((base, backing)) = mapped else {
@@ -36,25 +45,26 @@ impl State {
             return Err(OUT_OF_MEMORY);
         };
         let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
-        self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes });
-        self.order_allocated(base as u64, bytes);
+        let freeing = false;
+        self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
+        match kind {
+            // In stream order, which the caller tells.
+            Kind::Pooled(pool) => self.pools[pool].took(rounded as u64),
+            _ => self.order_allocated(base as u64, bytes),
+        }
         Ok(base as u64)
     }
 
     fn free(&mut self, address: u64, host: bool) -> Answer {
-        let device = match self.memory.0.get(&address) {
+        match self.memory.0.get(&address) {
             Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
-            Some(allocation) if allocation.kind.is_host() == host => {
-                self.contexts[allocation.context].device as usize
-            }
+            Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),
+            Some(allocation) if allocation.kind.is_host() == host => {}
             _ => return Err(INVALID_VALUE),
-        };
-        if let Some(allocation) = self.memory.0.remove(&address) {
-            self.order_freed(address, allocation.bytes);
-            if allocation.kind == Kind::Device {
-                let bytes = allocation.region.bytes as u64;
-                self.devices[device].used = self.devices[device].used.saturating_sub(bytes);
-            }
+        }
+        if let Some(bytes) = self.memory.0.get(&address).map(|allocation| allocation.bytes) {
+            self.order_freed(address, bytes);
+            self.forget(address);
         }
         Ok(())
     }
@@ -274,10 +284,10 @@ pub(crate) fn mem_host_register(
         return Err(INVALID_VALUE);
     }
     let region = Arc::new(Region { base, bytes, owned: false, backing: None });
-    state
-        .memory
-        .0
-        .insert(base as u64, Allocation { region, context, kind: Kind::Registered(flags), bytes });
+    state.memory.0.insert(
+        base as u64,
+        Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },
+    );
     state.order_allocated(base as u64, bytes);
     Ok(())
 }

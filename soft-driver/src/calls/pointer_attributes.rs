@@ -33,10 +33,11 @@ fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
             known.map_or(-2_i32 as u32, |known| state.contexts[known.context].device as u32),
         )),
         // Whether a legacy handle can be made, where the allocation begins and how long it is,
-        // whether it is mapped.
+        // whether it is mapped, the pool.
         10 => Some(Value::Word(u32::from(known.is_some() && !host))),
         11 => wide(known.map(|known| known.base)),
         12 => wide(known.map(|known| known.bytes)),
+        17 => wide(known.and_then(|known| known.pool).map(|pool| state.pools.handle(pool))),
         13 => Some(Value::Word(u32::from(known.is_some()))),
         _ => None,
     }

@@ -74,6 +74,8 @@ pub(crate) fn given_back(call: &CallFrame, words: &Words) {
         | Id::cuStreamDestroy
         | Id::cuStreamDestroy_v2
         | Id::cuMemFree_v2
+        | Id::cuMemFreeAsync
+        | Id::cuMemFreeAsync_ptsz
         | Id::cuMemFreeHost
         | Id::cuMemHostUnregister => {
             if let Ok(mut state) = call.lock() {

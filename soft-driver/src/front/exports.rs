@@ -281,6 +281,53 @@ macro_rules! for_each_export {
         cuDeviceGetP2PAttribute 8000
             => device_get_p2p_attribute(value: *mut c_int, attribute: c_uint, device: CUdevice,
                 peer: CUdevice);
+        cuMemAllocAsync 11020, cuMemAllocAsync_ptsz 11020
+            => mem_alloc_async(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
+        cuMemAllocFromPoolAsync 11020, cuMemAllocFromPoolAsync_ptsz 11020
+            => mem_alloc_from_pool_async(address: *mut CUdeviceptr, bytes: usize,
+                pool: *mut c_void, stream: CUstream);
+        cuMemFreeAsync 11020, cuMemFreeAsync_ptsz 11020
+            => mem_free_async(address: CUdeviceptr, stream: CUstream);
+        cuMemPoolCreate 11020
+            => mem_pool_create(pool: *mut *mut c_void, props: *const PoolProps);
+        cuMemPoolDestroy 11020 => mem_pool_destroy(pool: *mut c_void);
+        cuMemPoolTrimTo 11020 => mem_pool_trim_to(pool: *mut c_void, keep: usize);
+        cuMemPoolSetAttribute 11020
+            => mem_pool_set_attribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void);
+        cuMemPoolGetAttribute 11020
+            => mem_pool_get_attribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void);
+        cuMemPoolSetAccess 11020
+            => mem_pool_set_access(pool: *mut c_void, descriptions: *const AccessDesc,
+                count: usize);
+        cuMemPoolGetAccess 11020
+            => mem_pool_get_access(flags: *mut c_uint, pool: *mut c_void,
+                location: *const Location);
+        cuMemPoolExportToShareableHandle 11020
+            => mem_pool_export_to_shareable_handle(handle: *mut c_void, pool: *mut c_void,
+                handle_type: c_uint, flags: c_ulonglong);
+        cuMemPoolImportFromShareableHandle 11020
+            => mem_pool_import_from_shareable_handle(pool: *mut *mut c_void, handle: *mut c_void,
+                handle_type: c_uint, flags: c_ulonglong);
+        cuMemPoolExportPointer 11020
+            => mem_pool_export_pointer(data: *mut PoolPointer, address: CUdeviceptr);
+        cuMemPoolImportPointer 11020
+            => mem_pool_import_pointer(address: *mut CUdeviceptr, pool: *mut c_void,
+                data: *const PoolPointer);
+        cuDeviceGetDefaultMemPool 11020
+            => device_get_default_mem_pool(pool: *mut *mut c_void, device: CUdevice);
+        cuDeviceGetMemPool 11020
+            => device_get_mem_pool(pool: *mut *mut c_void, device: CUdevice);
+        cuDeviceSetMemPool 11020
+            => device_set_mem_pool(device: CUdevice, pool: *mut c_void);
+        cuMemGetDefaultMemPool 13000
+            => mem_get_default_mem_pool(pool: *mut *mut c_void, location: *const Location,
+                alloc_type: c_uint);
+        cuMemGetMemPool 13000
+            => mem_get_mem_pool(pool: *mut *mut c_void, location: *const Location,
+                alloc_type: c_uint);
+        cuMemSetMemPool 13000
+            => mem_set_mem_pool(location: *const Location, alloc_type: c_uint,
+                pool: *mut c_void);
         cuMemFree_v2 3020 => mem_free(address: CUdeviceptr);
         cuMemHostAlloc 2020 => mem_host_alloc(memory: *mut *mut c_void, bytes: usize,
             flags: c_uint);

@@ -286,6 +286,7 @@ impl State {
                     return false;
                 }
             }
+            Task::Free(region) => self.free_region(&region),
             Task::Busy(ns) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));

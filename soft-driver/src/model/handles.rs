@@ -19,6 +19,7 @@ pub(crate) enum Kind {
     Exec = 0b0111,
     UserObject = 0b1000,
     Green = 0b1001,
+    Pool = 0b1010,
 }
 
 impl Kind {
@@ -32,13 +33,14 @@ impl Kind {
             Self::Exec => "executable graph",
             Self::UserObject => "user object",
             Self::Green => "green context",
+            Self::Pool => "memory pool",
         }
     }
 
     /// The kind that a number claims to be.
     pub(crate) fn of(handle: u64) -> Option<Self> {
         let all = [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec];
-        let all = all.into_iter().chain([Self::UserObject, Self::Green]);
+        let all = all.into_iter().chain([Self::UserObject, Self::Green, Self::Pool]);
         all.into_iter().find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }

@@ -19,6 +19,7 @@ use crate::model::handles::{Kind, Table};
 use crate::model::memory::Allocations;
 use crate::model::order::Order;
 use crate::model::places::{Owed, SLOTS};
+use crate::model::pool::Pool;
 use crate::model::stream::Stream;
 use crate::model::switches::Switches;
 use crate::model::thread;
@@ -169,6 +170,7 @@ pub(crate) struct State {
     pub(crate) nodes: Table<Node>,
     pub(crate) execs: Table<Exec>,
     pub(crate) objects: Table<UserObject>,
+    pub(crate) pools: Table<Pool>,
     pub(crate) greens: Greens,
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
@@ -214,6 +216,7 @@ impl State {
             nodes: Table::new(Kind::Node, slot),
             execs: Table::new(Kind::Exec, slot),
             objects: Table::new(Kind::UserObject, slot),
+            pools: Table::new(Kind::Pool, slot),
             greens: Greens::new(slot),
             captures: Captures::new(),
             engine: Engine::new(),
@@ -262,6 +265,7 @@ impl State {
         self.nodes.reset(life);
         self.execs.reset(life);
         self.objects.reset(life);
+        self.pools.reset(life);
         self.greens.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();

@@ -106,6 +106,8 @@ pub(crate) enum Kind {
     Device,
     /// Of the device and the host alike.
     Managed,
+    /// From a pool.
+    Pooled(u32),
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),
     Registered(u32),
@@ -117,6 +119,11 @@ impl Kind {
     pub(crate) fn is_host(self) -> bool {
         matches!(self, Self::Host(_) | Self::Registered(_))
     }
+
+    /// Whether it counts as memory of its device that is in use.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, Self::Device | Self::Pooled(_))
+    }
 }
 
 /// A piece of memory that the program has.
@@ -126,6 +133,8 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     /// What the program asked for.
     pub(crate) bytes: usize,
+    /// A stream frees it, once it has come so far.
+    pub(crate) freeing: bool,
 }
 
 /// What is known of an address.
@@ -135,6 +144,7 @@ pub(crate) struct Known {
     pub(crate) context: u32,
     pub(crate) host: bool,
     pub(crate) managed: bool,
+    pub(crate) pool: Option<u32>,
 }
 
 /// All memory of a machine, by its first address.
@@ -175,7 +185,8 @@ impl Allocations {
     /// What the program has to free. Memory that it registered is its own: the registration may end
     /// with the context, and nothing is lost.
     fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {
-        self.0.iter().filter(|(_, allocation)| !matches!(allocation.kind, Kind::Registered(_)))
+        let to_free = |of: &Allocation| !of.freeing && !matches!(of.kind, Kind::Registered(_));
+        self.0.iter().filter(move |(_, allocation)| to_free(allocation))
     }
 
     /// The addresses of what the program has to free in a context.
@@ -190,7 +201,7 @@ impl Allocations {
         let mut used = 0;
         self.0.retain(|_, allocation| {
             let theirs = allocation.context == context;
-            if theirs && allocation.kind == Kind::Device {
+            if theirs && allocation.kind.is_counted() {
                 used += allocation.region.bytes as u64;
             }
             !theirs
@@ -204,7 +215,11 @@ impl Allocations {
         let host = allocation.kind.is_host();
         let (bytes, context) = (allocation.bytes as u64, allocation.context);
         let managed = allocation.kind == Kind::Managed;
-        Some(Known { base, bytes, context, host, managed })
+        let pool = match allocation.kind {
+            Kind::Pooled(pool) => Some(pool),
+            _ => None,
+        };
+        Some(Known { base, bytes, context, host, managed, pool })
     }
 
     /// New device memory, where others can open it if the system has that.

@@ -26,6 +26,7 @@ pub(crate) mod misuse;
 pub(crate) mod order;
 pub(crate) mod places;
 pub(crate) mod point;
+pub(crate) mod pool;
 pub(crate) mod shared_memory;
 pub(crate) mod stream;
 pub(crate) mod switches;

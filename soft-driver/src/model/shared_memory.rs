@@ -8,9 +8,9 @@
 use crate::abi::*;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::linux::{Arena, Backing, import};
+pub(crate) use self::linux::{Arena, Backing, PoolFile, import};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use self::nowhere::{Arena, Backing, import};
+pub(crate) use self::nowhere::{Arena, Backing, PoolFile, import};
 
 /// Whether device memory can be given to another process on this platform.
 pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
@@ -51,8 +51,9 @@ const UNREACHABLE: CUresult = INVALID_VALUE;
 mod linux {
     use std::fs::File;
     use std::io::Read as _;
-    use std::os::fd::{AsRawFd as _, FromRawFd as _, RawFd};
+    use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd, RawFd};
     use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::fs::FileExt as _;
     use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
     use std::sync::Arc;
     use std::thread::JoinHandle;
@@ -96,6 +97,8 @@ mod linux {
         file: Arc<File>,
         next: u64,
         exporter: Option<Exporter>,
+        /// What the file of a pool calls itself; 0 for no pool's.
+        pool: u128,
     }
 
     impl Arena {
@@ -112,7 +115,33 @@ mod linux {
             // Nobody can have it cut short under those who map it.
             // SAFETY: an open file.
             unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) };
-            Some(Self { file: Arc::new(file), next: 0, exporter: None })
+            Some(Self { file: Arc::new(file), next: 0, exporter: None, pool: 0 })
+        }
+
+        /// For a pool that other processes can be given: its file begins with a page that says so.
+        pub(crate) fn of_pool(device: u64) -> Option<Self> {
+            let mut arena = Self::new()?;
+            let mut name = [0; 16];
+            File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut name)).ok()?;
+            arena.pool = u128::from_ne_bytes(name);
+            arena.file.set_len(PAGE).ok()?;
+            arena.next = PAGE;
+            let mut header = POOL_MAGIC.to_vec();
+            header.extend(arena.pool.to_le_bytes());
+            header.extend(device.to_le_bytes());
+            arena.file.write_all_at(&header, 0).ok()?;
+            Some(arena)
+        }
+
+        /// A descriptor of the file, for the program to send to another process and to close.
+        pub(crate) fn descriptor(&self) -> Option<RawFd> {
+            self.file.try_clone().ok().map(IntoRawFd::into_raw_fd)
+        }
+
+        /// The name of a piece of a pool's memory.
+        pub(crate) fn name(&self, backing: &Backing, bytes: usize) -> Named {
+            backing.exported.store(true, core::sync::atomic::Ordering::Relaxed);
+            Named { exporter: self.pool, offset: backing.offset, bytes: bytes as u64 }
         }
 
         /// Maps new memory: its address, and where it lies. Pages are only there once they are
@@ -147,6 +176,41 @@ mod linux {
         /// Whether a handle names memory that lies here.
         pub(crate) fn is_of(&self, named: &Named) -> bool {
             self.exporter.as_ref().is_some_and(|exporter| exporter.name == named.exporter)
+        }
+    }
+
+    const POOL_MAGIC: [u8; 8] = *b"softpool";
+
+    /// The file of another process's pool.
+    pub(crate) struct PoolFile {
+        file: File,
+        name: u128,
+        /// Which device of the machine it is of.
+        pub(crate) device: u64,
+    }
+
+    impl PoolFile {
+        /// What a descriptor that came from another process is of, if it is of a pool.
+        pub(crate) fn open(descriptor: RawFd) -> Option<Self> {
+            // SAFETY: it has no preconditions; what is no descriptor is an error.
+            let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
+            // SAFETY: just opened, and owned by nothing else.
+            let file = (own >= 0).then(|| unsafe { File::from_raw_fd(own) })?;
+            let mut header = [0; 32];
+            file.read_exact_at(&mut header, 0).ok()?;
+            let name = u128::from_le_bytes(header.get(8..24)?.try_into().ok()?);
+            let device = u64::from_le_bytes(header.get(24..32)?.try_into().ok()?);
+            (header.starts_with(&POOL_MAGIC) && is_sealed(&file)).then_some(Self {
+                file,
+                name,
+                device,
+            })
+        }
+
+        /// Maps a piece of it.
+        pub(crate) fn map(&self, named: &Named) -> Option<usize> {
+            let good = named.exporter == self.name && named.offset >= PAGE;
+            good.then(|| map_named(&self.file, named))?.ok()
         }
     }
 
@@ -295,17 +359,26 @@ mod linux {
         let stream = address(named.exporter).and_then(|address| UnixStream::connect_addr(&address));
         let stream = stream.ok().filter(same_user).ok_or(UNREACHABLE)?;
         let file = receive(&stream).ok_or(UNREACHABLE)?;
-        // What is mapped is there, and stays: whatever was made up, or who cuts files short.
+        map_named(&file, named)
+    }
+
+    /// Whether nobody can cut a file short.
+    fn is_sealed(file: &File) -> bool {
         // SAFETY: an open file.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
+    }
+
+    /// Maps a piece of a file. What is mapped is there, and stays: whatever was made up, or who cuts
+    /// files short.
+    fn map_named(file: &File, named: &Named) -> Result<usize, CUresult> {
         let length = file.metadata().map_err(|_| UNREACHABLE)?.len();
         let end = named.offset.checked_add(named.bytes).filter(|end| *end <= length);
-        let sound =
-            seals >= 0 && seals & libc::F_SEAL_SHRINK != 0 && named.offset.is_multiple_of(PAGE);
+        let sound = is_sealed(file) && named.offset.is_multiple_of(PAGE);
         if !sound || end.is_none() || named.bytes == 0 {
             return Err(UNREACHABLE);
         }
-        map(&file, named.offset, named.bytes as usize).ok_or(MAP_FAILED)
+        map(file, named.offset, named.bytes as usize).ok_or(MAP_FAILED)
     }
 }
 
@@ -334,6 +407,18 @@ mod nowhere {
             match *self {}
         }
 
+        pub(crate) fn of_pool(_device: u64) -> Option<Self> {
+            None
+        }
+
+        pub(crate) fn descriptor(&self) -> Option<i32> {
+            match *self {}
+        }
+
+        pub(crate) fn name(&self, _backing: &Backing, _bytes: usize) -> Named {
+            match *self {}
+        }
+
         pub(crate) fn export(
             &mut self,
             _backing: &Backing,
@@ -349,5 +434,20 @@ mod nowhere {
 
     pub(crate) fn import(_named: &Named) -> Result<usize, CUresult> {
         Err(UNREACHABLE)
+    }
+
+    pub(crate) struct PoolFile {
+        pub(crate) device: u64,
+        never: core::convert::Infallible,
+    }
+
+    impl PoolFile {
+        pub(crate) fn open(_descriptor: i32) -> Option<Self> {
+            None
+        }
+
+        pub(crate) fn map(&self, _named: &Named) -> Option<usize> {
+            match self.never {}
+        }
     }
 }

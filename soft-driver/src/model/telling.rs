@@ -403,6 +403,11 @@ impl State {
                     order.visible.insert(at, order.checker.mark(What::Stream(id)));
                 }
             }
+            Task::Free(region) => {
+                let bytes = self.memory.0.get(&(region.base as u64)).map_or(0, |of| of.bytes);
+                let accesses = &[Access::free(region.base as u64, bytes as u64)];
+                order.tell(Op::Work { stream: id, accesses });
+            }
             Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
         }
     }

@@ -43,6 +43,8 @@ pub(crate) enum Task {
     Busy(u64),
     WaitValue(ValueWait, Origin),
     WriteValue(ValueWrite, Origin),
+    /// Memory ends, in stream order.
+    Free(Arc<Region>),
     /// The first task, while a thread does it; with the memory that it is about.
     Running(Option<MemoryWork>),
 }

@@ -24,6 +24,7 @@ mod capture;
 mod copies;
 mod ends;
 mod order;
+mod pools;
 mod process;
 mod values;
 mod versions;

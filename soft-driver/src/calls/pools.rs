@@ -1,0 +1,479 @@
+//! Memory pools, and the allocations and frees that are in stream order.
+
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
+
+use cuda_order_check::Access;
+
+use crate::abi::*;
+use crate::arg::{Memory, Ptr, StreamArg};
+use crate::calls::device;
+use crate::model::call_frame::CallFrame;
+use crate::model::handles;
+use crate::model::ipc::AVAILABLE;
+use crate::model::machine::{Locked, State};
+use crate::model::memory::{Allocation, Kind, Region};
+use crate::model::pool::Pool;
+use crate::model::shared_memory::{Arena, Named, PoolFile};
+use crate::model::work::Task;
+
+/// Where memory can be that a pool is of: on a device.
+const ON_DEVICE: u32 = 1;
+/// What allocations of a pool are: pinned.
+const PINNED: u32 = 1;
+/// Kinds of handles: a file descriptor, and one between machines.
+const FILE_DESCRIPTOR: u32 = 1;
+const FABRIC: u32 = 8;
+/// What a device may do with memory: anything, and reading alone.
+const READ_WRITE: u32 = 3;
+const READ: u32 = 1;
+
+fn handle_of(state: &State, pool: u32) -> *mut c_void {
+    core::ptr::without_provenance_mut(state.pools.handle(pool) as usize)
+}
+
+impl State {
+    fn pool(&self, call: &CallFrame, pool: Memory) -> Result<u32, CUresult> {
+        if pool.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let handle = pool.addr();
+        let found = match self.pools.find(handle) {
+            Ok(index) if self.pools[index].destroyed => Err(handles::Bad::Stale),
+            found => found,
+        };
+        found.map_err(|bad| match self.bad_handle(call, handles::Kind::Pool, handle, bad) {
+            DEINITIALIZED => DEINITIALIZED,
+            _ => INVALID_VALUE,
+        })
+    }
+
+    /// The pool that a device has from the beginning.
+    fn default_pool(&mut self, device: usize) -> Result<u32, CUresult> {
+        if let Some(pool) = self.devices[device].default_pool {
+            return Ok(pool);
+        }
+        let pool = Pool { default: true, ..Pool::new(device) };
+        let (index, _) = self.pools.insert(self.call_number, pool).ok_or(OUT_OF_MEMORY)?;
+        self.devices[device].default_pool = Some(index);
+        Ok(index)
+    }
+
+    fn current_pool(&mut self, device: usize) -> Result<u32, CUresult> {
+        match self.devices[device].current_pool {
+            Some(pool) => Ok(pool),
+            None => self.default_pool(device),
+        }
+    }
+
+    fn set_pool(&mut self, device: usize, pool: u32) -> Answer {
+        if self.pools[pool].device != device || self.pools[pool].imported.is_some() {
+            return Err(INVALID_VALUE);
+        }
+        self.devices[device].current_pool = Some(pool);
+        Ok(())
+    }
+
+    /// The device of a location.
+    fn located(&self, location: Location) -> Result<usize, CUresult> {
+        if location.kind != ON_DEVICE {
+            return Err(INVALID_VALUE);
+        }
+        device::check(self, location.id)
+    }
+}
+
+pub(crate) fn mem_pool_create(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    props: Ptr<PoolProps>,
+) -> Answer {
+    let mut state = call.ready()?;
+    pool.required()?;
+    let props = props.get()?;
+    if props.alloc_type != PINNED {
+        return Err(INVALID_VALUE);
+    }
+    let device = match props.location.kind {
+        ON_DEVICE => device::check(&state, props.location.id)?,
+        // Memory of the host has no pools here.
+        2..=4 => return Err(NOT_SUPPORTED),
+        _ => return Err(INVALID_VALUE),
+    };
+    let arena = match props.handle_types {
+        0 => None,
+        // It takes a service between machines, which is not there.
+        FABRIC => return Err(NOT_PERMITTED),
+        FILE_DESCRIPTOR if state.config.ipc && AVAILABLE => {
+            let physical = state.devices[device].physical as u64;
+            Some(Arena::of_pool(physical).ok_or(OPERATING_SYSTEM)?)
+        }
+        FILE_DESCRIPTOR | 2 | 4 => return Err(NOT_SUPPORTED),
+        _ => return Err(INVALID_VALUE),
+    };
+    let (handle_types, max_size) = (props.handle_types, props.max_size as u64);
+    let new = Pool { handle_types, max_size, arena, ..Pool::new(device) };
+    let (index, _) = state.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    pool.put(handle_of(&state, index))
+}
+
+pub(crate) fn mem_pool_destroy(call: &CallFrame, pool: Memory) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.pool(call, pool)?;
+    if state.pools[index].default {
+        return Err(INVALID_VALUE);
+    }
+    let handle = state.pools.handle(index);
+    state.bury(call, handle);
+    state.pools[index].destroyed = true;
+    // Documented: the device goes back to its own.
+    for device in &mut state.devices {
+        device.current_pool = device.current_pool.filter(|current| *current != index);
+    }
+    state.end_pool(index);
+    Ok(())
+}
+
+pub(crate) fn device_get_default_mem_pool(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    device: CUdevice,
+) -> Answer {
+    let mut state = call.ready()?;
+    pool.required()?;
+    let device = device::check(&state, device)?;
+    let index = state.default_pool(device)?;
+    pool.put(handle_of(&state, index))
+}
+
+pub(crate) fn device_get_mem_pool(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    device: CUdevice,
+) -> Answer {
+    let mut state = call.ready()?;
+    pool.required()?;
+    let device = device::check(&state, device)?;
+    let index = state.current_pool(device)?;
+    pool.put(handle_of(&state, index))
+}
+
+pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memory) -> Answer {
+    let mut state = call.ready()?;
+    let device = device::check(&state, device)?;
+    let pool = state.pool(call, pool)?;
+    state.set_pool(device, pool)
+}
+
+/// The forms of CUDA 13 name a place and what the memory is.
+fn place(state: &State, location: Ptr<Location>, alloc_type: c_uint) -> Result<CUdevice, CUresult> {
+    let location = location.get()?;
+    if alloc_type != PINNED {
+        return Err(INVALID_VALUE);
+    }
+    state.located(location)?;
+    Ok(location.id)
+}
+
+pub(crate) fn mem_get_default_mem_pool(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    location: Ptr<Location>,
+    alloc_type: c_uint,
+) -> Answer {
+    let device = place(&*call.ready()?, location, alloc_type)?;
+    device_get_default_mem_pool(call, pool, device)
+}
+
+pub(crate) fn mem_get_mem_pool(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    location: Ptr<Location>,
+    alloc_type: c_uint,
+) -> Answer {
+    let device = place(&*call.ready()?, location, alloc_type)?;
+    device_get_mem_pool(call, pool, device)
+}
+
+pub(crate) fn mem_set_mem_pool(
+    call: &CallFrame,
+    location: Ptr<Location>,
+    alloc_type: c_uint,
+    pool: Memory,
+) -> Answer {
+    let device = place(&*call.ready()?, location, alloc_type)?;
+    device_set_mem_pool(call, device, pool)
+}
+
+pub(crate) fn mem_pool_trim_to(call: &CallFrame, pool: Memory, keep: usize) -> Answer {
+    let mut state = call.ready()?;
+    let pool = state.pool(call, pool)?;
+    state.pools[pool].trim(keep as u64);
+    Ok(())
+}
+
+/// Places for attributes: words for the first three, 64 bits for the rest.
+enum Place {
+    Word(*mut c_int),
+    Wide(*mut u64),
+}
+
+fn value_place(attribute: c_uint, value: Memory) -> Result<Place, CUresult> {
+    value.required()?;
+    match attribute {
+        1..=3 => Ok(Place::Word(value.raw().cast())),
+        4..=8 => Ok(Place::Wide(value.raw().cast())),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn mem_pool_get_attribute(
+    call: &CallFrame,
+    pool: Memory,
+    attribute: c_uint,
+    value: Memory,
+) -> Answer {
+    let state = call.ready()?;
+    let pool = &state.pools[state.pool(call, pool)?];
+    let wide = match attribute {
+        4 => pool.threshold,
+        5 => pool.reserved,
+        6 => pool.reserved_high,
+        7 => pool.used,
+        8 => pool.used_high,
+        _ => 0,
+    };
+    // SAFETY: by the contract of the C call the place is as wide as the attribute it is for.
+    unsafe {
+        match value_place(attribute, value)? {
+            Place::Word(word) => {
+                word.write_unaligned(pool.reuse[attribute as usize - 1] as c_int);
+            }
+            Place::Wide(place) => place.write_unaligned(wide),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn mem_pool_set_attribute(
+    call: &CallFrame,
+    pool: Memory,
+    attribute: c_uint,
+    value: Memory,
+) -> Answer {
+    let mut state = call.ready()?;
+    let pool = state.pool(call, pool)?;
+    let place = value_place(attribute, value)?;
+    let pool = &mut state.pools[pool];
+    // SAFETY: by the contract of the C call a value of the attribute's width is there.
+    let wide = unsafe {
+        match place {
+            Place::Word(word) => {
+                pool.reuse[attribute as usize - 1] = u32::from(word.read_unaligned() != 0);
+                return Ok(());
+            }
+            Place::Wide(place) => place.read_unaligned(),
+        }
+    };
+    match attribute {
+        4 => pool.threshold = wide,
+        // Documented: the high marks can be set back, and to nothing else.
+        6 if wide == 0 => pool.reserved_high = pool.reserved,
+        8 if wide == 0 => pool.used_high = pool.used,
+        _ => return Err(INVALID_VALUE),
+    }
+    Ok(())
+}
+
+pub(crate) fn mem_pool_set_access(
+    call: &CallFrame,
+    pool: Memory,
+    descriptions: Ptr<AccessDesc>,
+    count: usize,
+) -> Answer {
+    let mut state = call.ready()?;
+    let pool = state.pool(call, pool)?;
+    let descriptions = descriptions.read_array(count)?;
+    let mut access = state.pools[pool].access.clone();
+    for AccessDesc { location, flags } in descriptions {
+        let device = state.located(location)?;
+        // Documented: the pool's own device keeps its access.
+        let own = device == state.pools[pool].device;
+        if !matches!(flags, 0 | READ | READ_WRITE) || (own && flags != READ_WRITE) {
+            return Err(INVALID_VALUE);
+        }
+        access.insert(device, flags);
+    }
+    state.pools[pool].access = access;
+    Ok(())
+}
+
+pub(crate) fn mem_pool_get_access(
+    call: &CallFrame,
+    flags: Ptr<c_uint>,
+    pool: Memory,
+    location: Ptr<Location>,
+) -> Answer {
+    let state = call.ready()?;
+    flags.required()?;
+    let pool = &state.pools[state.pool(call, pool)?];
+    let device = state.located(location.get()?)?;
+    let own = if device == pool.device { READ_WRITE } else { 0 };
+    flags.put(pool.access.get(&device).copied().unwrap_or(own))
+}
+
+fn alloc(
+    mut state: Locked,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+    pool: Option<u32>,
+    stream: u32,
+) -> Answer {
+    if state.streams[stream].capture.is_some() {
+        // A graph has no memory of its own here.
+        return Err(NOT_SUPPORTED);
+    }
+    let context = state.streams[stream].context;
+    let pool = match pool {
+        Some(pool) => pool,
+        None => {
+            let device = state.contexts[context].device as usize;
+            state.current_pool(device)?
+        }
+    };
+    if state.pools[pool].imported.is_some() {
+        return Err(NOT_PERMITTED);
+    }
+    if bytes == 0 {
+        return address.put(0);
+    }
+    if !state.pools[pool].has_room(bytes as u64) {
+        return Err(OUT_OF_MEMORY);
+    }
+    let base = state.allocate(context, bytes, Kind::Pooled(pool))?;
+    state.order_told(Some(stream), Access::allocate(base, bytes as u64));
+    address.put(base)
+}
+
+pub(crate) fn mem_alloc_async(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+    stream: StreamArg,
+) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    let stream = state.stream(call, stream)?;
+    alloc(state, address, bytes, None, stream)
+}
+
+pub(crate) fn mem_alloc_from_pool_async(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+    pool: Memory,
+    stream: StreamArg,
+) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    let pool = state.pool(call, pool)?;
+    let stream = state.stream(call, stream)?;
+    alloc(state, address, bytes, Some(pool), stream)
+}
+
+/// The memory is the program's until the stream has come so far: work that is given to other
+/// streams meanwhile may still be before that.
+pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: StreamArg) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    if state.streams[stream].capture.is_some() {
+        return Err(NOT_SUPPORTED);
+    }
+    let allocation = state.memory.0.get_mut(&address).ok_or(INVALID_VALUE)?;
+    let can_be = matches!(allocation.kind, Kind::Device | Kind::Managed | Kind::Pooled(_));
+    if !can_be || allocation.freeing {
+        return Err(INVALID_VALUE);
+    }
+    allocation.freeing = true;
+    let region = allocation.region.clone();
+    state.submit(call.machine, stream, Task::Free(region));
+    Ok(())
+}
+
+pub(crate) fn mem_pool_export_to_shareable_handle(
+    call: &CallFrame,
+    handle: Memory,
+    pool: Memory,
+    handle_type: c_uint,
+    flags: c_ulonglong,
+) -> Answer {
+    let state = call.ready()?;
+    handle.required()?;
+    let pool = &state.pools[state.pool(call, pool)?];
+    if flags != 0 || handle_type != FILE_DESCRIPTOR || pool.handle_types & handle_type == 0 {
+        return Err(INVALID_VALUE);
+    }
+    let arena = pool.arena.as_ref().ok_or(INVALID_VALUE)?;
+    let descriptor = arena.descriptor().ok_or(OPERATING_SYSTEM)?;
+    // SAFETY: by the contract of the C call there is room for a handle of this kind.
+    unsafe { handle.raw().cast::<c_int>().write_unaligned(descriptor) };
+    Ok(())
+}
+
+pub(crate) fn mem_pool_import_from_shareable_handle(
+    call: &CallFrame,
+    pool: Ptr<*mut c_void>,
+    handle: Memory,
+    handle_type: c_uint,
+    flags: c_ulonglong,
+) -> Answer {
+    let mut state = call.ready()?;
+    pool.required()?;
+    if flags != 0 || handle_type != FILE_DESCRIPTOR {
+        return Err(INVALID_VALUE);
+    }
+    let descriptor = i32::try_from(handle.addr()).map_err(|_| INVALID_VALUE)?;
+    let file = PoolFile::open(descriptor).ok_or(INVALID_VALUE)?;
+    let here = state.devices.iter().position(|device| device.physical as u64 == file.device);
+    let device = here.ok_or(INVALID_DEVICE)?;
+    let new = Pool { imported: Some(file), ..Pool::new(device) };
+    let (index, _) = state.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    pool.put(handle_of(&state, index))
+}
+
+pub(crate) fn mem_pool_export_pointer(
+    call: &CallFrame,
+    data: Ptr<PoolPointer>,
+    address: CUdeviceptr,
+) -> Answer {
+    let state = call.ready()?;
+    data.required()?;
+    let allocation = state.memory.0.get(&address).ok_or(INVALID_VALUE)?;
+    let (Kind::Pooled(pool), Some(backing)) = (allocation.kind, &allocation.region.backing) else {
+        return Err(INVALID_VALUE);
+    };
+    let arena = state.pools[pool].arena.as_ref().ok_or(INVALID_VALUE)?;
+    data.put(PoolPointer { reserved: arena.name(backing, allocation.bytes).to_bytes() })
+}
+
+pub(crate) fn mem_pool_import_pointer(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    pool: Memory,
+    data: Ptr<PoolPointer>,
+) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    let pool = state.pool(call, pool)?;
+    let named = Named::parse(&data.get()?.reserved).ok_or(INVALID_VALUE)?;
+    let context = state.current(call)?;
+    let file = state.pools[pool].imported.as_ref().ok_or(INVALID_VALUE)?;
+    let base = file.map(&named).ok_or(INVALID_VALUE)?;
+    let bytes = named.bytes as usize;
+    let region = Arc::new(Region { base, bytes, owned: true, backing: None });
+    let (kind, freeing) = (Kind::Pooled(pool), false);
+    state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
+    state.pools[pool].took(bytes as u64);
+    state.order_allocated(base as u64, bytes);
+    address.put(base as u64)
+}

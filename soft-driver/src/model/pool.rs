@@ -1,0 +1,137 @@
+//! Memory pools: what stream-ordered allocations come from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::machine::State;
+use crate::model::memory::{Kind, Region};
+use crate::model::shared_memory::{Arena, PoolFile};
+
+/// A pool. Its memory is taken from the system when it is allocated, and given back when it is
+/// freed; how much a pool would keep is counted all the same.
+pub(crate) struct Pool {
+    /// The device's ordinal.
+    pub(crate) device: usize,
+    /// Whether it is the device's own, which nobody can destroy.
+    pub(crate) default: bool,
+    /// Which kinds of handles other processes can be given for it.
+    pub(crate) handle_types: u32,
+    /// The most that it has at a time; 0 for as much as there is.
+    pub(crate) max_size: u64,
+    /// Whether memory is used again: after events, when it happens to be done, with new waits.
+    pub(crate) reuse: [u32; 3],
+    /// How much it keeps when nothing uses it.
+    pub(crate) threshold: u64,
+    pub(crate) used: u64,
+    pub(crate) used_high: u64,
+    pub(crate) reserved: u64,
+    pub(crate) reserved_high: u64,
+    /// What other devices may do with its memory.
+    pub(crate) access: BTreeMap<usize, u32>,
+    /// It ends when the last of its memory is freed.
+    pub(crate) destroyed: bool,
+    /// Where its memory lies, if other processes can have it.
+    pub(crate) arena: Option<Arena>,
+    /// Another process's pool, whose memory comes by its addresses alone.
+    pub(crate) imported: Option<PoolFile>,
+}
+
+/// What a pool takes from the device at a time.
+const CHUNK: u64 = 2 << 20;
+
+impl Pool {
+    pub(crate) fn new(device: usize) -> Self {
+        Self {
+            device,
+            default: false,
+            handle_types: 0,
+            max_size: 0,
+            reuse: [1; 3],
+            threshold: 0,
+            used: 0,
+            used_high: 0,
+            reserved: 0,
+            reserved_high: 0,
+            access: BTreeMap::new(),
+            destroyed: false,
+            arena: None,
+            imported: None,
+        }
+    }
+
+    /// Whether there is room for so many bytes more.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.max_size == 0
+            || self.used.checked_add(bytes).is_some_and(|wanted| wanted <= self.max_size)
+    }
+
+    pub(crate) fn took(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes);
+        self.used_high = self.used_high.max(self.used);
+        self.reserved = self.reserved.max(self.used.next_multiple_of(CHUNK));
+        self.reserved_high = self.reserved_high.max(self.reserved);
+    }
+
+    pub(crate) fn gave_back(&mut self, bytes: u64) {
+        self.used = self.used.saturating_sub(bytes);
+        if self.reserved > self.threshold {
+            self.trim(self.threshold);
+        }
+    }
+
+    /// Keeps so much, or what is used.
+    pub(crate) fn trim(&mut self, keep: u64) {
+        let least = self.used.next_multiple_of(CHUNK);
+        self.reserved = self.reserved.min(keep.max(least));
+    }
+}
+
+impl State {
+    /// Takes an address away, and counts what is left.
+    pub(crate) fn forget(&mut self, address: u64) {
+        let Some(allocation) = self.memory.0.remove(&address) else { return };
+        let bytes = allocation.region.bytes as u64;
+        // Of a pool of another process nothing is counted here.
+        let counted = match allocation.kind {
+            Kind::Pooled(pool) => self.left_pool(pool, bytes),
+            kind => kind.is_counted(),
+        };
+        if counted {
+            let device = self.contexts[allocation.context].device as usize;
+            self.devices[device].used = self.devices[device].used.saturating_sub(bytes);
+        }
+    }
+
+    /// A stream has come so far that memory ends.
+    pub(crate) fn free_region(&mut self, region: &Arc<Region>) {
+        let address = region.base as u64;
+        let still = self.memory.0.get(&address);
+        if still.is_some_and(|allocation| Arc::ptr_eq(&allocation.region, region)) {
+            self.forget(address);
+        }
+    }
+
+    /// Memory of a pool has ended. Whether it was of this process.
+    fn left_pool(&mut self, pool: u32, bytes: u64) -> bool {
+        let entry = &mut self.pools[pool];
+        entry.gave_back(bytes);
+        let own = entry.imported.is_none();
+        self.end_pool(pool);
+        own
+    }
+
+    /// A pool that was destroyed ends with the last of its memory.
+    pub(crate) fn end_pool(&mut self, pool: u32) {
+        if self.pools[pool].destroyed && self.pools[pool].used == 0 {
+            self.pools.remove(pool);
+        }
+    }
+
+    /// What a context takes with it is given back to its pools.
+    pub(crate) fn forget_pooled(&mut self, context: u32) {
+        let pooled = self.memory.0.iter().filter(|(_, of)| of.context == context);
+        let pooled = pooled.filter(|(_, of)| matches!(of.kind, Kind::Pooled(_)));
+        let pooled: Vec<u64> = pooled.map(|(address, _)| *address).collect();
+        pooled.into_iter().for_each(|address| self.forget(address));
+    }
+}
