@@ -84,10 +84,10 @@ mod linux {
                 return;
             }
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            let at = |number| libc::off_t::try_from(number).ok();
+            let Some((offset, bytes)) = at(self.offset).zip(at(self.bytes)) else { return };
             // SAFETY: an open file, of which nothing maps this range any more.
-            unsafe {
-                libc::fallocate(self.file.as_raw_fd(), mode, self.offset as i64, self.bytes as i64)
-            };
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset, bytes) };
         }
     }
 
@@ -148,7 +148,9 @@ mod linux {
         /// touched.
         pub(crate) fn map(&mut self, bytes: usize) -> Option<(usize, Backing)> {
             let (offset, length) = (self.next, (bytes as u64).checked_next_multiple_of(PAGE)?);
-            let end = offset.checked_add(length).filter(|end| i64::try_from(*end).is_ok())?;
+            // A system call takes it, whose offsets have 32 bits on some platforms.
+            let in_range = |end: &u64| libc::off_t::try_from(*end).is_ok();
+            let end = offset.checked_add(length).filter(in_range)?;
             self.file.set_len(end).ok()?;
             let base = map(&self.file, offset, bytes)?;
             self.next = end;
@@ -226,7 +228,7 @@ mod linux {
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
                 file.as_raw_fd(),
-                i64::try_from(offset).ok()?,
+                libc::off_t::try_from(offset).ok()?,
             )
         };
         (address != libc::MAP_FAILED).then(|| address.expose_provenance())
@@ -378,7 +380,8 @@ mod linux {
         if !sound || end.is_none() || named.bytes == 0 {
             return Err(UNREACHABLE);
         }
-        map(file, named.offset, named.bytes as usize).ok_or(MAP_FAILED)
+        let bytes = usize::try_from(named.bytes).map_err(|_| UNREACHABLE)?;
+        map(file, named.offset, bytes).ok_or(MAP_FAILED)
     }
 }
 
