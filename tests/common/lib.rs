@@ -23,9 +23,12 @@ pub mod counting;
 pub mod fork;
 pub mod futures;
 pub mod hooked;
+#[cfg(target_os = "linux")]
+pub mod memory;
 pub mod public_api;
 pub mod raw;
 pub mod table;
+pub mod timelines;
 pub mod watch;
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};

@@ -3,7 +3,8 @@
 //!
 //! A rule that could hang a real driver is alone in its process, which has a limit.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, c_void};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::null_mut;
@@ -14,30 +15,18 @@ use std::time::{Duration, Instant};
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
+use crate::common::memory::{self, Mapping, PAGE, SealFlags};
 use crate::common::{Door, soft_settings};
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
 use crate::rules::do_not_hang;
 
 const PEER: &str = "values-peer";
-const PAGE: usize = 4096;
 const PORTABLE: u32 = 1;
 const MAPPED: u32 = 2;
 const READ_ONLY: u32 = 8;
 
 unsafe extern "C" {
-    fn memfd_create(name: *const std::ffi::c_char, flags: u32) -> i32;
-    fn ftruncate(file: i32, length: i64) -> i32;
-    fn open(path: *const std::ffi::c_char, flags: i32, ...) -> i32;
-    fn mmap(
-        at: *mut c_void,
-        bytes: usize,
-        protection: i32,
-        flags: i32,
-        file: i32,
-        offset: i64,
-    ) -> *mut c_void;
-    fn munmap(at: *mut c_void, bytes: usize) -> i32;
     fn unshare(flags: i32) -> i32;
     fn mount(
         source: *const std::ffi::c_char,
@@ -193,70 +182,52 @@ fn backwards(rig: &Rig, count: usize, limit: Duration) -> bool {
     })
 }
 
-/// A file of memory.
-struct File(i32);
+/// A file of memory, of one page.
+fn file() -> OwnedFd {
+    memory::file(PAGE as u64, SealFlags::empty())
+}
 
-impl File {
-    fn new() -> Self {
-        // SAFETY: a C string, and then the file that was made.
-        let file = unsafe { memfd_create(c"values".as_ptr(), 0) };
-        assert!(file >= 0);
-        // SAFETY: an open file.
-        assert_eq!(unsafe { ftruncate(file, PAGE as i64) }, 0);
-        Self(file)
-    }
-
-    /// Another process's, or one's own again.
-    fn open(path: &str) -> Self {
-        const READ_AND_WRITE: i32 = 2;
-        let path = CString::new(path).expect("a path");
-        // SAFETY: a C string.
-        let file = unsafe { open(path.as_ptr(), READ_AND_WRITE) };
-        assert!(file >= 0, "{path:?}");
-        Self(file)
-    }
-
-    fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.0)
-    }
-
-    fn map(&self, writable: bool) -> Mapping {
-        let (read, write, shared) = (1, 2, 1);
-        let protection = if writable { read | write } else { read };
-        // SAFETY: a new mapping; no existing memory is named.
-        let memory = unsafe { mmap(null_mut(), PAGE, protection, shared, self.0, 0) };
-        assert_ne!(memory.addr(), usize::MAX, "the file is mapped");
-        Mapping(memory)
-    }
+/// Another process's, or one's own again.
+fn open_file(path: &str) -> OwnedFd {
+    let file = std::fs::File::options().read(true).write(true).open(path);
+    file.unwrap_or_else(|error| panic!("{path}: {error}")).into()
 }
 
 /// A page of a file, mapped until the process ends: the driver may have it.
 #[derive(Clone, Copy)]
-struct Mapping(*mut c_void);
+struct Page(Mapping);
 
-impl Mapping {
+impl Page {
+    fn of(file: &OwnedFd) -> Self {
+        Self(Mapping::new(file.as_fd(), PAGE).expect("the file is mapped"))
+    }
+
+    fn for_reading(file: &OwnedFd) -> Self {
+        Self(Mapping::for_reading(file.as_fd(), PAGE).expect("the file is mapped"))
+    }
+
     fn register(self, rig: &Rig, flags: u32) -> CUresult {
         type Register = unsafe extern "C" fn(*mut c_void, usize, u32) -> CUresult;
         // SAFETY: that is the function's type, and the page is mapped.
-        unsafe { export::<Register>(rig, c"cuMemHostRegister_v2")(self.0, PAGE, flags) }
+        unsafe { export::<Register>(rig, c"cuMemHostRegister_v2")(self.0.as_ptr(), PAGE, flags) }
     }
 
     fn unregister(self, rig: &Rig) -> CUresult {
         // SAFETY: that is the function's type.
-        unsafe { export::<Unregister>(rig, c"cuMemHostUnregister")(self.0) }
+        unsafe { export::<Unregister>(rig, c"cuMemHostUnregister")(self.0.as_ptr()) }
     }
 
     fn word(&self) -> &AtomicU64 {
-        word(self.0, 0)
+        &self.0.words()[0]
     }
 
     fn at(self) -> CUdeviceptr {
-        self.0.expose_provenance() as CUdeviceptr
+        self.0.address()
     }
 
     fn unmap(self) {
-        // SAFETY: mapped by `map`, and the caller has unregistered it.
-        assert_eq!(unsafe { munmap(self.0, PAGE) }, 0);
+        // SAFETY: the caller has unregistered it, and looks at it no more.
+        unsafe { self.0.unmap() };
     }
 }
 
@@ -331,7 +302,7 @@ fn peer() {
     do_not_hang();
     let rig = Rig::new("");
     let stream = rig.stream(NON_BLOCKING);
-    let (mut address, mut page) = (0, None::<Mapping>);
+    let (mut address, mut page) = (0, None::<Page>);
     loop {
         let line = hear();
         let mut words = line.split(' ');
@@ -346,7 +317,9 @@ fn peer() {
                 say(&said(code));
             }
             "file" | "reading-file" => {
-                let mapped = File::open(given).map(step == "file");
+                let file = open_file(given);
+                let mapped =
+                    if step == "file" { Page::of(&file) } else { Page::for_reading(&file) };
                 let flags = if step == "file" { 0 } else { READ_ONLY };
                 address = mapped.at();
                 page = Some(mapped);
@@ -653,9 +626,9 @@ rules! {
          CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712) from first again; released; success from \
          unregister first, unregister second, unregister the one for reading"
     {
-        let (file, flags) = (File::new(), PORTABLE | MAPPED);
+        let (file, flags) = (file(), PORTABLE | MAPPED);
         let (first, second, reading, other) =
-            (file.map(true), file.map(true), file.map(false), file.map(false));
+            (Page::of(&file), Page::of(&file), Page::for_reading(&file), Page::for_reading(&file));
         saw.codes(&[
             ("first", first.register(rig, flags)),
             ("second", second.register(rig, flags)),
@@ -673,18 +646,18 @@ rules! {
             ("unregister second", second.unregister(rig)),
             ("unregister the one for reading", reading.unregister(rig)),
         ]);
-        [first, second, reading, other].into_iter().for_each(Mapping::unmap);
+        [first, second, reading, other].into_iter().for_each(Page::unmap);
     }
 
     /// Unregistering memory waits for a stream that waits for a value in it.
     [since(11, 7), alone]
     fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
-        let (page, stream) = (File::new().map(true), rig.stream(NON_BLOCKING));
+        let (page, stream) = (Page::of(&file()), rig.stream(NON_BLOCKING));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 1));
         // SAFETY: that is the function's type.
         let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
-        let memory = crate::raw::Sent::new(page.0);
+        let memory = crate::raw::Sent::new(page.0.as_ptr());
         // SAFETY: the page stays mapped.
         let call = move || unsafe { unregister(memory.get()) };
         saw.text(beside_a_wait(rig, call, || page.word().store(1, Ordering::SeqCst)));
@@ -714,7 +687,7 @@ rules! {
         let (mut second, mut context) = (0, null_mut());
         must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
         must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
-        let (words, page) = (Words::new(rig), File::new().map(true));
+        let (words, page) = (Words::new(rig), Page::of(&file()));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (writing, theirs) =
             (rig.stream(NON_BLOCKING), rig.within(context, || rig.stream(NON_BLOCKING)));
@@ -871,11 +844,11 @@ rules! {
         "register success; waiting CUDA_ERROR_NOT_READY (600); written success; and back: \
          released; for reading alone: success, then success"
     {
-        let (file, stream) = (File::new(), rig.stream(NON_BLOCKING));
-        let page = file.map(true);
+        let (file, stream) = (file(), rig.stream(NON_BLOCKING));
+        let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (mut peer, mut reader) = (Peer::start(), Peer::start());
-        saw.text(format_args!("register {}", peer.step(&format!("file {}", file.path()))));
+        saw.text(format_args!("register {}", peer.step(&format!("file {}", memory::path(&file)))));
         peer.step("wait 1");
         saw.text(format_args!("waiting {}", peer.step("query")));
         must("cuStreamWriteValue64", write(rig, stream, page.at(), 1));
@@ -883,7 +856,7 @@ rules! {
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 2));
         peer.step("write 2");
         saw.holds("and back: released", come_to_an_end(rig, &[stream], LONG));
-        let registered = reader.step(&format!("reading-file {}", file.path()));
+        let registered = reader.step(&format!("reading-file {}", memory::path(&file)));
         reader.step("wait 3");
         must("cuStreamWriteValue64", write(rig, stream, page.at(), 3));
         saw.text(format_args!(
@@ -898,11 +871,11 @@ rules! {
     /// the waiting stream goes on.
     [since(11, 7), alone]
     fn a_killed_writer(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); released" {
-        let (file, stream) = (File::new(), rig.stream(NON_BLOCKING));
-        let page = file.map(true);
+        let (file, stream) = (file(), rig.stream(NON_BLOCKING));
+        let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let mut peer = Peer::start();
-        peer.step(&format!("file {}", file.path()));
+        peer.step(&format!("file {}", memory::path(&file)));
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 7));
         peer.kill();
         saw.code("waiting", rig.cuStreamQuery(stream));
@@ -943,8 +916,8 @@ rules! {
             success"
     {
         let (device, stream, file) =
-            (device_memory(rig, 4096), rig.stream(NON_BLOCKING), File::new());
-        let page = file.map(true);
+            (device_memory(rig, 4096), rig.stream(NON_BLOCKING), file());
+        let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
         rig.synchronize(stream);
@@ -954,7 +927,7 @@ rules! {
         let (code, handle) = mem_handle(rig, device);
         must("cuIpcGetMemHandle", code);
         for (what, given, address) in
-            [("memory", to_hex(&handle), device), ("file", file.path(), page.at())]
+            [("memory", to_hex(&handle), device), ("file", memory::path(&file), page.at())]
         {
             let opened = peer.step(&format!("{what} {given}"));
             peer.step("wait 1");

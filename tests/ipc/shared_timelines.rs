@@ -7,12 +7,12 @@ use crate::common;
 
 use std::ffi::c_void;
 use std::future::IntoFuture;
-use std::io::{IoSlice, IoSliceMut, Write as _};
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,55 +22,24 @@ use std::time::Duration;
 use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting};
 use common::futures::{Unpark, block_on, wait_until};
-use common::{Gpu, Latch, Other, check, needs};
+use common::memory::{self, ALL_SEALS, Mapping, PAGE, SealFlags, reading};
+use common::timelines::{PATIENCE, WAIT, gpu, idle, poll, reached};
+use common::{Gpu, Latch, Other, check};
 use cuda_events::ext::{
-    HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,
-    TimelineFile,
+    HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
 };
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions, StreamRef};
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 
-const WAIT: Function = Function::cuStreamWaitValue64_v2;
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAGE: usize = 4096;
 /// The value of every word that was made so by a copy.
 const WORDS: usize = 1 << 10;
 /// How often a value races with the thread that relays it.
 const ROUNDS: u64 = 4000;
-
-fn gpu() -> Option<Gpu> {
-    let gpu = Gpu::new();
-    needs(gpu.driver, WAIT).then_some(gpu)
-}
-
-/// Waits, but not for ever: a stream that waits for ever would hold up all that comes after, so
-/// that the process ends.
-#[track_caller]
-fn comes(what: &str, done: Result<Progress>) {
-    if done != Ok(Progress::Done) {
-        let caller = std::panic::Location::caller();
-        // Not eprintln, which the test harness keeps to itself.
-        let _ = writeln!(std::io::stderr(), "{caller}: {what} does not come: {done:?}");
-        std::process::abort();
-    }
-}
-
-#[track_caller]
-fn reached(point: Point) {
-    comes("the point", point.wait_timeout(PATIENCE));
-}
-
-#[track_caller]
-fn idle(stream: &StreamRef) {
-    comes("the stream's end", stream.synchronize_timeout(PATIENCE));
-}
 
 /// An error, within the tests' patience, and no other end.
 #[track_caller]
@@ -79,10 +48,6 @@ fn error(result: Result<Progress>) -> Error {
         Err(error) => error,
         Ok(progress) => panic!("{progress:?}, and no error"),
     }
-}
-
-fn poll(future: &mut PointCompletion, waker: &Waker) -> Poll<Result<()>> {
-    Pin::new(future).poll(&mut TaskContext::from_waker(waker))
 }
 
 fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
@@ -108,33 +73,12 @@ fn receive_file(socket: &UnixStream) -> OwnedFd {
     received.expect("a file came")
 }
 
-/// A file, mapped until the process ends: the driver may have it.
-struct Mapping(*mut c_void, usize);
-
-impl Mapping {
-    fn new(file: BorrowedFd<'_>, bytes: usize) -> rustix::io::Result<Self> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping; no existing memory is named.
-        let memory = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)
-        }?;
-        Ok(Self(memory, bytes))
-    }
-
-    fn words(&self) -> &'static [AtomicU64] {
-        // SAFETY: so many bytes that are never unmapped, changed by atomics or the driver.
-        unsafe { std::slice::from_raw_parts(self.0.cast(), self.1 / 8) }
-    }
-}
-
 /// Memory that the streams of two processes copy to and from.
 struct Data(Mapping);
 
 impl Data {
     fn file() -> OwnedFd {
-        let file = rustix::fs::memfd_create("data", MemfdFlags::CLOEXEC).expect("memory");
-        rustix::fs::ftruncate(&file, 4 * WORDS as u64).expect("memory");
-        file
+        memory::file(4 * WORDS as u64, SealFlags::empty())
     }
 
     fn new(gpu: &Gpu, file: BorrowedFd<'_>) -> Self {
@@ -143,7 +87,7 @@ impl Data {
         let register = gpu.driver.symbols().cuMemHostRegister_v2;
         // For all contexts, and mapped for devices.
         // SAFETY: so many bytes.
-        let code = unsafe { register(mapping.0, 4 * WORDS, 3) };
+        let code = unsafe { register(mapping.as_ptr(), 4 * WORDS, 3) };
         check(Function::cuMemHostRegister_v2, code);
         Self(mapping)
     }
@@ -151,8 +95,7 @@ impl Data {
     fn set(&self, stream: &StreamRef, value: u32) {
         let set = stream.context().driver().symbols().cuMemsetD32Async;
         // SAFETY: so many words that are registered; the stream is alive.
-        let code =
-            unsafe { set(self.0.0.expose_provenance() as u64, value, WORDS, stream.as_raw()) };
+        let code = unsafe { set(self.0.address(), value, WORDS, stream.as_raw()) };
         check(Function::cuMemsetD32Async, code);
     }
 
@@ -160,7 +103,7 @@ impl Data {
     fn read(&self, stream: &StreamRef) -> Vec<u32> {
         let mut words = vec![u32::MAX; WORDS];
         let copy = stream.context().driver().symbols().cuMemcpyDtoHAsync_v2;
-        let (from, to) = (self.0.0.expose_provenance() as u64, words.as_mut_ptr().cast());
+        let (from, to) = (self.0.address(), words.as_mut_ptr().cast());
         // SAFETY: both have so many words, and the stream is waited for.
         let code = unsafe { copy(to, from, 4 * WORDS, stream.as_raw()) };
         check(Function::cuMemcpyDtoHAsync_v2, code);
@@ -379,12 +322,6 @@ impl Peer {
 
 fn open(gpu: &Gpu, (file, descriptor): (OwnedFd, TimelineDescriptor)) -> ImportedTimeline {
     ImportedTimeline::open(&gpu.context, file, &descriptor).expect("an import")
-}
-
-/// The same file, for reading alone.
-fn reading(file: &OwnedFd) -> OwnedFd {
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    std::fs::File::open(path).expect("it can be opened again").into()
 }
 
 /// Each way in which an importer may have a file.
@@ -922,14 +859,6 @@ fn refused(gpu: &Gpu, file: OwnedFd, descriptor: &TimelineDescriptor) -> Refusal
     }
 }
 
-fn memory(bytes: u64, seals: SealFlags) -> OwnedFd {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create("not-timelines", flags).expect("memory");
-    rustix::fs::ftruncate(&file, bytes).expect("memory");
-    rustix::fs::fcntl_add_seals(&file, seals).expect("it is ours");
-    file
-}
-
 /// Each reason for which a file is refused is its own error.
 #[test]
 fn files_that_are_not_safe_are_refused() {
@@ -937,7 +866,7 @@ fn files_that_are_not_safe_are_refused() {
     let file = TimelineFile::new(&gpu.context).expect("a file");
     let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
-    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let all = ALL_SEALS;
     // Not memory at all.
     let (socket, _other) = UnixStream::pair().expect("a socket");
     assert_eq!(refused(&gpu, socket.into(), &descriptor), Refusal::NotMemory);
@@ -945,18 +874,18 @@ fn files_that_are_not_safe_are_refused() {
     assert_eq!(refused(&gpu, exe.into(), &descriptor), Refusal::NotMemory);
     // Without one of the seals.
     for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
-        let file = memory(PAGE as u64, all - missing);
+        let file = memory::file(PAGE as u64, all - missing);
         assert_eq!(refused(&gpu, file, &descriptor), Refusal::Unsealed, "{missing:?}");
     }
     // Of another size, also one that was truncated before it was sealed.
     for bytes in [0, 64, PAGE as u64 - 1, PAGE as u64 + 1, 1 << 33] {
         let found = u32::try_from(bytes).unwrap_or(u32::MAX);
         let expected = Refusal::FileSize { found, expected: PAGE as u32 };
-        assert_eq!(refused(&gpu, memory(bytes, all), &descriptor), expected);
+        assert_eq!(refused(&gpu, memory::file(bytes, all), &descriptor), expected);
     }
     // Of the right size, and something else.
-    assert_eq!(refused(&gpu, memory(PAGE as u64, all), &descriptor), Refusal::FileMagic);
-    let strange = memory(PAGE as u64, all);
+    assert_eq!(refused(&gpu, memory::file(PAGE as u64, all), &descriptor), Refusal::FileMagic);
+    let strange = memory::file(PAGE as u64, all);
     let words = Mapping::new(strange.as_fd(), PAGE).expect("it can be mapped").words();
     words[0].store(u64::from(u32::from_le_bytes(*b"CUTL")) | 9 << 32, Ordering::SeqCst);
     let version = Refusal::FileVersion { found: 9, expected: 1 };
@@ -1042,7 +971,7 @@ fn importers_cannot_change_the_file() {
             assert!(rustix::fs::fallocate(file, punch, 0, PAGE as u64).is_err());
         }
     }
-    let read_only = reading(&plain.as_fd().try_clone_to_owned().expect("a file"));
+    let read_only = reading(&plain);
     assert!(Mapping::new(read_only.as_fd(), PAGE).is_err());
 }
 

@@ -18,7 +18,8 @@ const TESTS: &[&[(&str, &str)]] = &[
         "raw_table" "requirements" "search" "shutdown" "two_drivers"),
     texts!("events": "causes" "errors" "events" "handles" "parity_behaviour"),
     texts!("ext": "completions" "poller" "pool" "pool_and_captures" "lazy_events" "timelines"
-        "timers" "current_stream"),
+        "timeline_captures" "timeline_failures" "timeline_futures" "timeline_pages"
+        "timeline_programs" "timers" "current_stream"),
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
     texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease" "shared_timelines"),
     texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"

@@ -1,0 +1,114 @@
+//! Timelines and captures.
+
+use crate::common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::counting::{calls, counting};
+use common::timelines::{WRITE, gpu, reached, timeline, timeline as timeline_of};
+use common::{Latch, check};
+use cuda_events::capture::{CaptureMode, CaptureStatus};
+use cuda_events::ext::Timeline;
+use cuda_events::sys::Function;
+use cuda_events::{Context, Device, Error, ForeignStream, Progress, StreamRef};
+
+/// A signal in a capture is refused, so that no launch can put the counter back.
+#[test]
+fn a_signal_in_a_capture_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let refused = Err(Error::TimelineInCapture { function: WRITE });
+    let stream = Arc::new(gpu.stream());
+    let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+    let first = timeline.signal().expect("a signal");
+    reached(first);
+    // In a capture of this crate, which it knows of.
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    assert_eq!(timeline.signal(), refused);
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "it goes on");
+    stream.wait_point(first).expect("a wait, of no work");
+    let exec = capture.end().and_then(|graph| graph.instantiate());
+    let exec = exec.expect("a graph");
+    // Another stream is signalled while one captures.
+    let other = timeline_of(&gpu);
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    reached(other.signal().expect("a signal"));
+    drop(capture);
+    let mut last = timeline.completed();
+    for _ in 0..3 {
+        exec.launch(&stream).expect("a launch");
+        let point = timeline.signal().expect("a signal");
+        reached(point);
+        assert!(timeline.completed() > last);
+        last = timeline.completed();
+    }
+}
+
+/// Other code begins a capture in its own stream, of which this crate learns from the driver alone.
+#[test]
+fn a_capture_of_other_code_is_noticed_in_its_streams() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let theirs = Arc::new(gpu.stream());
+    let raw = theirs.as_raw();
+    // SAFETY: the stream lives as long as the owner.
+    let foreign =
+        unsafe { ForeignStream::new(&context, raw, Arc::clone(&theirs)) }.expect("a stream");
+    // SAFETY: it lives until the end of the test.
+    let named = unsafe { StreamRef::from_raw(&context, raw) };
+    for timeline in [Timeline::new(foreign), Timeline::new(named)] {
+        let timeline = timeline.expect("a timeline");
+        let (signalled, made) = calls(|| timeline.signal().is_ok());
+        assert_eq!((signalled, made), (true, vec![Function::cuStreamIsCapturing, WRITE]));
+        let before = timeline.submitted();
+        let symbols = gpu.driver.symbols();
+        let mode = cuda_events::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: no other thread has the stream.
+        let begun = unsafe { (symbols.cuStreamBeginCapture_v2)(raw, mode) };
+        check(Function::cuStreamBeginCapture_v2, begun);
+        let (refused, made) = calls(|| timeline.signal());
+        // Ended first, whatever comes of it.
+        // SAFETY: a place for the graph, which is destroyed.
+        unsafe {
+            check(Function::cuStreamEndCapture, (symbols.cuStreamEndCapture)(raw, &mut graph));
+            check(Function::cuGraphDestroy, (symbols.cuGraphDestroy)(graph));
+        }
+        assert_eq!(refused, Err(Error::TimelineInCapture { function: WRITE }));
+        assert_eq!(made, [Function::cuStreamIsCapturing]);
+        assert_eq!(timeline.submitted(), before);
+        reached(timeline.signal().expect("a signal"));
+    }
+}
+
+/// A graph may wait for a point: its launches find it reached.
+#[test]
+fn a_wait_in_a_capture_is_over_once() {
+    let Some(gpu) = gpu() else { return };
+    let (captured, launched) = (gpu.stream(), timeline(&gpu));
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let capture = common::begin_capture(&captured, CaptureMode::Relaxed).expect("a capture");
+    captured.wait_point(point).expect("a wait");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("a graph");
+    exec.launch(launched.stream()).expect("a launch");
+    let first = launched.signal().expect("a signal");
+    assert_eq!(first.wait_timeout(Duration::from_millis(5)), Ok(Progress::Pending));
+    latch.release();
+    reached(first);
+    drop(timeline);
+    exec.launch(launched.stream()).expect("a launch");
+    reached(launched.signal().expect("a signal"));
+}
+
+#[test]
+fn the_per_thread_default_stream_has_no_timeline() {
+    let Some(gpu) = gpu() else { return };
+    let own = StreamRef::per_thread_default(&gpu.context);
+    assert_eq!(Timeline::new(own).map(drop), Err(Error::PerThreadTimeline));
+    // The legacy one has.
+    let timeline = Timeline::new(StreamRef::legacy_default(&gpu.context)).expect("a timeline");
+    reached(timeline.signal().expect("a signal"));
+}

@@ -1,0 +1,227 @@
+//! What becomes of timelines that fail, are poisoned, or are in a forked child.
+
+use crate::common;
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use common::Latch;
+use common::child::{Child, role};
+use common::counting::{counting, fail_next};
+use common::futures::{Unpark, wait_until};
+use common::timelines::{WRITE, gpu, idle, poll, reached, timeline};
+use cuda_events::ext::{HostTimeline, Point, Timeline};
+use cuda_events::sys::CUresult;
+use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions, StreamRef};
+
+/// Whoever waits for a context that fails gets its error, and does not wait for ever.
+#[test]
+fn who_waits_for_a_context_that_fails_gets_its_error() {
+    let Some(gpu) = gpu() else { return };
+    let Some(soft) = gpu.soft() else {
+        return common::not_run(
+            "a context that fails is the software driver's; on a GPU it would be everybody's",
+        );
+    };
+    let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    let failed = |error: &Error| error.code() == Some(code) && error.is_sticky();
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let done = timeline.signal().expect("a signal");
+    latch.release();
+    reached(done);
+    let latch = Latch::hold(timeline.stream());
+    let pending = timeline.signal().expect("a signal");
+    let unpark = Unpark::new();
+    let mut future = pending.into_future();
+    assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+    std::thread::scope(|scope| {
+        let waiters = [Point::wait, Point::spin].map(|wait| scope.spawn(move || wait(&pending)));
+        soft.fail_contexts(code);
+        for waiter in waiters {
+            let error =
+                waiter.join().expect("no panic").expect_err("nothing is signalled any more");
+            assert!(failed(&error), "{error}");
+        }
+    });
+    wait_until("the future is woken", || unpark.woken() == 1);
+    let polled = poll(&mut future, Waker::noop());
+    assert!(matches!(&polled, Poll::Ready(Err(error)) if failed(error)), "{polled:?}");
+    // A second one needs no driver to learn of it.
+    assert!(matches!(poll(&mut pending.into_future(), Waker::noop()),
+        Poll::Ready(Err(error)) if failed(&error)));
+    assert!(failed(&pending.query().expect_err("it failed")));
+    assert!(failed(&timeline.stream().wait_point(pending).expect_err("it failed")));
+    assert!(failed(&timeline.signal().expect_err("it failed")));
+    assert!(!pending.is_done() && done.is_done());
+    assert_eq!(done.wait(), Ok(()), "what was reached stays reached");
+    drop(latch);
+}
+
+#[test]
+fn a_signal_that_fails_leaves_its_value_out() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let start = timeline.completed();
+    fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let error = Error::Driver { function: WRITE, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY };
+    assert_eq!(timeline.signal(), Err(error));
+    let point = timeline.signal().expect("a signal");
+    assert_eq!(point.value(), start + 2);
+    reached(point);
+}
+
+/// Streams that wait ahead are released when the timeline is given up or dropped.
+#[test]
+fn who_waits_ahead_is_released_when_nobody_signals() {
+    let Some(gpu) = gpu() else { return };
+    for gently in [true, false] {
+        let timeline = timeline(&gpu);
+        let (waiting, late) = (gpu.stream(), gpu.stream());
+        let latch = Latch::hold(timeline.stream());
+        let point = timeline.signal().expect("a signal");
+        let submitted = timeline.submitted().expect("no fork");
+        for ahead in [1, 1000, u64::MAX - submitted] {
+            timeline.wait_ahead(&waiting, submitted + ahead).expect("a wait");
+        }
+        // One that comes to its wait only when all is over.
+        late.wait_stream(timeline.stream()).expect("a wait");
+        timeline.wait_ahead(&late, submitted + 5).expect("a wait");
+        assert_eq!(waiting.query(), Ok(Progress::Pending));
+        assert_eq!(point.query(), Ok(Progress::Pending));
+        if gently {
+            drop(timeline);
+            assert_eq!(point.query(), Ok(Progress::Pending), "it will be reached");
+            assert_eq!(waiting.query(), Ok(Progress::Pending), "and before it nobody is released");
+        } else {
+            let mut future = point.into_future();
+            let unpark = Unpark::new();
+            assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+            timeline.poison().expect("a write");
+            idle(&waiting);
+            wait_until("the future is woken", || unpark.woken() == 1);
+            assert_eq!(poll(&mut future, Waker::noop()), Poll::Ready(Err(Error::Poisoned)));
+            assert_eq!(point.query(), Err(Error::Poisoned), "at once");
+            assert_eq!(point.wait(), Err(Error::Poisoned));
+        }
+        assert!(!point.is_done());
+        latch.release();
+        wait_until("what was submitted happens", || point.is_done());
+        assert_eq!(point.wait(), Ok(()));
+        idle(&waiting);
+        idle(&late);
+    }
+    type HostEnd = fn(HostTimeline);
+    let ends: [HostEnd; 2] = [HostTimeline::poison, drop];
+    for end in ends {
+        let host = HostTimeline::new(&gpu.context).expect("a timeline");
+        let point = host.signal().expect("a signal");
+        let waiting = gpu.stream();
+        host.wait_ahead(&waiting, host.completed() + 1).expect("a wait");
+        assert_eq!(waiting.query(), Ok(Progress::Pending));
+        end(host);
+        idle(&waiting);
+        assert!(point.is_done());
+    }
+}
+
+/// The driver refuses the write that would poison: then it is done at once.
+#[test]
+fn poison_that_the_driver_refuses_is_there_at_once() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+    let waiting = gpu.stream();
+    let done = timeline.signal().expect("a signal");
+    reached(done);
+    let latch = Latch::hold(&stream);
+    let point = timeline.signal().expect("a signal");
+    timeline.wait_ahead(&waiting, point.value() + 1).expect("a wait");
+    fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert_eq!(timeline.poison().map_err(|error| error.function()), Err(Some(WRITE)));
+    idle(&waiting);
+    assert_eq!(point.query(), Err(Error::Poisoned));
+    assert_eq!(point.wait(), Err(Error::Poisoned));
+    assert_eq!(point.spin(), Err(Error::Poisoned));
+    assert_eq!(waiting.wait_point(point), Err(Error::Poisoned));
+    assert!(done.is_done() && !point.is_done());
+    assert_eq!(done.query(), Ok(Progress::Done));
+    latch.release();
+    idle(&stream);
+}
+
+/// In a forked child nothing of it works, nothing hangs, and nothing is signalled.
+#[cfg(unix)]
+#[test]
+fn a_forked_child() {
+    // In a process of its own: a fork takes along the locks that other threads have.
+    if role().is_none() {
+        return Child::start("a_forked_child", "fork").finish();
+    }
+    {
+        let Some(gpu) = gpu() else { return };
+        let timeline = timeline(&gpu);
+        let host = HostTimeline::new(&gpu.context).expect("a timeline");
+        let done = timeline.signal().expect("a signal");
+        reached(done);
+        let latch = Latch::hold(timeline.stream());
+        let pending = timeline.signal().expect("a signal");
+        let mut future = pending.into_future();
+        assert_eq!(poll(&mut future, Waker::noop()), Poll::Pending);
+        let (value, host_value) = (timeline.completed(), host.completed());
+        let mut inherited = Some((timeline, host));
+        let (said, status) = common::fork::in_child(|| {
+            let (timeline, host) = inherited.take().expect("it was there");
+            let forked = |result: Result<(), Error>| match result {
+                Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
+                other => panic!("{other:?}"),
+            };
+            assert!(forked(timeline.signal().map(drop)));
+            assert!(forked(timeline.submitted().map(drop)));
+            assert!(forked(timeline.stream().wait_point(pending)));
+            assert!(forked(timeline.stream().wait_point(done)));
+            assert!(forked(timeline.wait_ahead(timeline.stream(), value + 9)));
+            assert!(forked(host.signal().map(drop)));
+            assert!(forked(host.wait_ahead(timeline.stream(), host_value + 1)));
+            assert!(forked(HostTimeline::new(&gpu.context).map(drop)));
+            let stream = StreamRef::legacy_default(&gpu.context);
+            assert!(forked(Timeline::new(stream).map(drop)));
+            for point in [done, pending] {
+                assert!(forked(point.query().map(drop)));
+                assert!(forked(point.wait()));
+                assert!(forked(point.spin_timeout(Duration::from_secs(1)).map(drop)));
+                assert!(matches!(
+                    poll(&mut point.into_future(), Waker::noop()),
+                    Poll::Ready(Err(Error::ForkedChild { .. }))
+                ));
+            }
+            assert!(matches!(
+                poll(&mut future, Waker::noop()),
+                Poll::Ready(Err(Error::ForkedChild { .. }))
+            ));
+            drop(future);
+            assert!(done.is_done());
+            assert!(!format!("{timeline:?} {host:?}").is_empty());
+            assert!(forked(timeline.poison()));
+            host.poison();
+            String::from("well")
+        });
+        assert_eq!((said.as_str(), status), ("well", 0));
+        let (timeline, host) = inherited.expect("the child took its own");
+        assert_eq!(
+            (timeline.completed(), host.completed()),
+            (value, host_value),
+            "the child signalled nothing"
+        );
+        latch.release();
+        reached(pending);
+        assert_eq!(host.signal().map(|point| point.value()), Ok(host_value + 1));
+    }
+}

@@ -1,0 +1,228 @@
+//! The memory of timelines, and the contexts that it is registered in.
+
+use crate::common;
+
+use std::future::IntoFuture;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use common::counting::{calls, counting};
+use common::futures::wait_until;
+use common::timelines::{WAIT, gpu, idle, poll, reached, timeline};
+use common::{Latch, Other};
+use cuda_events::capture::CaptureMode;
+use cuda_events::ext::{HostTimeline, Point, Timeline};
+use cuda_events::sys::Function;
+use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOptions};
+
+/// Dropping it does not wait: not for its stream, and not for one that waits for it.
+#[test]
+fn a_timeline_is_dropped_while_streams_wait_for_it() {
+    let Some(gpu) = gpu() else { return };
+    let waiting = timeline(&gpu);
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    waiting.stream().wait_point(point).expect("a wait");
+    let end = waiting.signal().expect("a signal");
+    drop(timeline);
+    assert!(!point.is_done() && !end.is_done(), "it did not wait");
+    assert_eq!(point.query(), Ok(Progress::Pending));
+    latch.release();
+    reached(point);
+    reached(end);
+}
+
+/// One page of memory serves all timelines that come one after the other, and 64 at once.
+#[test]
+fn lines_are_used_again_and_registered_once() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let registers = |made: &[Function]| {
+        made.iter().filter(|function| **function == Function::cuMemHostRegister_v2).count()
+    };
+    let (points, made) = calls(|| {
+        let mut points = Vec::new();
+        for _ in 0..500 {
+            let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+            let point = timeline.signal().expect("a signal");
+            point.wait().expect("it comes");
+            points.push(point);
+        }
+        points
+    });
+    assert!(registers(&made) <= 2, "{}", registers(&made));
+    assert!(points.iter().all(Point::is_done), "for ever");
+    let (all, made) = calls(|| {
+        (0..640).map(|_| HostTimeline::new(&context).expect("a timeline")).collect::<Vec<_>>()
+    });
+    let count = registers(&made);
+    assert!((9..=11).contains(&count), "{count} pages for 640 timelines");
+    drop(all);
+    let (all, made) = calls(|| {
+        (0..640).map(|_| HostTimeline::new(&context).expect("a timeline")).collect::<Vec<_>>()
+    });
+    assert_eq!(registers(&made), 0);
+    drop(all);
+    assert!(points.iter().all(Point::is_done), "for ever");
+}
+
+/// A line goes to nobody else while a stream has still to write it: the write would put the next
+/// one's value back.
+#[test]
+fn a_line_rests_while_a_signal_is_pending() {
+    let Some(gpu) = gpu() else { return };
+    let stream = Arc::new(gpu.stream());
+    let other = Arc::new(gpu.stream());
+    // Fill up what is free, so that a wrong choice is the only one but a new page.
+    let mut all: Vec<_> =
+        (0..64).map(|_| HostTimeline::new(&gpu.context).expect("a timeline")).collect();
+    let latch = Latch::hold(&stream);
+    let old = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+    let pending = old.signal().expect("a signal");
+    drop(old);
+    let new: Vec<_> =
+        (0..64).map(|_| Timeline::new(Arc::clone(&other)).expect("a timeline")).collect();
+    let last: Vec<_> = new
+        .iter()
+        .map(|timeline| {
+            for _ in 0..3 {
+                timeline.signal().expect("a signal");
+            }
+            timeline.signal().expect("a signal")
+        })
+        .collect();
+    idle(&other);
+    assert!(last.iter().all(Point::is_done));
+    let before: Vec<_> = new.iter().map(Timeline::completed).collect();
+    latch.release();
+    idle(&stream);
+    assert!(pending.is_done());
+    assert!(new.iter().map(Timeline::completed).eq(before), "nobody else wrote them");
+    assert!(last.iter().all(Point::is_done));
+    all.clear();
+}
+
+/// A page outlives its context, and serves the next one.
+#[test]
+fn pages_go_on_to_the_next_context() {
+    let Some(gpu) = gpu() else { return };
+    let mut points = Vec::new();
+    for _ in 0..3 {
+        let other = Other::new(&gpu);
+        let stream = Stream::new(&other, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(stream).expect("a timeline");
+        let point = timeline.signal().expect("a signal");
+        reached(point);
+        points.push(point);
+    }
+    assert!(points.iter().all(Point::is_done));
+}
+
+/// A stream of another context waits. Until it has passed the wait, the timeline's context stays.
+#[test]
+fn streams_of_another_context_wait_too() {
+    let Some(gpu) = gpu() else { return };
+    let other = Other::new(&gpu);
+    let there = Stream::new(&other, StreamOptions::new()).expect("a stream");
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    there.wait_point(point).expect("a wait");
+    assert_eq!(there.query(), Ok(Progress::Pending));
+    latch.release();
+    idle(&there);
+    // The other way round, and over the end of the timeline.
+    let theirs = Timeline::new(Stream::new(&other, StreamOptions::new()).expect("a stream"));
+    let theirs = theirs.expect("a timeline");
+    let point = {
+        let latch = Latch::hold(theirs.stream());
+        let point = theirs.signal().expect("a signal");
+        timeline.stream().wait_point(point).expect("a wait");
+        latch.release();
+        point
+    };
+    reached(point);
+    // In a capture only waits for points of the same context.
+    let latch = Latch::hold(timeline.stream());
+    let pending = timeline.signal().expect("a signal");
+    let capture = common::begin_capture(&there, CaptureMode::Relaxed).expect("a capture");
+    assert_eq!(there.wait_point(pending), Err(Error::TimelineInCapture { function: WAIT }));
+    capture.end().expect("it goes on");
+    drop(latch);
+    idle(timeline.stream());
+    drop((there, theirs, timeline));
+    // Gives the shares back.
+    drop(HostTimeline::new(&gpu.context));
+}
+
+/// The context stays until the other one's stream has passed its wait, and no longer.
+#[test]
+fn a_wait_between_contexts_holds_the_timelines() {
+    let Some(gpu) = gpu() else { return };
+    let other = Other::new(&gpu);
+    let watched = common_watched(gpu.driver);
+    let released = |made: &[Function]| made.contains(&Function::cuDevicePrimaryCtxRelease_v2);
+    let context = Device::new(watched.0, 0).and_then(Context::primary).expect("a context");
+    // SAFETY: it is the other's, which lives until the end of the test.
+    let there = unsafe { Context::from_raw(watched.0, other.as_raw()) }.expect("a context");
+    let there = Stream::new(&there, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let timeline = timeline.expect("a timeline");
+    // A latch would hold up the other one, too.
+    let behind = HostTimeline::new(there.context()).expect("a timeline");
+    behind.wait_ahead(&there, behind.completed() + 1).expect("a wait");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    there.wait_point(point).expect("a wait");
+    latch.release();
+    reached(point);
+    drop((timeline, context));
+    assert!(!released(&watched.made()), "the other stream has not come to its wait");
+    behind.signal().expect("a signal");
+    idle(&there);
+    drop(behind);
+    assert!(released(&watched.made()), "nothing is left to wait for");
+}
+
+struct Watched(Driver, Arc<Mutex<Vec<Function>>>);
+
+impl Watched {
+    fn made(&self) -> Vec<Function> {
+        std::mem::take(&mut *self.1.lock().expect("no panic"))
+    }
+}
+
+fn common_watched(real: Driver) -> Watched {
+    let made: Arc<Mutex<Vec<Function>>> = Arc::default();
+    let note = made.clone();
+    let driver = real.observe(move |call| note.lock().expect("no panic").push(call.function));
+    Watched(driver.expect("there is room"), made)
+}
+
+/// Nobody holds the context any more, so that nobody can ask the driver: that is told, and
+/// `is_done` goes on telling the rest.
+#[test]
+fn a_point_without_a_context_is_not_waited_for() {
+    let Some(gpu) = gpu() else { return };
+    let other = Other::new(&gpu);
+    // SAFETY: it lives until the end of the test.
+    let named = unsafe { Context::from_raw(gpu.driver, other.as_raw()) }.expect("a context");
+    let timeline = Timeline::new(Stream::new(&named, StreamOptions::new()).expect("a stream"));
+    let timeline = timeline.expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    drop((timeline, named));
+    assert_eq!(point.query(), Err(Error::ContextDropped));
+    assert_eq!(point.wait(), Err(Error::ContextDropped));
+    assert_eq!(
+        poll(&mut point.into_future(), Waker::noop()),
+        Poll::Ready(Err(Error::ContextDropped))
+    );
+    assert_eq!(gpu.stream().wait_point(point), Err(Error::ContextDropped));
+    latch.release();
+    wait_until("the signal comes", || point.is_done());
+    assert_eq!((point.query(), point.wait()), (Ok(Progress::Done), Ok(())));
+}
