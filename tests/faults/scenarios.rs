@@ -30,6 +30,7 @@ use cuda_events::{
 };
 
 use crate::common::futures::block_on;
+use crate::common::memory;
 use crate::graphs_and_ipc::{
     capture_of_default_stream, captures, dropped_capture, exports, external, graph_close, graphs,
     imports, other_device,
@@ -741,11 +742,15 @@ fn shared_timelines(run: &Run) -> Result<()> {
         let own = Stream::new(&context, StreamOptions::new())?;
         let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
         let host = HostTimeline::shared(&file)?;
-        let import = |descriptor: Option<TimelineDescriptor>| {
+        let sent = || std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
+        let import_from = |sent, descriptor: Option<TimelineDescriptor>| {
             let bytes = descriptor.expect("it is shared").to_bytes();
-            let sent = std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
             ImportedTimeline::open(&context, sent, &TimelineDescriptor::from_bytes(&bytes)?)
         };
+        let import = |descriptor| import_from(sent(), descriptor);
+        // The same, of a maker that has died.
+        let orphan = memory::orphan(&file, !by_stream);
+        let orphan = import_from(orphan, host.descriptor())?;
         let (stage, stream) = (import(host.descriptor())?, import(timeline.descriptor())?);
         assert_eq!(stream.context(), &context);
         let held = run.hold(timeline.stream())?;
@@ -754,12 +759,8 @@ fn shared_timelines(run: &Run) -> Result<()> {
         run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let Some(value) = value else { return Ok(()) };
         let point = stream.point(value);
-        // A stream that waits for the relay of a protected file would wait for ever where an
-        // injected code says that this context has failed: the relay is given up then, as the
-        // stream is.
-        if by_stream {
-            consumer.wait_point(point)?;
-        }
+        // For the file itself, and for the relay of a protected one.
+        consumer.wait_point(point)?;
         assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
         drop(held);
         timeline.stream().synchronize()?;
@@ -770,6 +771,12 @@ fn shared_timelines(run: &Run) -> Result<()> {
         timeline.poison()?;
         drop((host, file));
         consumer.synchronize()?;
+        // Nobody on the host asks for the dead one before the stream has gone on.
+        consumer.wait_point(orphan.point(1))?;
+        consumer.synchronize()?;
+        // Neither asks the driver.
+        assert_eq!(orphan.point(1).query(), Err(Error::ExporterGone));
+        assert_eq!(consumer.wait_point(orphan.point(1)), Err(Error::ExporterGone));
     }
     Ok(())
 }
