@@ -369,6 +369,9 @@ typedef enum {
 #define CU_MEMHOSTREGISTER_DEVICEMAP 0x02
 #define CU_MEMHOSTREGISTER_READ_ONLY 0x08
 
+/* How device memory of another process is opened. */
+#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 0x01
+
 /* ---- Structs ---- */
 
 static const size_t CU_IPC_HANDLE_SIZE = 64;
@@ -376,6 +379,10 @@ static const size_t CU_IPC_HANDLE_SIZE = 64;
 typedef struct {
     unsigned char reserved[64];
 } CUipcEventHandle;
+
+typedef struct {
+    unsigned char reserved[64];
+} CUipcMemHandle;
 
 typedef struct {
     unsigned char bytes[16];
@@ -835,6 +842,10 @@ typedef CUresult (*PFN_cuGraphExecEventWaitNodeSetEvent_v11010)(CUgraphExec exec
 /* ---- Memory ---- */
 
 typedef CUresult (*PFN_cuMemGetInfo_v3020)(size_t *free, size_t *total);
+typedef CUresult (*PFN_cuIpcGetMemHandle_v4010)(CUipcMemHandle *handle, CUdeviceptr address);
+typedef CUresult (*PFN_cuIpcOpenMemHandle_v11000)(CUdeviceptr *address, CUipcMemHandle handle,
+    unsigned int flags);
+typedef CUresult (*PFN_cuIpcCloseMemHandle_v4010)(CUdeviceptr address);
 typedef CUresult (*PFN_cuMemAlloc_v3020)(CUdeviceptr *address, size_t bytes);
 typedef CUresult (*PFN_cuMemFree_v3020)(CUdeviceptr address);
 typedef CUresult (*PFN_cuMemHostAlloc_v2020)(void **memory, size_t bytes, unsigned int flags);

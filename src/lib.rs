@@ -60,7 +60,7 @@
 //! | a completion that many threads look at, signals of the host | [`ext::Timeline`], [`ext::HostTimeline`] |
 //! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`ext::Completion`] |
 //! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
-//! | other containers, and processes that may be killed | [`ext::TimelineFile`], [`ext::ImportedTimeline`] |
+//! | other containers, and processes that may be killed | [`ext::TimelineFile`], [`ext::ImportedTimeline`]; by bytes alone [`ext::TimelineMemory`], [`ext::OpenedTimeline`] |
 //! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |
 //! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`mem_ops`] |
 //! | stream attributes | [`attributes`] |

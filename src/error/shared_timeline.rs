@@ -62,8 +62,25 @@ pub enum SharedTimelineError {
     },
     /// The descriptor belongs to a timeline of another file.
     OtherFile,
-    /// The file has no place left for a timeline.
+    /// The file, or the device memory, has no place left for a timeline.
     FileFull,
+    /// The handle is of a timeline that this process made.
+    SameProcess {
+        /// The process id.
+        pid: u32,
+    },
+    /// The handle is of a timeline on another device than that of the context in which it was to be
+    /// opened.
+    MemoryOfOtherDevice {
+        /// The ordinal that the timeline's device has in this process; none if it is not visible
+        /// here.
+        exported: Option<u16>,
+        /// The device of the context.
+        context: u16,
+    },
+    /// The driver opened the handle, and the memory is not that of the timeline: it was freed, and
+    /// is something else now.
+    OtherMemory,
     /// The operating system refused to make, map or lock the file.
     System {
         /// The system's error, `errno`.

@@ -343,7 +343,7 @@ impl fmt::Display for SharedTimelineError {
             }
             Self::DescriptorMagic => f.write_str(
                 "timeline descriptor refused: it does not begin as one; send the bytes of \
-                 TimelineDescriptor::to_bytes",
+                 TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
             ),
             Self::DescriptorVersion { found, expected } => write!(
                 f,
@@ -356,8 +356,8 @@ impl fmt::Display for SharedTimelineError {
             ),
             Self::NoSuchTimeline { index } => write!(
                 f,
-                "timeline descriptor refused: it names place {index}, which no file of timelines \
-                 has; use the same release in both processes"
+                "timeline descriptor refused: it names place {index}, which no file or memory of \
+                 timelines has; use the same release in both processes"
             ),
             Self::NotMemory => f.write_str(
                 "the file descriptor is not one of a file of memory (memfd); send that of a \
@@ -386,8 +386,27 @@ impl fmt::Display for SharedTimelineError {
                  file that its timeline was made in",
             ),
             Self::FileFull => f.write_str(
-                "the file of timelines has no place left, and those of dropped timelines are not \
-                 used again; make another TimelineFile",
+                "there is no place left for a timeline, and those of dropped timelines are not used \
+                 again; make another TimelineFile or TimelineMemory",
+            ),
+            Self::SameProcess { pid } => write!(
+                f,
+                "the timeline's handle was made by this process (id {pid}), and device memory can \
+                 be opened only in another one; pass the timeline itself"
+            ),
+            Self::MemoryOfOtherDevice { exported: Some(exported), context } => write!(
+                f,
+                "the timeline's memory is on device {exported}, and the context is of device \
+                 {context}; open it in a context of device {exported}"
+            ),
+            Self::MemoryOfOtherDevice { exported: None, context } => write!(
+                f,
+                "the timeline's memory is on a device that this process does not see, and the \
+                 context is of device {context}; look at CUDA_VISIBLE_DEVICES in both processes"
+            ),
+            Self::OtherMemory => f.write_str(
+                "the memory that the timeline's handle opens is not the timeline's: its maker has \
+                 freed it; have the maker keep its TimelineMemory, and send a new handle",
             ),
             Self::System { errno } => write!(
                 f,

@@ -14,6 +14,7 @@
 //! | [`IpcLease`] | a share of the event | none | none |
 //! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | for the process, pages of pinned host memory, which timelines share and which are never given back; a list of the waits between contexts, each with a share of both, until it is over; a list of the timelines that futures wait for | one for each timeline, for its signals; one for its futures; one for each list | none of its own: futures of points have the one of completions |
 //! | [`TimelineFile`], [`ImportedTimeline`], [`TimelineDescriptor`] | for the process, the files of other processes, which stay mapped; a list of the imports that streams wait for; a list of those of its own files that nobody has any more while streams may write to them; a list of what a forked child must close, with a fork handler. A file has one page and two file descriptors, an import one file descriptor | one for each file, one for each imported line, one for each list | the one of completions, while a stream waits for another process |
+//! | [`TimelineMemory`], [`TimelineHandle`], [`OpenedTimeline`] | 2 MiB of device memory for 63 timelines; for the process, pages of pinned host memory for what it copies, with 64 lines each, of which an opened timeline takes one for ever; an opened timeline has two streams | one for each opened timeline | the one of completions, while points are pending, and a short one for what was dropped before |
 
 mod completion;
 mod current_stream;
@@ -32,7 +33,7 @@ pub use event_pool::{EventPool, PooledEvent};
 pub use ipc_lease::IpcLease;
 pub use lazy_event::{LazyEvent, LazyState};
 pub use timeline::{
-    HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,
-    TimelineFile,
+    HostTimeline, ImportedTimeline, OpenedTimeline, Point, PointCompletion, Timeline,
+    TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory,
 };
 pub use timer::{Timer, Timing};

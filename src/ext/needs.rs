@@ -34,6 +34,21 @@ pub(super) use crate::context::WeakContext;
 /// the process two contexts may have the same, and in a forked child none is one.
 pub(super) use crate::driver::flag::unusual;
 
+/// Descriptors and handles of timelines travel as those of events do: `seal`, `unseal`, `take`,
+/// `take_origin`.
+pub(super) use crate::context::Origin;
+pub(super) use crate::ipc::envelope::{Damage, Envelope, origin_bytes};
+
+/// A handle of a timeline says which process and device it comes from.
+pub(super) fn origin(context: &crate::Context) -> crate::Result<Origin> {
+    context.origin().copied()
+}
+
+/// Whether the maker of such a timeline lives.
+pub(super) fn process_of(origin: Origin) -> crate::ipc::ExporterProcess {
+    crate::ipc::ExporterProcess::of_origin(Some(origin))
+}
+
 /// An error of a lazy event without a driver object names the call that an event would have made.
 pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function {
     event.elapsed_function()

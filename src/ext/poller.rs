@@ -101,6 +101,13 @@ impl Seat {
     }
 }
 
+/// Drops on a thread of its own what may block when it is dropped, and would hold up all futures on
+/// this one. If the system has no thread, it is dropped here.
+pub(super) fn drop_apart<T: Send + 'static>(given: T) {
+    let name = "cuda-events-drop".to_owned();
+    let _ = std::thread::Builder::new().name(name).spawn(move || drop(given));
+}
+
 /// A kind of rounds, and when it has its turn.
 struct Turn {
     seat: &'static Seat,

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::context::Origin;
 use crate::error::Result;
 use crate::event::EventRef;
 use crate::ipc::IpcEventDescriptor;
@@ -129,11 +130,14 @@ impl ExporterProcess {
     ///
     /// It makes no driver call.
     pub fn of(descriptor: &IpcEventDescriptor) -> Self {
-        let origin = descriptor.origin;
+        Self::of_origin(descriptor.origin)
+    }
+
+    pub(crate) fn of_origin(origin: Option<Origin>) -> Self {
         let started = origin.and_then(|origin| origin.process.comparable_start());
         let watch =
             origin.zip(started).and_then(|(origin, started)| watch::Watch::of(origin.pid, started));
-        Self { pid: descriptor.exporter_pid(), watch }
+        Self { pid: origin.map(|origin| origin.pid), watch }
     }
 
     /// Its process id, if the descriptor has it.

@@ -1,5 +1,6 @@
 //! Interprocess events: descriptors to export, send and import.
 
+pub(crate) mod envelope;
 mod exporter;
 
 use core::fmt;
@@ -9,18 +10,17 @@ use core::str::FromStr;
 use crate::context::{Context, Origin};
 use crate::device::{Device, Uuid};
 use crate::driver::call::{Answer, ask, call};
-use crate::driver::process::{Identity, Numbering};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult};
 
+use envelope::{Damage, Envelope};
+
 pub use crate::error::{DescriptorError, SharedTimelineError};
 pub use exporter::{ExporterProcess, ExporterState};
 
-/// The version of the wire format that this crate writes and reads.
-const DESCRIPTOR_VERSION: u16 = 2;
+const ENVELOPE: Envelope = Envelope { magic: *b"CUEV", version: 2 };
 
-const MAGIC: [u8; 4] = *b"CUEV";
 const FLAG_BLOCKING_SYNC: u16 = 1;
 const FLAG_ORIGIN: u16 = 2;
 
@@ -140,33 +140,11 @@ impl IpcEventDescriptor {
         if self.blocking_sync {
             flags |= FLAG_BLOCKING_SYNC;
         }
-        let (mut pid, mut device, mut process) = (0, [0; 16], Identity::default());
-        if let Some(origin) = self.origin {
+        if self.origin.is_some() {
             flags |= FLAG_ORIGIN;
-            (pid, device, process) = (origin.pid, *origin.device.as_bytes(), origin.process);
         }
-        let mut bytes = [0; Self::LEN];
-        let fields: [&[u8]; 10] = [
-            &MAGIC,
-            &DESCRIPTOR_VERSION.to_le_bytes(),
-            &u16::to_le_bytes(flags),
-            &u32::to_le_bytes(pid),
-            &device,
-            &process.started.to_le_bytes(),
-            &process.numbering.pid_namespace.to_le_bytes(),
-            &process.numbering.time_namespace.to_le_bytes(),
-            &process.numbering.boot,
-            &self.handle,
-        ];
-        let mut rest = bytes.as_mut_slice();
-        for field in fields {
-            let (place, after) = rest.split_at_mut(field.len());
-            place.copy_from_slice(field);
-            rest = after;
-        }
-        let (body, check) = bytes.split_at_mut(Self::LEN - 4);
-        check.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
-        bytes
+        let origin = envelope::origin_bytes(self.origin);
+        ENVELOPE.seal(&[&u16::to_le_bytes(flags), &origin, &self.handle])
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
@@ -178,48 +156,31 @@ impl IpcEventDescriptor {
     /// [`Checksum`](DescriptorError::Checksum) or [`Flags`](DescriptorError::Flags), whichever is
     /// found first.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let wrong_length = DescriptorError::Length {
-            found: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-            expected: Self::LEN as u32,
-        };
-        let rest = &mut &*bytes;
-        if take(rest).ok_or(wrong_length)? != MAGIC {
-            return Err(DescriptorError::Magic.into());
-        }
-        let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
-        if version != DESCRIPTOR_VERSION {
-            return Err(
-                DescriptorError::Version { found: version, expected: DESCRIPTOR_VERSION }.into()
-            );
-        }
-        let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN)
-        else {
-            return Err(wrong_length.into());
-        };
-        if crc32fast::hash(body) != u32::from_le_bytes(*check) {
-            return Err(DescriptorError::Checksum.into());
-        }
-        let flags = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
+        let mut fields = ENVELOPE.unseal(bytes, Self::LEN)?;
+        let flags = u16::from_le_bytes(fields.take()?);
         let unknown = flags & !(FLAG_BLOCKING_SYNC | FLAG_ORIGIN);
         if unknown != 0 {
             // A later release may say with them how the rest is to be read.
             return Err(DescriptorError::Flags { unknown }.into());
         }
-        let pid = u32::from_le_bytes(take(rest).ok_or(wrong_length)?);
-        let device = Uuid::from_bytes(take(rest).ok_or(wrong_length)?);
-        let process = Identity {
-            started: u64::from_le_bytes(take(rest).ok_or(wrong_length)?),
-            numbering: Numbering {
-                pid_namespace: u32::from_le_bytes(take(rest).ok_or(wrong_length)?),
-                time_namespace: u32::from_le_bytes(take(rest).ok_or(wrong_length)?),
-                boot: take(rest).ok_or(wrong_length)?,
-            },
-        };
+        let origin = fields.take_origin()?;
         Ok(Self {
-            handle: take(rest).ok_or(wrong_length)?,
+            handle: fields.take()?,
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
-            origin: (flags & FLAG_ORIGIN != 0).then_some(Origin { pid, device, process }),
+            origin: (flags & FLAG_ORIGIN != 0).then_some(origin),
         })
+    }
+}
+
+impl From<Damage> for Error {
+    fn from(damage: Damage) -> Self {
+        match damage {
+            Damage::Length { found, expected } => DescriptorError::Length { found, expected },
+            Damage::Magic => DescriptorError::Magic,
+            Damage::Version { found, expected } => DescriptorError::Version { found, expected },
+            Damage::Checksum => DescriptorError::Checksum,
+        }
+        .into()
     }
 }
 
@@ -337,13 +298,6 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
             deserializer.deserialize_bytes(Descriptor)
         }
     }
-}
-
-/// Takes the first `N` bytes off.
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (field, after) = rest.split_first_chunk()?;
-    *rest = after;
-    Some(*field)
 }
 
 #[allow(unsafe_code)]

@@ -14,9 +14,9 @@ assert_eq_align!(CUevent, usize);
 assert_eq_size!(CUresult, CUdevice, u32);
 assert_eq_align!(CUresult, u32);
 assert_eq_size!(CUdeviceptr, u64);
-// The IPC handle travels by value and is 64 bytes without alignment.
-assert_eq_size!(CUipcEventHandle, [u8; 64]);
-assert_eq_align!(CUipcEventHandle, u8);
+// The IPC handles travel by value and are 64 bytes without alignment.
+assert_eq_size!(CUipcEventHandle, CUipcMemHandle, [u8; 64]);
+assert_eq_align!(CUipcEventHandle, CUipcMemHandle, u8);
 assert_eq_size!(CUuuid, [u8; 16]);
 // `record` and its siblings compare with zero.
 const_assert_eq!(CUresult::CUDA_SUCCESS.0, 0);

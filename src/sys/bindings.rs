@@ -6,6 +6,7 @@ pub const CU_MEMHOSTALLOC_WRITECOMBINED: u32 = 4;
 pub const CU_MEMHOSTREGISTER_PORTABLE: u32 = 1;
 pub const CU_MEMHOSTREGISTER_DEVICEMAP: u32 = 2;
 pub const CU_MEMHOSTREGISTER_READ_ONLY: u32 = 8;
+pub const CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: u32 = 1;
 pub type cuuint32_t = ::core::ffi::c_uint;
 pub type cuuint64_t = ::core::ffi::c_ulonglong;
 pub type CUdevice = ::core::ffi::c_int;
@@ -492,6 +493,29 @@ const _: () = {
     ][::core::mem::offset_of!(CUipcEventHandle, reserved) - 0usize];
 };
 impl Default for CUipcEventHandle {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUipcMemHandle {
+    pub reserved: [::core::ffi::c_uchar; 64usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUipcMemHandle"][::core::mem::size_of::<CUipcMemHandle>() - 64usize];
+    ["Alignment of CUipcMemHandle"][::core::mem::align_of::<CUipcMemHandle>() - 1usize];
+    [
+        "Offset of field: CUipcMemHandle::reserved",
+    ][::core::mem::offset_of!(CUipcMemHandle, reserved) - 0usize];
+};
+impl Default for CUipcMemHandle {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -2159,6 +2183,19 @@ pub type PFN_cuGraphExecEventWaitNodeSetEvent_v11010 = ::core::option::Option<
 >;
 pub type PFN_cuMemGetInfo_v3020 = ::core::option::Option<
     unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> CUresult,
+>;
+pub type PFN_cuIpcGetMemHandle_v4010 = ::core::option::Option<
+    unsafe extern "C" fn(handle: *mut CUipcMemHandle, address: CUdeviceptr) -> CUresult,
+>;
+pub type PFN_cuIpcOpenMemHandle_v11000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        address: *mut CUdeviceptr,
+        handle: CUipcMemHandle,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuIpcCloseMemHandle_v4010 = ::core::option::Option<
+    unsafe extern "C" fn(address: CUdeviceptr) -> CUresult,
 >;
 pub type PFN_cuMemAlloc_v3020 = ::core::option::Option<
     unsafe extern "C" fn(address: *mut CUdeviceptr, bytes: usize) -> CUresult,

@@ -388,6 +388,9 @@ macro_rules! for_each_entry_point {
             required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
             required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
             required cuMemFree_v2 PFN_cuMemFree_v3020;
+            required cuIpcGetMemHandle PFN_cuIpcGetMemHandle_v4010;
+            optional cuIpcOpenMemHandle_v2 PFN_cuIpcOpenMemHandle_v11000;
+            required cuIpcCloseMemHandle PFN_cuIpcCloseMemHandle_v4010;
             required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
             required cuMemFreeHost PFN_cuMemFreeHost_v2000;
             required cuMemHostRegister_v2 PFN_cuMemHostRegister_v6050;

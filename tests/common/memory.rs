@@ -31,8 +31,8 @@ pub fn file_with(bytes: u64, words: &[u64], seals: SealFlags) -> OwnedFd {
     file
 }
 
-/// A file of timelines as one is whose maker has ended: it begins as this one, and nobody has a lock
-/// on it. If it is `protected`, nobody can write it.
+/// A file of timelines as one is whose maker has ended: it begins as this one, and nobody has a
+/// lock on it. If it is `protected`, nobody can write it.
 pub fn orphan(of: &impl AsFd, protected: bool) -> OwnedFd {
     let mut bytes = [0; 16];
     assert_eq!(rustix::io::pread(of, &mut bytes, 0), Ok(bytes.len()));

@@ -317,7 +317,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             SharedTimelineError::DescriptorMagic.into(),
             "timeline descriptor refused: it does not begin as one; send the bytes of \
-             TimelineDescriptor::to_bytes",
+             TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
         ),
         (
             SharedTimelineError::DescriptorVersion { found: 2, expected: 1 }.into(),
@@ -330,8 +330,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::NoSuchTimeline { index: 64 }.into(),
-            "timeline descriptor refused: it names place 64, which no file of timelines has; use \
-             the same release in both processes",
+            "timeline descriptor refused: it names place 64, which no file or memory of timelines \
+             has; use the same release in both processes",
         ),
         (
             SharedTimelineError::NotMemory.into(),
@@ -364,8 +364,28 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::FileFull.into(),
-            "the file of timelines has no place left, and those of dropped timelines are not used \
-             again; make another TimelineFile",
+            "there is no place left for a timeline, and those of dropped timelines are not used \
+             again; make another TimelineFile or TimelineMemory",
+        ),
+        (
+            SharedTimelineError::SameProcess { pid: 7 }.into(),
+            "the timeline's handle was made by this process (id 7), and device memory can be \
+             opened only in another one; pass the timeline itself",
+        ),
+        (
+            SharedTimelineError::MemoryOfOtherDevice { exported: Some(1), context: 0 }.into(),
+            "the timeline's memory is on device 1, and the context is of device 0; open it in a \
+             context of device 1",
+        ),
+        (
+            SharedTimelineError::MemoryOfOtherDevice { exported: None, context: 2 }.into(),
+            "the timeline's memory is on a device that this process does not see, and the context \
+             is of device 2; look at CUDA_VISIBLE_DEVICES in both processes",
+        ),
+        (
+            SharedTimelineError::OtherMemory.into(),
+            "the memory that the timeline's handle opens is not the timeline's: its maker has \
+             freed it; have the maker keep its TimelineMemory, and send a new handle",
         ),
         (
             SharedTimelineError::Platform.into(),

@@ -24,13 +24,13 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "ext/completion/entry" "ext/completion/mod" "ext/completion/poller" "ext/current_stream"
     "ext/event_pool" "ext/ipc_lease" "ext/lazy_event" "ext/mod" "ext/needs" "ext/poller"
     "ext/precise_sleep" "ext/timeline/crossing" "ext/timeline/descriptor" "ext/timeline/file"
-    "ext/timeline/foreign" "ext/timeline/future" "ext/timeline/host" "ext/timeline/import"
-    "ext/timeline/line" "ext/timeline/memory" "ext/timeline/mod" "ext/timeline/point"
-    "ext/timeline/poller" "ext/timeline/queue" "ext/timeline/slot" "ext/timeline/wait" "ext/timer"
-    "flags" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green" "ipc/exporter"
-    "ipc/mod" "loader/error" "loader/mod" "order" "progress" "stream/attributes"
-    "stream/capture_info" "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod"
-    "stream/options" "sys/version" "timeout"
+    "ext/timeline/foreign" "ext/timeline/future" "ext/timeline/handle" "ext/timeline/host"
+    "ext/timeline/import" "ext/timeline/line" "ext/timeline/memory" "ext/timeline/mod"
+    "ext/timeline/opened" "ext/timeline/point" "ext/timeline/poller" "ext/timeline/queue"
+    "ext/timeline/slot" "ext/timeline/wait" "ext/timer" "flags" "forms" "graph/exec" "graph/kept"
+    "graph/mod" "graph/node" "green" "ipc/envelope" "ipc/exporter" "ipc/mod" "loader/error"
+    "loader/mod" "order" "progress" "stream/attributes" "stream/capture_info" "stream/foreign"
+    "stream/host_functions" "stream/mem_ops" "stream/mod" "stream/options" "sys/version" "timeout"
 };
 
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to
@@ -119,6 +119,11 @@ methods! {
         Timeline::shared, Timeline::descriptor, HostTimeline::shared, HostTimeline::descriptor,
         TimelineDescriptor::to_bytes, TimelineDescriptor::from_bytes, ImportedTimeline::open,
         ImportedTimeline::point, ImportedTimeline::completed, ImportedTimeline::context;
+    opened_timelines: TimelineMemory::new, TimelineMemory::context, Timeline::in_memory,
+        Timeline::handle, TimelineHandle::to_bytes, TimelineHandle::from_bytes,
+        TimelineHandle::exporter_pid, TimelineHandle::device_uuid, OpenedTimeline::open,
+        OpenedTimeline::point, OpenedTimeline::exporter_ended, OpenedTimeline::exporter_state,
+        OpenedTimeline::context;
     completions: Completion::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
         StreamRef::capture_status, StreamRef::capture_info;

@@ -15,10 +15,11 @@ use std::time::Duration;
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{
-    Completion, EventPool, HostTimeline, ImportedTimeline, LazyEvent, LazyState, StreamScope,
-    Timeline, TimelineDescriptor, TimelineFile, Timer, current_stream,
+    Completion, EventPool, HostTimeline, ImportedTimeline, LazyEvent, LazyState, OpenedTimeline,
+    StreamScope, Timeline, TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory, Timer,
+    current_stream,
 };
-use cuda_events::ipc::DescriptorError;
+use cuda_events::ipc::{DescriptorError, ExporterState, SharedTimelineError};
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
     CUcontext, CUdevResourceType, CUdevice_attribute, CUdeviceptr, CUresult, CUstreamAttrID,
@@ -28,6 +29,8 @@ use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor,
     Result, Stream, StreamOptions, StreamRef, Uuid, Version,
 };
+
+use cuda_soft_driver::SoftDriver;
 
 use crate::common::futures::block_on;
 use crate::common::memory;
@@ -190,6 +193,22 @@ pub const SCENARIOS: &[Scenario] = &[
         run: shared_timelines,
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
+    },
+    // What is dropped tells nobody, and neither does the thread, which tries again what the host's
+    // word of the maker's end could not do.
+    Scenario {
+        name: "opened_timelines",
+        run: opened_timelines,
+        closes: &[],
+        silent: &[
+            Function::cuThreadExchangeStreamCaptureMode,
+            Function::cuCtxGetCurrent,
+            Function::cuCtxPushCurrent_v2,
+            Function::cuCtxPopCurrent_v2,
+            Function::cuStreamQuery,
+            Function::cuStreamSynchronize,
+            Function::cuMemsetD8Async,
+        ],
     },
     plain("captures", captures),
     // The guard's end has nobody to tell, of a stream for which the context must be made current
@@ -793,6 +812,57 @@ fn no_files(run: &Run) -> Result<()> {
 }
 #[cfg(not(unix))]
 use self::no_files as shared_timelines;
+
+/// The maker's side on the driver, and then the other side, of a timeline of another driver: the
+/// two are as two processes are.
+fn opened_timelines(run: &Run) -> Result<()> {
+    let context = run.context()?;
+    let consumer = Stream::new(&context, StreamOptions::new())?;
+    let made = TimelineMemory::new(&context);
+    let memory = made.as_ref().ok();
+    assert!(memory.is_none_or(|memory| memory.context() == &context));
+    let made = match made {
+        Err(error) => return run.maybe(Err::<(), _>(error), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        Ok(made) => made,
+    };
+    let own = Timeline::in_memory(Stream::new(&context, StreamOptions::new())?, &made)?;
+    let handle = own.handle().expect("it is in memory");
+    assert_eq!(TimelineHandle::from_bytes(&handle.to_bytes()), Ok(handle));
+    assert_eq!(handle.device_uuid(), context.device().uuid()?);
+    assert_eq!(handle.exporter_pid(), std::process::id());
+    own.signal()?.wait()?;
+    let same = |error: &Error| {
+        let pid = std::process::id();
+        *error == Error::SharedTimeline(SharedTimelineError::SameProcess { pid })
+    };
+    // SAFETY: the memory lives until the end of the scenario.
+    run.refused(unsafe { OpenedTimeline::open(&context, &handle) }, same)?;
+    own.poison()?;
+    drop(made);
+
+    let maker = SoftDriver::builder().devices(2).build();
+    let theirs = Device::new(maker.driver(), 0).and_then(Context::primary).expect("a context");
+    let memory = TimelineMemory::new(&theirs).expect("memory");
+    let stream = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
+    let handle = timeline.handle().expect("it is in memory");
+    // SAFETY: as above.
+    let opened = unsafe { OpenedTimeline::open(&context, &handle) }?;
+    assert_eq!(opened.context(), &context);
+    assert_eq!(opened.exporter_state(), ExporterState::Running);
+    let value = timeline.signal().expect("a signal").value();
+    let point = opened.point(value)?;
+    consumer.wait_point(point)?;
+    consumer.synchronize()?;
+    point.wait()?;
+    let pending = opened.point(value + 1)?;
+    consumer.wait_point(pending)?;
+    opened.exporter_ended()?;
+    consumer.synchronize()?;
+    assert_eq!(pending.query(), Err(Error::ExporterGone));
+    assert_eq!(opened.exporter_state(), ExporterState::Ended);
+    Ok(())
+}
 
 fn completions(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;

@@ -7,4 +7,6 @@ mod descriptor_text;
 mod interprocess;
 mod lease;
 #[cfg(target_os = "linux")]
+mod opened_timelines;
+#[cfg(target_os = "linux")]
 mod shared_timelines;

@@ -74,10 +74,10 @@ fn receive_file(socket: &UnixStream) -> OwnedFd {
 }
 
 /// Memory that the streams of two processes copy to and from.
-struct Data(Mapping);
+pub struct Data(Mapping);
 
 impl Data {
-    fn file() -> OwnedFd {
+    pub fn file() -> OwnedFd {
         memory::file(4 * WORDS as u64, SealFlags::empty())
     }
 
@@ -92,7 +92,13 @@ impl Data {
         Self(mapping)
     }
 
-    fn set(&self, stream: &StreamRef, value: u32) {
+    /// Memory of a file that another process has, too.
+    pub fn at(gpu: &Gpu, path: &str) -> Self {
+        let file = std::fs::File::options().read(true).write(true).open(path).expect(path);
+        Self::new(gpu, file.as_fd())
+    }
+
+    pub fn set(&self, stream: &StreamRef, value: u32) {
         let set = stream.context().driver().symbols().cuMemsetD32Async;
         // SAFETY: so many words that are registered; the stream is alive.
         let code = unsafe { set(self.0.address(), value, WORDS, stream.as_raw()) };
@@ -100,7 +106,7 @@ impl Data {
     }
 
     /// Has the stream read all of it.
-    fn read(&self, stream: &StreamRef) -> Vec<u32> {
+    pub fn read(&self, stream: &StreamRef) -> Vec<u32> {
         let mut words = vec![u32::MAX; WORDS];
         let copy = stream.context().driver().symbols().cuMemcpyDtoHAsync_v2;
         let (from, to) = (self.0.address(), words.as_mut_ptr().cast());
@@ -941,7 +947,7 @@ fn damaged_descriptors_are_refused() {
 }
 
 /// CRC-32 (ISO-HDLC), bit by bit.
-fn crc32(bytes: &[u8]) -> u32 {
+pub fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
         crc ^= u32::from(*byte);

@@ -21,7 +21,8 @@ const TESTS: &[&[(&str, &str)]] = &[
         "timeline_captures" "timeline_failures" "timeline_futures" "timeline_pages"
         "timeline_programs" "timers" "current_stream"),
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
-    texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease" "shared_timelines"),
+    texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease" "opened_timelines"
+        "shared_timelines"),
     texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"
         "host_functions"),
     texts!("costs": "hot_path" "guards"),

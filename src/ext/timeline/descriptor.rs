@@ -4,10 +4,10 @@ use core::fmt;
 
 use super::line::LINES;
 use crate::Result;
+use crate::ext::needs::{Damage, Envelope};
 use crate::ipc::SharedTimelineError as Refusal;
 
-const VERSION: u16 = 1;
-const MAGIC: [u8; 4] = *b"CUTL";
+const ENVELOPE: Envelope = Envelope { magic: *b"CUTL", version: 1 };
 
 /// Names a shared [timeline](super::Timeline::shared) among those of its
 /// [file](super::TimelineFile), for the process that [imports](super::ImportedTimeline) it.
@@ -36,18 +36,7 @@ impl TimelineDescriptor {
     /// | 8–15 | the file's number |
     /// | 16–19 | CRC-32 (ISO-HDLC) |
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
-        let mut bytes = [0; Self::LEN];
-        let [version, index] = [VERSION, self.index].map(u16::to_le_bytes);
-        let fields: [&[u8]; 4] = [&MAGIC, &version, &index, &self.file.to_le_bytes()];
-        let mut rest = bytes.as_mut_slice();
-        for field in fields {
-            let (place, after) = rest.split_at_mut(field.len());
-            place.copy_from_slice(field);
-            rest = after;
-        }
-        let (body, check) = bytes.split_at_mut(Self::LEN - 4);
-        check.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
-        bytes
+        ENVELOPE.seal(&[&self.index.to_le_bytes(), &self.file.to_le_bytes()])
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
@@ -61,39 +50,30 @@ impl TimelineDescriptor {
     /// [`DescriptorChecksum`](Refusal::DescriptorChecksum) or
     /// [`NoSuchTimeline`](Refusal::NoSuchTimeline), whichever is found first.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let wrong_length = Refusal::DescriptorLength {
-            found: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-            expected: Self::LEN as u32,
-        };
-        let rest = &mut &*bytes;
-        if take(rest).ok_or(wrong_length)? != MAGIC {
-            return Err(Refusal::DescriptorMagic.into());
-        }
-        let version = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
-        if version != VERSION {
-            return Err(Refusal::DescriptorVersion { found: version, expected: VERSION }.into());
-        }
-        let Some((body, check)) = bytes.split_last_chunk().filter(|_| bytes.len() == Self::LEN)
-        else {
-            return Err(wrong_length.into());
-        };
-        if crc32fast::hash(body) != u32::from_le_bytes(*check) {
-            return Err(Refusal::DescriptorChecksum.into());
-        }
-        let index = u16::from_le_bytes(take(rest).ok_or(wrong_length)?);
-        // The first place is the file's own.
-        if !(1..LINES).contains(&usize::from(index)) {
-            return Err(Refusal::NoSuchTimeline { index }.into());
-        }
-        Ok(Self { index, file: u64::from_le_bytes(take(rest).ok_or(wrong_length)?) })
+        let mut fields = ENVELOPE.unseal(bytes, Self::LEN).map_err(refusal)?;
+        let index = place(fields.take().map_err(refusal)?)?;
+        Ok(Self { index, file: u64::from_le_bytes(fields.take().map_err(refusal)?) })
     }
 }
 
-/// Takes the first `N` bytes off.
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (field, after) = rest.split_first_chunk()?;
-    *rest = after;
-    Some(*field)
+/// A place among the lines of a file or of device memory, of which the first is its own.
+pub(super) fn place(index: [u8; 2]) -> Result<u16, Refusal> {
+    let index = u16::from_le_bytes(index);
+    if (1..LINES).contains(&usize::from(index)) {
+        Ok(index)
+    } else {
+        Err(Refusal::NoSuchTimeline { index })
+    }
+}
+
+/// What is wrong with a descriptor or a handle of a timeline.
+pub(super) fn refusal(damage: Damage) -> Refusal {
+    match damage {
+        Damage::Length { found, expected } => Refusal::DescriptorLength { found, expected },
+        Damage::Magic => Refusal::DescriptorMagic,
+        Damage::Version { found, expected } => Refusal::DescriptorVersion { found, expected },
+        Damage::Checksum => Refusal::DescriptorChecksum,
+    }
 }
 
 impl fmt::Debug for TimelineDescriptor {

@@ -33,7 +33,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// let a child inherit it, and send each timeline's
 /// [descriptor](super::Timeline::descriptor) as bytes. The other process makes an
 /// [`ImportedTimeline`](super::ImportedTimeline) of the two. Make a file for each group of
-/// processes that may see the same timelines.
+/// processes that may see the same timelines. Where no file descriptor can be sent, there is
+/// [`TimelineMemory`](super::TimelineMemory), which promises less.
 ///
 /// # Who can write it
 ///

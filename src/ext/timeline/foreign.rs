@@ -16,13 +16,16 @@ pub(super) struct Foreign {
 }
 
 /// A way to the maker of a line: an import.
-pub(super) trait Link: Send + Sync {
+pub(super) trait Link: Follow {
     /// An error if the maker has ended.
     fn ask(&self) -> Result<()>;
 
     /// Has the stream wait. The thread follows the maker until the wait is over.
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
+}
 
+/// What the thread looks after, while streams wait for another process.
+pub(super) trait Follow: Send + Sync {
     /// Whether the thread must look as often as for a future, and not only for the maker's end.
     fn is_relayed(&self) -> bool;
 

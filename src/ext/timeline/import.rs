@@ -33,7 +33,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use super::descriptor::TimelineDescriptor;
-use super::foreign::{Foreign, Link};
+use super::foreign::{Follow, Foreign, Link};
 use super::line::{LARGEST, LINES, Line};
 use super::memory::{File, Identity};
 use super::point::{Point, submit_wait};
@@ -164,7 +164,7 @@ impl Link for Import {
         self.waited.fetch_max(value, Ordering::SeqCst);
         let first = !self.followed.swap(true, Ordering::SeqCst);
         if (first || self.relay.is_some())
-            && !poller::follow(Arc::clone(&self) as Arc<dyn Link>, first)
+            && !poller::follow(Arc::clone(&self) as Arc<dyn Follow>, first)
         {
             return Err(slot::no_memory());
         }
@@ -177,7 +177,9 @@ impl Link for Import {
         }
         crossing::submit_across(stream, self.slot, value, self.held.upgrade())
     }
+}
 
+impl Follow for Import {
     fn is_relayed(&self) -> bool {
         self.relay.is_some()
     }

@@ -44,6 +44,14 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// Where the poison is in the value, and the byte that it makes there. Values of timelines
+    /// never come that far: a signal a nanosecond does in two years.
+    pub(super) const POISONED_BYTE: (u64, u8) = if cfg!(target_endian = "little") {
+        (7, (POISON >> 56) as u8)
+    } else {
+        (0, (POISON >> 56) as u8)
+    };
+
     /// The last value that was reached.
     ///
     /// Who sees a value sees what the work before its signal has written. Step by step: the stream

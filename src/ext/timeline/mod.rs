@@ -9,6 +9,7 @@
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
 //! | `foreign`, `import` | the other side: what it knows of a line, and how it gets that |
+//! | `handle`, `opened` | the same by bytes alone: the maker's side, and the other |
 //! | `memory` | the memory that lines are in |
 
 use core::any::Any;
@@ -26,10 +27,12 @@ mod descriptor;
 mod file;
 mod foreign;
 mod future;
+mod handle;
 mod host;
 mod import;
 mod line;
 mod memory;
+mod opened;
 mod point;
 mod poller;
 mod queue;
@@ -37,14 +40,17 @@ mod slot;
 mod wait;
 
 use file::SharedFile;
+use handle::Word;
 use line::Line;
 use slot::{Slot, State, lock};
 
 pub use descriptor::TimelineDescriptor;
 pub use file::TimelineFile;
 pub use future::PointCompletion;
+pub use handle::{TimelineHandle, TimelineMemory};
 pub use host::HostTimeline;
 pub use import::ImportedTimeline;
+pub use opened::OpenedTimeline;
 pub use point::Point;
 
 /// A counter that a stream advances: each [`signal`](Self::signal) gives a [`Point`], which the
@@ -139,8 +145,17 @@ pub struct Timeline {
     foreign: bool,
     /// Where other processes see it.
     file: Option<Arc<SharedFile>>,
+    /// Where they see it by bytes alone.
+    word: Option<Word>,
     /// Dropped last.
     _owner: Box<dyn Any + Send + Sync>,
+}
+
+/// Who else sees a new timeline.
+enum Place<'a> {
+    Own,
+    File(&'a Arc<SharedFile>),
+    Memory(&'a TimelineMemory),
 }
 
 const WRITE: Function = Function::cuStreamWriteValue64_v2;
@@ -162,7 +177,7 @@ impl Timeline {
     /// [`Error::PerThreadTimeline`] for the per-thread default stream; [`Error::Unsupported`]; what
     /// the driver returns; [`Error::ForkedChild`].
     pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
-        Self::make(stream, None)
+        Self::make(stream, Place::Own)
     }
 
     /// A timeline of the stream that other processes see: those which have the file. It is as one
@@ -183,13 +198,35 @@ impl Timeline {
         stream: S,
         file: &TimelineFile,
     ) -> Result<Self> {
-        Self::make(stream, Some(file.shared()))
+        Self::make(stream, Place::File(file.shared()))
+    }
+
+    /// A timeline of the stream that other processes open by bytes alone, its
+    /// [handle](Self::handle). In this process it is as one of [`new`](Self::new).
+    ///
+    /// Each [`signal`](Self::signal) makes one driver call more, `cuStreamWriteValue64` to the
+    /// device memory. So do the drop and [`poison`](Self::poison), which release all that wait in
+    /// other processes, after the last signal. A timeline whose stream captures or whose context
+    /// has failed cannot do that; see `docs/timelines.md`.
+    ///
+    /// Driver calls as for [`new`](Self::new).
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new); [`Error::ContextMismatch`] if the memory is of another context
+    /// than the stream; [`Error::SharedTimeline`] with
+    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull).
+    pub fn in_memory<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        memory: &TimelineMemory,
+    ) -> Result<Self> {
+        Self::make(stream, Place::Memory(memory))
     }
 
     #[allow(unsafe_code)]
     fn make<S: AsRef<StreamRef> + Send + Sync + 'static>(
         stream: S,
-        file: Option<&Arc<SharedFile>>,
+        shared: Place<'_>,
     ) -> Result<Self> {
         let owner = Box::new(stream);
         let named: &StreamRef = (*owner).as_ref();
@@ -200,11 +237,16 @@ impl Timeline {
         }
         // An older driver has it, or is told apart here from one that has not.
         entry!(driver, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
-        let slot = match file {
-            None => slot::allocate(named.context())?,
-            Some(file) => {
+        let (slot, file, word) = match shared {
+            Place::Own => (slot::allocate(named.context())?, None, None),
+            Place::File(file) => {
                 same_context(named, file.context())?;
-                file.take()?
+                (file.take()?, Some(Arc::clone(file)), None)
+            }
+            Place::Memory(memory) => {
+                same_context(named, memory.context())?;
+                let word = memory.take()?;
+                (slot::allocate(named.context())?, None, Some(word))
             }
         };
         let kind: &dyn Any = &*owner;
@@ -213,7 +255,7 @@ impl Timeline {
         // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
         // dropped after this name.
         let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
-        Ok(Self { slot, stream, foreign, file: file.cloned(), _owner: owner })
+        Ok(Self { slot, stream, foreign, file, word, _owner: owner })
     }
 
     /// Signals the next value after all work that is in the stream now.
@@ -256,10 +298,21 @@ impl Timeline {
     #[allow(unsafe_code)]
     #[inline(always)]
     unsafe fn write(&self, value: u64) -> Result<()> {
+        if let Some(word) = &self.word {
+            self.write_word(word, value)?;
+        }
         // SAFETY: the address is that of 8 bytes in pinned host memory, aligned to 64, which is
         // never freed, is registered as long as the stream's context lives, and is read by atomics
         // only.
         unsafe { self.stream.write_value64(self.slot.address(), value, WriteValueFlags::empty()) }
+    }
+
+    #[allow(unsafe_code)]
+    #[inline(never)]
+    fn write_word(&self, word: &Word, value: u64) -> Result<()> {
+        // SAFETY: 8 bytes of device memory, aligned to 64, which are freed no sooner than the
+        // driver has done this. Nobody but this timeline writes them while its process lives.
+        unsafe { self.stream.write_value64(word.address, value, WriteValueFlags::empty()) }
     }
 
     #[cold]
@@ -288,6 +341,11 @@ impl Timeline {
     pub fn submitted(&self) -> Result<u64> {
         wait::refuse_fork()?;
         Ok(lock(&self.slot.state).submitted)
+    }
+
+    /// Opens the timeline in other processes, if it is [in device memory](Self::in_memory).
+    pub fn handle(&self) -> Option<TimelineHandle> {
+        self.word.as_ref().map(|word| word.handle)
     }
 
     /// Names the timeline for other processes, if it is [shared](Self::shared).
@@ -368,10 +426,16 @@ impl Drop for Timeline {
         }
         let mut state = lock(&self.slot.state);
         // Other processes may wait for any value.
-        let awaited = self.slot.is_shared() || state.ahead > state.submitted;
-        if !state.over && awaited && self.end(&mut state).is_err() {
-            // The stream does nothing any more, as a rule.
-            self.slot.line.poison(None);
+        if !state.over && (self.slot.is_shared() || state.ahead > state.submitted) {
+            if self.end(&mut state).is_err() {
+                // The stream does nothing any more, as a rule.
+                self.slot.line.poison(None);
+            }
+        } else if let Some(word) = self.word.as_ref().filter(|_| !state.over)
+            && (!(self.foreign || capture_under_way()) || self.refuse_capture().is_ok())
+        {
+            // The line of this process goes to the next timeline. A failure is nobody's to know.
+            let _ = self.write_word(word, Line::end_after(state.submitted));
         }
         drop(state);
         slot::release(self.slot);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use super::foreign::Link;
+use super::foreign::Follow;
 use super::queue::{Answers, Entry};
 use super::slot::{Slot, lock};
 use super::wait::ASK;
@@ -22,7 +22,7 @@ fn pause(quiet: Duration) -> Duration {
 /// What the poller has not seen: timelines that are new to it.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 /// Imports that streams have begun to wait for.
-static IMPORTS: Mutex<Vec<Arc<dyn Link>>> = Mutex::new(Vec::new());
+static IMPORTS: Mutex<Vec<Arc<dyn Follow>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
 
 /// Has the poller look at the slot, which it has already unless this is the `first` future; whether
@@ -37,7 +37,7 @@ pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
 
 /// Has the poller look after a stream that waits for another process, whose import it has already
 /// unless this is the `first` such stream; whether there is a poller.
-pub(super) fn follow(link: Arc<dyn Link>, first: bool) -> bool {
+pub(super) fn follow(link: Arc<dyn Follow>, first: bool) -> bool {
     if first {
         lock(&IMPORTS).push(link);
     }
@@ -49,7 +49,7 @@ pub(super) fn follow(link: Arc<dyn Link>, first: bool) -> bool {
 struct Points {
     watched: Vec<&'static Slot>,
     /// The imports that streams wait for, and since when their makers are known to have ended.
-    followed: Vec<(Arc<dyn Link>, Option<Moment>)>,
+    followed: Vec<(Arc<dyn Follow>, Option<Moment>)>,
     /// Empty between two rounds; kept for its memory.
     due: Vec<Arc<Entry>>,
     /// When the driver was asked last.

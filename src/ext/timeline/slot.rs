@@ -276,6 +276,30 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
     slot
 }
 
+/// Pages whose lines are given out once, in contexts that live.
+static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
+/// A line that nobody has had, which is zero, and that nobody else will have. No driver call unless
+/// a page must be registered.
+pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
+    let known = |pages: &mut Vec<Page>| {
+        pages.retain(|page| page.held.is_held() && !page.free.is_empty());
+        let weak = downgrade(context);
+        let same = |page: &&mut Page| {
+            page.held.is_same(&weak) && is_same_library(page.driver, context.driver())
+        };
+        pages.iter_mut().find(same).and_then(|page| page.take(context))
+    };
+    if let Some(slot) = known(&mut lock(&FRESH)) {
+        return Ok(slot);
+    }
+    let mut page = Page::new(context)?;
+    page.register(context)?;
+    let slot = page.take(context).ok_or_else(no_memory)?;
+    lock(&FRESH).push(page);
+    Ok(slot)
+}
+
 /// Takes a page out of the list that no timeline is in.
 fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
     let mut pages = lock(&PAGES);

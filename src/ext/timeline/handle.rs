@@ -1,0 +1,259 @@
+//! Timelines that other processes open by bytes alone: the maker's side, and what is sent.
+//!
+//! The values are written twice: to device memory, which the driver's interprocess handles name,
+//! and to a line of this process, for its own hosts and streams. The memory has lines as a file
+//! has, the first of which says what it is. A line is never given to a second timeline, as nobody
+//! can know what other processes still wait for.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU16, Ordering};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use super::descriptor::{place, refusal};
+use super::line::{LINES, Line};
+use crate::ext::needs::{Envelope, Origin, call, forked, origin, origin_bytes, with_current};
+use crate::ipc::SharedTimelineError as Refusal;
+use crate::mem_ops::WriteValueFlags;
+use crate::sys::{CUdeviceptr, CUipcMemHandle};
+use crate::{Context, Result, Stream, StreamOptions, Uuid};
+
+const ENVELOPE: Envelope = Envelope { magic: *b"CUTH", version: 1 };
+
+/// The first word of a page.
+pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
+
+/// Opens a timeline that is [in device memory](super::Timeline::in_memory) in another process: as
+/// [`OpenedTimeline`](super::OpenedTimeline).
+///
+/// It is [bytes](Self::to_bytes) and nothing else, for processes that cannot send each other file
+/// descriptors. Around the driver's 64 bytes it carries the timeline's place in the memory, a
+/// number that finds out whether that memory is still the maker's, the UUID of the device, and
+/// which process the maker is.
+///
+/// The check value in it finds damage, and not forgery: whoever can write a handle can name device
+/// memory of the same user. Take handles only from processes that you trust.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TimelineHandle {
+    pub(super) index: u16,
+    pub(super) maker: Origin,
+    pub(super) memory: [u8; 64],
+    /// The memory's number, which it has from its maker.
+    pub(super) number: u64,
+}
+
+impl TimelineHandle {
+    /// The length of [`to_bytes`](Self::to_bytes).
+    pub const LEN: usize = 136;
+
+    /// The form to send: 136 bytes, little-endian, of which the last four are a CRC-32 of those
+    /// before.
+    ///
+    /// | bytes | field |
+    /// | --- | --- |
+    /// | 0–3 | `CUTH` |
+    /// | 4–5 | version, 1 |
+    /// | 6–7 | the timeline's place in the memory |
+    /// | 8–59 | the maker's process and device, as in [`IpcEventDescriptor::to_bytes`] |
+    /// | 60–123 | the driver's bytes |
+    /// | 124–131 | the memory's number |
+    /// | 132–135 | CRC-32 (ISO-HDLC) |
+    ///
+    /// [`IpcEventDescriptor::to_bytes`]: crate::IpcEventDescriptor::to_bytes
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let origin = origin_bytes(Some(self.maker));
+        let number = self.number.to_le_bytes();
+        ENVELOPE.seal(&[&self.index.to_le_bytes(), &origin, &self.memory, &number])
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with the same refusals as
+    /// [`TimelineDescriptor::from_bytes`](super::TimelineDescriptor::from_bytes).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut fields = ENVELOPE.unseal(bytes, Self::LEN).map_err(refusal)?;
+        Ok(Self {
+            index: place(fields.take().map_err(refusal)?)?,
+            maker: fields.take_origin().map_err(refusal)?,
+            memory: fields.take().map_err(refusal)?,
+            number: u64::from_le_bytes(fields.take().map_err(refusal)?),
+        })
+    }
+
+    /// The process id of the maker, in its own namespace.
+    pub fn exporter_pid(&self) -> u32 {
+        self.maker.pid
+    }
+
+    /// The device that the memory is of.
+    pub fn device_uuid(&self) -> Uuid {
+        self.maker.device
+    }
+}
+
+impl fmt::Debug for TimelineHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimelineHandle")
+            .field("index", &self.index)
+            .field("exporter_pid", &self.maker.pid)
+            .field("device_uuid", &self.maker.device)
+            .field("number", &format_args!("{:#018x}", self.number))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Device memory for timelines that other processes open by [bytes](TimelineHandle) alone:
+/// [`Timeline::in_memory`](super::Timeline::in_memory).
+///
+/// It has room for 63 timelines. Whoever has the handle of one of them can open the memory, if it
+/// is a process of the same user on the same system, in whatever container. Make one for each group
+/// of processes that may see the same timelines. `docs/timelines.md` has a table of what a
+/// [file](super::TimelineFile) promises and this does not; prefer a file where a file descriptor
+/// can be sent.
+///
+/// **Keep it until no other process uses its timelines any more**: dropping the last of it and of
+/// its timelines frees the memory. That can block as `cuMemFree` does, which may wait for work of
+/// the context. While you keep it, dropping its timelines never blocks.
+///
+/// It takes 2 MiB: the driver shares device memory in blocks of that size, and in a smaller
+/// allocation others would get at what else is in the block.
+///
+/// ```
+/// use cuda_events::ext::{Timeline, TimelineHandle, TimelineMemory};
+/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// # fn send(bytes: &[u8]) {}
+/// # if cfg!(target_os = "linux") {
+/// let memory = TimelineMemory::new(&context)?;
+/// let timeline = Timeline::in_memory(stream, &memory)?;
+/// let handle: TimelineHandle = timeline.handle().expect("it is in such memory");
+/// send(&handle.to_bytes());
+/// // ... and for each signal its value:
+/// send(&timeline.signal()?.value().to_le_bytes());
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct TimelineMemory(Arc<Memory>);
+
+/// What the timelines keep.
+pub(super) struct Memory {
+    context: Context,
+    address: CUdeviceptr,
+    /// Names the first line, which is the memory's own.
+    handle: TimelineHandle,
+    /// How many lines were given out.
+    given: AtomicU16,
+}
+
+/// A line in such memory.
+pub(super) struct Word {
+    pub(super) address: CUdeviceptr,
+    pub(super) handle: TimelineHandle,
+    #[expect(dead_code, reason = "kept for its share")]
+    memory: Arc<Memory>,
+}
+
+impl TimelineMemory {
+    /// Memory of the context's device.
+    ///
+    /// Driver calls, with the context current where they need it: those of
+    /// [`Stream::new`], `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`,
+    /// two of `cuStreamWriteValue64`, `cuStreamSynchronize`, `cuStreamDestroy`, and once for each
+    /// context one for the device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
+    ///
+    /// # Errors
+    ///
+    /// What the driver returns, such as `CUDA_ERROR_NOT_SUPPORTED` where device memory cannot be
+    /// shared between processes; [`Error::Unsupported`](crate::Error::Unsupported);
+    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    #[doc(alias = "cuIpcGetMemHandle")]
+    pub fn new(context: &Context) -> Result<Self> {
+        let maker = origin(context)?;
+        let stream = Stream::new(context, StreamOptions::new())?;
+        // Before the rest, which frees the memory where anything fails.
+        let mut memory = Memory::new(context, maker)?;
+        memory.fill(&stream)?;
+        Ok(Self(Arc::new(memory)))
+    }
+
+    /// The context that it was made in.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// A line that nobody has had.
+    pub(super) fn take(&self) -> Result<Word> {
+        let memory = Arc::clone(&self.0);
+        let room = |given: u16| (usize::from(given) + 1 < LINES).then_some(given + 1);
+        let order = Ordering::Relaxed;
+        let given = memory.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
+        let index = given + 1;
+        let address = memory.address + CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
+        Ok(Word { address, handle: TimelineHandle { index, ..memory.handle }, memory })
+    }
+}
+
+const BLOCK: usize = 2 << 20;
+
+#[allow(unsafe_code)]
+impl Memory {
+    fn new(context: &Context, maker: Origin) -> Result<Self> {
+        let number = RandomState::new().hash_one(maker.pid);
+        with_current(context, |ready| {
+            let mut address = 0;
+            // SAFETY: a place for the address; the context is current.
+            unsafe { call!(ready, cuMemAlloc_v2(&mut address, BLOCK)) }?;
+            let handle = TimelineHandle { index: 0, maker, memory: [0; 64], number };
+            Ok(Self { context: context.clone(), address, handle, given: AtomicU16::new(0) })
+        })
+    }
+
+    /// Writes what the memory is, and has the driver name it.
+    fn fill(&mut self, stream: &Stream) -> Result<()> {
+        let address = self.address;
+        self.handle.memory = with_current(&self.context, |ready| {
+            // SAFETY: so many bytes were allocated there; the stream is alive.
+            unsafe { call!(ready, cuMemsetD8Async(address, 0, BLOCK, stream.as_raw())) }?;
+            let mut handle = CUipcMemHandle { reserved: [0; 64] };
+            // SAFETY: a place for the handle, and the start of an allocation.
+            unsafe { call!(ready, cuIpcGetMemHandle(&mut handle, address)) }?;
+            Ok(handle.reserved)
+        })?;
+        for (at, word) in [(0, HEADER), (8, self.handle.number)] {
+            // SAFETY: 8 bytes of the memory, aligned, which nobody else knows of yet.
+            unsafe { stream.write_value64(address + at, word, WriteValueFlags::empty()) }?;
+        }
+        stream.synchronize()
+    }
+}
+
+impl Drop for Memory {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        // A refusal leaves the memory to the context's end.
+        let _ = with_current(&self.context, |ready| {
+            // SAFETY: allocated once, and of this process's timelines none is left. The driver
+            // waits for what streams have to write there.
+            unsafe { call!(ready, cuMemFree_v2(self.address)) }
+        });
+    }
+}
+
+impl fmt::Debug for TimelineMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimelineMemory")
+            .field("number", &format_args!("{:#018x}", self.0.handle.number))
+            .field("context", &self.0.context)
+            .finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(TimelineMemory: Send, Sync);

@@ -1,0 +1,443 @@
+//! Timelines of other processes that are opened by bytes alone.
+//!
+//! # How everybody learns of a value
+//!
+//! The maker's device writes its values to device memory, which a host cannot load. So each asked
+//! value takes two steps of a stream of the crate's own, the follower: it waits for the value, and
+//! copies the word to a line of this process, the mirror. A [`Point`] is one of the mirror: hosts,
+//! futures and streams wait for it as for any point of this process.
+//!
+//! The proof of `docs/timelines.md` holds: a point exists once its copy was submitted, which was
+//! after the maker's signal if the maker has sent the value after it.
+//!
+//! # What becomes of them when the maker ends
+//!
+//! The mirror is this process's own memory: a store of the host poisons it, and releases streams,
+//! whatever holds the device back. The follower still waits for the maker's word. It is released by
+//! a write to that word, of the poison's one byte, by another stream, the rescuer. The lower bytes
+//! keep the last value, so that copies of it, here and in other importers, never sink. Other
+//! streams can hold the rescuer back, where followers of as many dead makers as there are hardware
+//! channels wait at once; then the followers are what is stuck, and nobody who waits for a point.
+//!
+//! The follower may copy a word without poison over the mirror's, if it was about to when the maker
+//! ended. So the thread poisons again, until the follower has nothing to do.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use super::foreign::Follow;
+use super::handle::{HEADER, TimelineHandle};
+use super::line::{LARGEST, Line};
+use super::point::Point;
+use super::slot::{self, Slot, lock};
+use super::{crossing, poller, wait};
+use crate::ext::needs::{Moment, ask, call, forked, origin, process_of, with_current};
+use crate::ext::poller::drop_apart;
+use crate::ipc::{ExporterProcess, ExporterState, SharedTimelineError as Refusal};
+use crate::mem_ops::{WaitCondition, WaitValueFlags};
+use crate::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
+use crate::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
+
+/// For how long the poison is looked after at the least.
+const AFTERLIFE: Duration = Duration::from_secs(1);
+/// How long the follower has to come to what the maker has written, before all else is given up.
+const GRACE: Duration = wait::ASK;
+
+/// A timeline that another process advances, opened by [bytes](TimelineHandle) alone: for processes
+/// that cannot send each other file descriptors. Prefer an
+/// [`ImportedTimeline`](super::ImportedTimeline) where they can: `docs/timelines.md` has a table of
+/// what it promises and this does not.
+///
+/// Ask for a [`point`](Self::point) of each value that the maker sends. The points are waited for
+/// as those of a timeline of this process: by streams of all contexts, by hosts, and as futures.
+/// The rules about [values](super::ImportedTimeline#values) are those of imports: a value that was
+/// sent after its signal makes no deadlock.
+///
+/// # What a point takes
+///
+/// Device memory cannot be loaded by a host. So `point` gives work to a stream of the timeline's
+/// own, which waits for the value and copies it. The device does that work in order: ask for values
+/// as they rise. A point of a value below one that was asked for before is reached with that one.
+///
+/// # When the maker ends
+///
+/// All who wait get [`Error::ExporterGone`], and streams that wait go on **as if the value were
+/// reached**, if the end is seen. It is seen
+///
+/// * within 10 ms and a round of the crate's thread, while a point that was asked for is pending,
+///   if the maker is in the same pid namespace, as [`ExporterProcess`] sees it;
+/// * never by itself in another one, as between two containers. Say it with
+///   [`exporter_ended`](Self::exporter_ended), if you have a connection that tells you.
+///
+/// A maker that drops the timeline or poisons it is [`Error::Poisoned`], after its last signal. **A
+/// maker whose context has failed, while its process lives, is not seen.** Have it send word, or
+/// wait with a limit.
+///
+/// # Dropping it
+///
+/// Dropping it closes the memory, which can block as [the last
+/// share](Context#dropping-the-last-share) of a context can. If points are pending, it never waits:
+/// they stay pending until they are reached or the maker ends, and the context lives until then.
+pub struct OpenedTimeline {
+    link: Arc<Opened>,
+    context: Context,
+}
+
+struct Opened {
+    /// The mirror.
+    slot: &'static Slot,
+    exporter: ExporterProcess,
+    /// Whether the maker is known to have ended.
+    ended: AtomicBool,
+    /// Whether the thread has it.
+    followed: AtomicBool,
+    work: Mutex<Work>,
+}
+
+/// What is done for the points.
+struct Work {
+    /// The largest value that a point was asked for.
+    asked: u64,
+    /// Whether the follower waits for one more, of which the copy was refused.
+    stray: bool,
+    /// Until the drop, and as long after it as points are pending.
+    streams: Option<Streams>,
+    /// Whether the user has dropped it.
+    dropped: bool,
+}
+
+struct Streams {
+    follower: Stream,
+    rescuer: Stream,
+    memory: Opening,
+    /// The word in it.
+    word: CUdeviceptr,
+}
+
+/// Another process's memory, open in this one.
+struct Opening {
+    context: Context,
+    address: CUdeviceptr,
+}
+
+#[allow(unsafe_code)]
+impl Opening {
+    fn new(context: &Context, handle: &TimelineHandle) -> Result<Self> {
+        let raw = CUipcMemHandle { reserved: handle.memory };
+        let flags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
+        with_current(context, |ready| {
+            let mut address = 0;
+            // SAFETY: a place for the address, and the 64 bytes by value, which the caller of
+            // `open` vouches for; the context is current.
+            let answer = unsafe { ask!(ready, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) }?;
+            let own = handle.maker.pid == std::process::id();
+            if answer.code == CUresult::CUDA_ERROR_INVALID_CONTEXT && own {
+                return Err(Refusal::SameProcess { pid: handle.maker.pid }.into());
+            }
+            answer.check()?;
+            Ok(Self { context: context.clone(), address })
+        })
+    }
+
+    /// Copies the start of the word's line, or of the memory, to a line of this process.
+    fn copy(&self, from: CUdeviceptr, to: &'static Line, bytes: usize, by: &Stream) -> Result<()> {
+        let to = core::ptr::from_ref(to).cast_mut().cast();
+        with_current(&self.context, |ready| {
+            // SAFETY: the memory is open, and has so many bytes there. The line is pinned and never
+            // freed, and all who look at it use atomics.
+            unsafe { call!(ready, cuMemcpyDtoHAsync_v2(to, from, bytes, by.as_raw())) }
+        })
+    }
+}
+
+impl Drop for Opening {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        // A refusal leaves it to the context's end.
+        let _ = with_current(&self.context, |ready| {
+            // SAFETY: opened once, and its two streams have nothing to do with it any more.
+            unsafe { call!(ready, cuIpcCloseMemHandle(self.address)) }
+        });
+    }
+}
+
+impl Streams {
+    /// Has the follower copy the word once it has the value.
+    #[allow(unsafe_code)]
+    fn follow(&self, value: u64, slot: &'static Slot) -> Result<()> {
+        let (condition, flags) = (WaitCondition::GreaterOrEqual, WaitValueFlags::empty());
+        // SAFETY: 8 bytes of device memory, aligned to 64, which stay open until the stream is
+        // done.
+        unsafe { self.follower.wait_value64(self.word, value, condition, flags) }?;
+        self.memory.copy(self.word, slot.line, size_of::<u64>(), &self.follower)
+    }
+
+    /// Whether the follower waits. In a context that has failed nothing does.
+    fn is_pending(&self) -> bool {
+        self.follower.query() == Ok(Progress::Pending)
+    }
+
+    /// Has the rescuer poison the word, unless it is about to; whether one of the two still works.
+    #[allow(unsafe_code)]
+    fn rescue(&self) -> bool {
+        let rescued = self.rescuer.query();
+        if !self.is_pending() {
+            return rescued == Ok(Progress::Pending);
+        }
+        if rescued == Ok(Progress::Done) {
+            let (at, byte) = Line::POISONED_BYTE;
+            let _ = with_current(&self.memory.context, |ready| {
+                // SAFETY: one byte of the word. Its maker has ended, and whoever reads it only
+                // compares it.
+                unsafe {
+                    let (at, by) = (self.word + at, self.rescuer.as_raw());
+                    call!(ready, cuMemsetD8Async(at, byte, 1, by))
+                }
+            });
+        }
+        true
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        // The last copy has come, or the poison, so that this takes no time. Only then the memory
+        // can be closed.
+        let _ = self.follower.synchronize();
+    }
+}
+
+impl Opened {
+    /// Tells everybody that the maker has ended; whether the follower still works.
+    fn bury(&self) -> bool {
+        self.ended.store(true, Ordering::Release);
+        // Streams and hosts first, who depend on no driver call.
+        self.slot.line.bury();
+        lock(&self.work).streams.as_ref().is_some_and(Streams::rescue)
+    }
+
+    /// Whether the follower has nothing to wait for, as the mirror tells.
+    fn is_reached(&self, work: &Work) -> bool {
+        !work.stray && (self.slot.line.reached() >= work.asked || self.slot.line.has_ended())
+    }
+}
+
+impl Follow for Opened {
+    fn is_relayed(&self) -> bool {
+        false
+    }
+
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
+        let mut works = true;
+        if ask {
+            let known = self.ended.load(Ordering::Acquire);
+            if known || self.exporter.state() == ExporterState::Ended {
+                let since = now - *gone.get_or_insert(now);
+                if known || since >= GRACE {
+                    works = self.bury();
+                }
+            }
+        }
+        let is_over = |work: &Work| {
+            let stray = |streams: &Streams| ask && !streams.is_pending();
+            self.is_reached(work)
+                || work.stray && work.streams.as_ref().is_none_or(stray)
+                || !works && gone.is_some_and(|gone| now - gone >= AFTERLIFE)
+        };
+        let mut work = lock(&self.work);
+        if !is_over(&work) {
+            return true;
+        }
+        // Under the lock under which a point is asked for, so that none comes in between.
+        self.followed.store(false, Ordering::SeqCst);
+        let streams = if work.dropped { work.streams.take() } else { None };
+        drop(work);
+        // It may be the last share of the context.
+        streams.map(drop_apart);
+        false
+    }
+}
+
+impl OpenedTimeline {
+    /// Opens a timeline of another process, in a context of the device that it is on. Streams of
+    /// other devices can wait for its points, too.
+    ///
+    /// It looks whether the memory is what the handle says, by a copy of 16 bytes. So a handle of
+    /// memory that was freed is refused, unless the driver gave it to the same kind of memory again
+    /// with the same random number.
+    ///
+    /// Driver calls, with the context current where they need it: `cuIpcOpenMemHandle`, those of
+    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync`, `cuStreamSynchronize`, and once for each context
+    /// one for the device's UUID; for the first of 64 also `cuMemHostRegister` and
+    /// `cuMemHostGetDevicePointer`, between two of `cuThreadExchangeStreamCaptureMode`. CUDA 11.0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SharedTimeline`] with [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
+    /// [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory); what the
+    /// driver returns, such as `CUDA_ERROR_INVALID_VALUE` for memory that is not there any more;
+    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// The handle must come from a process that can be trusted, and that keeps its
+    /// [`TimelineMemory`](super::TimelineMemory) as long as this process uses what it opened here,
+    /// or until it ends. The driver cannot tell a forged handle from a good one: it may open other
+    /// device memory of the same user. Of that, 16 bytes are copied before it is refused.
+    #[doc(alias = "cuIpcOpenMemHandle")]
+    #[allow(unsafe_code)]
+    pub unsafe fn open(context: &Context, handle: &TimelineHandle) -> Result<Self> {
+        wait::refuse_fork()?;
+        // As soon as there is a handle: later the maker may be gone from view.
+        let exporter = process_of(handle.maker);
+        if origin(context)?.device != handle.maker.device {
+            return Err(other_device(context, handle).into());
+        }
+        let slot = slot::allocate_fresh(context)?;
+        let stream = || Stream::new(context, StreamOptions::new());
+        let (follower, rescuer) = (stream()?, stream()?);
+        let memory = Opening::new(context, handle)?;
+        let at = CUdeviceptr::from(handle.index) * size_of::<Line>() as CUdeviceptr;
+        let streams = Streams { word: memory.address + at, follower, rescuer, memory };
+        check_header(&streams, slot.line, handle)?;
+        let link = Arc::new(Opened {
+            slot,
+            exporter,
+            ended: AtomicBool::new(false),
+            followed: AtomicBool::new(false),
+            work: Mutex::new(Work {
+                asked: 0,
+                stray: false,
+                streams: Some(streams),
+                dropped: false,
+            }),
+        });
+        Ok(Self { link, context: context.clone() })
+    }
+
+    /// The point of a value that the maker has sent: [`Point::value`] there.
+    ///
+    /// Any value makes a point, as for [imports](super::ImportedTimeline::point).
+    ///
+    /// No driver call if the value is reached, or was asked for before. Otherwise
+    /// `cuStreamWaitValue64`, and `cuMemcpyDtoHAsync` with the context current. It holds a lock of
+    /// this timeline across them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ExporterGone`] and [`Error::Poisoned`], where the value
+    /// [can never be reached](Self#when-the-maker-ends) and that is known; what the driver returns;
+    /// [`Error::ForkedChild`].
+    pub fn point(&self, value: u64) -> Result<Point> {
+        wait::refuse_fork()?;
+        let (link, value) = (&self.link, value.min(LARGEST));
+        let point = Point::new(link.slot, value);
+        if point.look()?.is_done() {
+            return Ok(point);
+        }
+        let mut work = lock(&link.work);
+        if value <= work.asked {
+            return Ok(point);
+        }
+        // The thread first, so that there is no wait that nobody looks after.
+        let first = !link.followed.swap(true, Ordering::SeqCst);
+        if first && !poller::follow(Arc::clone(link) as Arc<dyn Follow>, true) {
+            link.followed.store(false, Ordering::SeqCst);
+            return Err(slot::no_memory());
+        }
+        let streams = work.streams.as_ref().ok_or(Error::ContextDropped)?;
+        let submitted = streams.follow(value, link.slot);
+        // A later copy comes after whatever was refused before it.
+        work.stray = submitted.is_err();
+        submitted?;
+        work.asked = value;
+        Ok(point)
+    }
+
+    /// Says that the maker's process has ended, where you know it and this process
+    /// [cannot see it](Self#when-the-maker-ends): all who wait are released.
+    ///
+    /// **Other importers of the timeline are released, too.** Say it only of a process that has
+    /// ended.
+    ///
+    /// Driver calls: `cuStreamQuery` twice, and `cuMemsetD8Async` with the context current, if
+    /// points are pending. The crate's thread makes them again until they are not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`].
+    pub fn exporter_ended(&self) -> Result<()> {
+        wait::refuse_fork()?;
+        self.link.bury();
+        Ok(())
+    }
+
+    /// What is known of the maker's process now.
+    pub fn exporter_state(&self) -> ExporterState {
+        if self.link.ended.load(Ordering::Acquire) {
+            return ExporterState::Ended;
+        }
+        self.link.exporter.state()
+    }
+
+    /// The context that it was opened in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Looks whether the memory is what the handle says, by way of the line, which is fresh.
+fn check_header(streams: &Streams, line: &'static Line, handle: &TimelineHandle) -> Result<()> {
+    let (memory, stream) = (&streams.memory, &streams.follower);
+    memory.copy(memory.address, line, 2 * size_of::<u64>(), stream)?;
+    stream.synchronize()?;
+    let found = line.words();
+    line.put([0, 0]);
+    if found == [HEADER, handle.number] { Ok(()) } else { Err(Refusal::OtherMemory.into()) }
+}
+
+#[cold]
+fn other_device(context: &Context, handle: &TimelineHandle) -> Refusal {
+    let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
+    let visible = Device::all(context.driver()).ok();
+    let theirs = visible
+        .and_then(|mut devices| devices.find(|device| device.uuid() == Ok(handle.maker.device)));
+    Refusal::MemoryOfOtherDevice {
+        exported: theirs.map(ordinal),
+        context: ordinal(context.device()),
+    }
+}
+
+impl Drop for OpenedTimeline {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        let mut work = lock(&self.link.work);
+        work.dropped = true;
+        // While the follower has something to wait for, the thread has it, and drops them then.
+        let over = !self.link.followed.load(Ordering::SeqCst) || self.link.is_reached(&work);
+        let streams = if over { work.streams.take() } else { None };
+        drop(work);
+        drop(streams);
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+impl fmt::Debug for OpenedTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedTimeline")
+            .field("reached", &self.link.slot.line.reached())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter", &self.exporter_state())
+            .field("context", &self.context)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(OpenedTimeline: Send, Sync);
