@@ -163,6 +163,7 @@ calls! {
         flags: u32) [expect];
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree_v2(address: CUdeviceptr);
+    cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
     cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
     cuMemcpyDtoHAsync_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize,
         stream: CUstream);

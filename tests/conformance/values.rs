@@ -316,6 +316,15 @@ fn peer() {
                 address = opened;
                 say(&said(code));
             }
+            "export" => {
+                let device = device_memory(&rig, 4096);
+                must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+                must("cuStreamWriteValue64", write(&rig, stream, device, 7));
+                rig.synchronize(stream);
+                let (code, handle) = mem_handle(&rig, device);
+                must("cuIpcGetMemHandle", code);
+                say(&to_hex(&handle));
+            }
             "file" | "reading-file" => {
                 let file = open_file(given);
                 let mapped =
@@ -906,6 +915,40 @@ rules! {
         peer.end();
         saw.code("in the same process", open_mem_handle(rig, handle, 1).0);
         must("cuMemFree", rig.cuMemFree_v2(device));
+    }
+
+    /// Device memory of a process that was killed stays with a process that has it open. A stream
+    /// that waits for a value there goes on when another stream writes the value's highest byte.
+    [since(11, 7), alone]
+    fn device_memory_of_a_killed_process(rig, saw) =
+        "open success; waiting CUDA_ERROR_NOT_READY (600); copied 7; one byte success; released; \
+         copied 4611686018427387911; close success"
+    {
+        let mut peer = Peer::start();
+        let handle = from_hex(&peer.step("export")).try_into().expect("64 bytes");
+        let (code, address) = open_mem_handle(rig, handle, 1);
+        saw.code("open", code);
+        let (waiting, stream) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        must("cuStreamWaitValue64", wait(rig, waiting, address, 8));
+        peer.kill();
+        saw.code("waiting", rig.cuStreamQuery(waiting));
+        let copied = || {
+            let mut word = 0_u64;
+            let to = (&raw mut word).cast();
+            must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(to, address, 8, stream));
+            rig.synchronize(stream);
+            word
+        };
+        saw.text(format_args!("copied {}", copied()));
+        saw.code("one byte", rig.cuMemsetD8Async(address + 7, 0x40, 1, stream));
+        let released = come_to_an_end(rig, &[waiting, stream], LONG);
+        saw.holds("released", released);
+        saw.text(format_args!("copied {}", copied()));
+        saw.code("close", close_mem_handle(rig, address));
+        if !released {
+            // Nothing else ends the wait.
+            std::process::exit(0);
+        }
     }
 
     /// A process with a `/dev/shm` of its own cannot open interprocess events. It can open device
