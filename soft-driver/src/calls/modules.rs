@@ -44,6 +44,6 @@ pub(crate) fn get_export_table(
     _table: Ptr<*const c_void>,
     _id: Ptr<CUuuid>,
 ) -> Answer {
-    drop(call.lock()?);
+    call.lock()?.say_unsupported(call.name());
     Err(INVALID_VALUE)
 }
