@@ -53,6 +53,8 @@
 //!   to do takes one without waits, while there is one. Where that is a
 //!   deadlock it is [told](OnDeadlock) and hangs nothing. Host functions run on one thread, one
 //!   after the other, as on the real driver; copies run on two others.
+//! * What a kernel is to a scheduler, [`SoftDriver::busy`] is: a stream is busy for a duration, and
+//!   others go on. In [virtual time](Time::Virtual) hours of that take no time.
 //! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is
 //!   recognised, and [`OnMisuse`] says what then happens.
 //! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context
@@ -63,6 +65,8 @@
 //!   `/dev/shm`, or one of its own for process numbers, is no obstacle, as on a card. A network
 //!   namespace of its own is, which it is not on a card. Linux only; elsewhere they are
 //!   `CUDA_ERROR_NOT_SUPPORTED`.
+//! * A call that is not supported says so once, on standard error, by name. Programs of the CUDA
+//!   runtime (PyTorch, CuPy) need the tables of `cuGetExportTable` and cannot run here.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.
 //!
 //! # Making it fail
@@ -78,8 +82,10 @@
 //!
 //! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
 //! something open it does one of the things that a real driver may do. So a program that passes
-//! here may still have a race, unless it passes with the [order checker](OrderCheck) on: then it
-//! has none in what it did, as far as the driver sees it or was told.
+//! here may still have a race. The [order checker](OrderCheck) finds it: on every run it reports
+//! each two accesses to the same bytes, at least one of them a write or a free, that no event,
+//! wait, value or synchronization orders. A program that passes with the checker on has no race in
+//! what it did, as far as the driver sees it or [is told](SoftDriver::reads).
 
 #![deny(missing_docs, unreachable_pub)]
 

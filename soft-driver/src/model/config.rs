@@ -79,7 +79,8 @@ pub enum Time {
     #[default]
     Real,
     /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset
-    /// or copy takes one nanosecond for each 1024 bytes, everything else one tick.
+    /// or copy takes one nanosecond for each 1024 bytes, what keeps a stream
+    /// [busy](crate::SoftDriver::busy) as long as it says, everything else one tick.
     Virtual,
 }
 
