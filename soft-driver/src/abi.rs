@@ -202,3 +202,35 @@ pub struct AccessDesc {
 pub type PoolPointer = MemHandle;
 
 const _: () = assert!(size_of::<PoolProps>() == 88 && size_of::<AccessDesc>() == 12);
+
+/// The parameters of a node that sets memory (`CUDA_MEMSET_NODE_PARAMS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct MemsetParams {
+    /// Where.
+    pub address: CUdeviceptr,
+    /// From one row to the next; of no account for one row.
+    pub pitch: usize,
+    /// What.
+    pub value: core::ffi::c_uint,
+    /// Bytes of an element: 1, 2 or 4.
+    pub element: core::ffi::c_uint,
+    /// Elements in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// How an update of an executable graph went (`CUgraphExecUpdateResultInfo`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct UpdateInfo {
+    /// 0 is success.
+    pub result: u32,
+    /// The node of the new graph that is at fault, if it is one.
+    pub error_node: CUgraphNode,
+    /// Where its edge comes from, if it is that.
+    pub error_from_node: CUgraphNode,
+}
+
+const _: () = assert!(size_of::<MemsetParams>() == 40 && size_of::<UpdateInfo>() == 24);

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, PoolPointer, PoolProps};
+use cuda_soft_driver::abi::{Copy2D, Copy3D, MemsetParams, PoolPointer, PoolProps, UpdateInfo};
 
 use crate::raw::Rig;
 
@@ -89,6 +89,33 @@ exported! {
     cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);
     cuMemsetD2D16_v2(address: CUdeviceptr, pitch: usize, value: u16, width: usize, height: usize);
     cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
+    cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+    cuGraphGetEdges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode,
+        count: *mut usize);
+    cuGraphNodeGetType(node: CUgraphNode, kind: *mut u32);
+    cuGraphAddDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode,
+        count: usize);
+    cuGraphRemoveDependencies(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode,
+        count: usize);
+    cuGraphDestroyNode(node: CUgraphNode);
+    cuGraphAddMemsetNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
+        count: usize, params: *const MemsetParams, context: CUcontext);
+    cuGraphMemsetNodeGetParams(node: CUgraphNode, params: *mut MemsetParams);
+    cuGraphMemsetNodeSetParams(node: CUgraphNode, params: *const MemsetParams);
+    cuGraphExecMemsetNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
+        params: *const MemsetParams, context: CUcontext);
+    cuGraphAddMemcpyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
+        count: usize, params: *const Copy3D, context: CUcontext);
+    cuGraphAddChildGraphNode(node: *mut CUgraphNode, graph: CUgraph,
+        dependencies: *const CUgraphNode, count: usize, child: CUgraph);
+    cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph);
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut UpdateInfo);
+    cuGraphClone(clone: *mut CUgraph, graph: CUgraph);
+    cuGraphNodeFindInClone(node: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph);
+    cuGraphGetId(graph: CUgraph, id: *mut u32);
+    cuGraphExecGetId(exec: CUgraphExec, id: *mut u32);
+    cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut u32);
+    cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph);
     cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
         count: usize);
 }

@@ -26,6 +26,7 @@ mod rules;
 mod capture;
 mod contexts;
 mod devices;
+mod edits;
 mod elapsed;
 mod errors;
 mod events;

@@ -95,7 +95,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         events: which(&state.events, |index| state.is_live_event(index)).len(),
         ipc_slots: state.live_ipc_slots(),
         captures: state.live_captures(),
-        graphs: state.graphs.len(),
+        graphs: state.graphs.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
         graph_execs: state.execs.len(),
         user_objects: state.objects.len(),
         allocations: state.memory.len(),
@@ -113,7 +113,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("context", which(&state.contexts, |index| state.is_live_created_context(index)));
     name("stream", which(&state.streams, |index| state.is_live_stream(index)));
     name("event", which(&state.events, |index| state.is_live_event(index)));
-    name("graph", which(&state.graphs, |_| true));
+    name("graph", which(&state.graphs, |index| state.graphs[index].parent.is_none()));
     name("executable graph", which(&state.execs, |_| true));
     for (kind, what) in [
         ("stream", "lost stream"),

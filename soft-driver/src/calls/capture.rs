@@ -500,7 +500,7 @@ impl State {
 
 /// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is
 /// taken for plain edges.
-fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
+pub(crate) fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
     let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
     if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) {
         Ok(())

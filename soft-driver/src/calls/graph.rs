@@ -13,7 +13,9 @@ use crate::model::work::Task;
 
 impl State {
     pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
-        self.graphs.insert(self.call_number, Graph::default()).ok_or(OUT_OF_MEMORY)
+        self.graph_ids += 1;
+        let new = Graph { id: self.graph_ids, ..Graph::default() };
+        self.graphs.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)
     }
 
     pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
@@ -53,18 +55,54 @@ impl State {
         after: Vec<u32>,
         kind: NodeKind,
     ) -> Result<u32, CUresult> {
+        let id = self.graphs[graph].nodes_made;
         let (node, _) = self
             .nodes
-            .insert(self.call_number, Node { graph, after, kind })
+            .insert(self.call_number, Node { graph, after, kind, id, clone_of: 0, params: None })
             .ok_or(OUT_OF_MEMORY)?;
-        self.graphs[graph].nodes.push(node);
+        let graph = &mut self.graphs[graph];
+        graph.nodes.push(node);
+        graph.nodes_made += 1;
         Ok(node)
+    }
+
+    /// Removes a node, and the graph that is its own. Its graph still has it in its list.
+    pub(crate) fn remove_node(&mut self, node: u32) {
+        if let Some(Node { kind: NodeKind::Child(inner), .. }) = self.nodes.remove(node) {
+            self.remove_graph(inner);
+        }
+    }
+
+    /// A copy of a graph and of the graphs of its nodes.
+    pub(crate) fn copy_graph(&mut self, graph: u32, parent: Option<u32>) -> Result<u32, CUresult> {
+        let (new, _) = self.new_graph()?;
+        self.graphs[new].parent = parent;
+        let mut copies = BTreeMap::new();
+        let nodes = self.graphs[graph].nodes.clone();
+        for node in &nodes {
+            let copy = self.add_node(new, Vec::new(), self.nodes[*node].kind.clone())?;
+            copies.insert(*node, copy);
+            self.nodes[copy].clone_of = self.nodes.handle(*node);
+            self.nodes[copy].params = self.nodes[*node].params;
+            if let NodeKind::Child(inner) = self.nodes[*node].kind {
+                self.nodes[copy].kind = NodeKind::Child(self.copy_graph(inner, Some(copy))?);
+            }
+        }
+        // An edge may come from a node that was added later.
+        for node in &nodes {
+            let after = self.nodes[*node].after.iter();
+            self.nodes[copies[node]].after =
+                after.filter_map(|other| copies.get(other).copied()).collect();
+        }
+        let objects = self.graphs[graph].objects.clone();
+        self.graphs[new].objects = self.share_objects(&objects);
+        Ok(new)
     }
 
     pub(crate) fn remove_graph(&mut self, graph: u32) {
         if let Some(graph) = self.graphs.remove(graph) {
             for node in graph.nodes {
-                self.nodes.remove(node);
+                self.remove_node(node);
             }
             self.release_objects(graph.objects);
         }
@@ -116,6 +154,10 @@ pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer 
     if state.captures.has_graph(index) {
         return Err(ILLEGAL_STATE);
     }
+    // Documented: it goes with its node.
+    if state.graphs[index].parent.is_some() {
+        return Err(INVALID_VALUE);
+    }
     state.remove_graph(index);
     Ok(())
 }
@@ -152,20 +194,33 @@ pub(crate) fn graph_instantiate_with_flags(
     instantiate(call, state, exec, graph, flags).map_err(|(code, _)| code)
 }
 
-/// The failure, and the node that is at fault.
-type AtFault = (CUresult, Option<u32>);
+/// The failure, and the handle of the node that is at fault, or 0.
+type AtFault = (CUresult, u64);
+
+/// Measured: a graph that the device launches has memory work, and no host, event or empty node; one
+/// without nodes is none.
+fn refuse_device_launch(nodes: &[ExecNode]) -> Result<(), AtFault> {
+    let memory = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_));
+    match nodes.iter().find(|node| !memory(node)) {
+        Some(node) => Err((INVALID_VALUE, node.of)),
+        None if nodes.is_empty() => Err((INVALID_VALUE, 0)),
+        None => Ok(()),
+    }
+}
 
 impl State {
-    /// Measured: a graph that the device launches has memory work, and no host, event or empty
-    /// node; one without nodes is none.
-    fn refuse_device_launch(&self, graph: u32) -> Result<(), AtFault> {
-        let nodes = &self.graphs[graph].nodes;
-        let memory = |node: &&u32| matches!(self.nodes[**node].kind, NodeKind::Memory(_));
-        match nodes.iter().find(|node| !memory(node)) {
-            Some(node) => Err((INVALID_VALUE, Some(*node))),
-            None if nodes.is_empty() => Err((INVALID_VALUE, None)),
-            None => Ok(()),
+    /// Refuses nodes of events that are gone, themselves or with their contexts.
+    pub(crate) fn refuse_nodes_of_gone_events(
+        &self,
+        call: &CallFrame,
+        nodes: &[ExecNode],
+    ) -> Result<(), AtFault> {
+        for node in nodes {
+            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
+                self.event_is_there(call, event).map_err(|code| (code, node.of))?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -176,34 +231,21 @@ fn instantiate(
     graph: Ptr<CUgraph_st>,
     flags: u64,
 ) -> Result<(), AtFault> {
-    let alone = |code| (code, None);
+    let alone = |code| (code, 0);
     let graph = state.graph(graph).map_err(alone)?;
     state.current(call).map_err(alone)?;
+    // Measured: edges that go in a circle are found here.
+    let nodes = state.flattened(graph).ok_or((INVALID_VALUE, 0))?;
     if flags & DEVICE_LAUNCH != 0 {
-        state.refuse_device_launch(graph)?;
+        refuse_device_launch(&nodes)?;
     }
-    for node in &state.graphs[graph].nodes {
-        if let NodeKind::Record(event) | NodeKind::Wait(event) = state.nodes[*node].kind {
-            state.event_is_there(call, event).map_err(|code| (code, Some(*node)))?;
-        }
-    }
-    let all = &state.graphs[graph].nodes;
-    let places: BTreeMap<u32, usize> =
-        all.iter().enumerate().map(|(place, node)| (*node, place)).collect();
-    let copy = |node: &u32| ExecNode {
-        of: state.nodes.handle(*node),
-        kind: state.nodes[*node].kind.clone(),
-        after: state.nodes[*node].after.iter().filter_map(|at| places.get(at).copied()).collect(),
-        set: false,
-    };
-    let nodes = all.iter().map(copy).collect();
+    state.refuse_nodes_of_gone_events(call, &nodes)?;
     let objects = state.graphs[graph].objects.clone();
     let objects = state.share_objects(&objects);
-    let born = state.call_number;
-    let (index, handle) = state
-        .execs
-        .insert(born, Exec { nodes, last: None, objects })
-        .ok_or((OUT_OF_MEMORY, None))?;
+    state.graph_ids += 1;
+    let (born, id) = (state.call_number, state.graph_ids);
+    let new = Exec { nodes, last: None, objects, id, flags };
+    let (index, handle) = state.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
     state.order_graph(index);
     exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
 }
@@ -237,14 +279,13 @@ pub(crate) fn graph_instantiate_with_params(
     let done = instantiate(call, state, exec, graph, settings.flags);
     // Documented: what went wrong, and with which node.
     let (result, node) = match done {
-        Ok(()) => (0, None),
-        Err((_, Some(node))) if settings.flags & DEVICE_LAUNCH != 0 => {
-            (NODE_NOT_SUPPORTED, Some(node))
+        Ok(()) => (0, 0),
+        Err((_, node)) if node != 0 && settings.flags & DEVICE_LAUNCH != 0 => {
+            (NODE_NOT_SUPPORTED, node)
         }
         Err((_, node)) => (INSTANTIATE_ERROR, node),
     };
-    let handle = node.map_or(0, |node| call.machine.lock().nodes.handle(node));
-    settings.error_node = core::ptr::without_provenance_mut(handle as usize);
+    settings.error_node = core::ptr::without_provenance_mut(node as usize);
     settings.result = result;
     params.put(settings)?;
     done.map_err(|(code, _)| code)
@@ -288,7 +329,7 @@ pub(crate) fn graph_launch(
     state.order_launch_begins(exec, stream);
     for kind in nodes {
         match kind {
-            NodeKind::Empty | NodeKind::Told(_) => {}
+            NodeKind::Empty | NodeKind::Told(_) | NodeKind::Child(_) => {}
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::Busy(ns) => state.submit(call.machine, stream, Task::Busy(ns)),
@@ -487,15 +528,6 @@ pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgr
     let mut state = call.ready()?;
     clone.required()?;
     let graph = state.graph(graph)?;
-    let (new, _) = state.new_graph()?;
-    let mut copies = BTreeMap::new();
-    for node in state.graphs[graph].nodes.clone() {
-        let after =
-            state.nodes[node].after.iter().filter_map(|node| copies.get(node).copied()).collect();
-        let kind = state.nodes[node].kind.clone();
-        copies.insert(node, state.add_node(new, after, kind)?);
-    }
-    let objects = state.graphs[graph].objects.clone();
-    state.graphs[new].objects = state.share_objects(&objects);
+    let new = state.copy_graph(graph, None)?;
     clone.put(state.graph_handle(new))
 }

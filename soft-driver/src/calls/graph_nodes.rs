@@ -165,18 +165,10 @@ pub(crate) fn graph_node_get_type(
     let state = call.ready()?;
     kind.required()?;
     let node = state.node(node.raw())?;
-    kind.put(match &state.nodes[node].kind {
-        NodeKind::Memory(work) if work.is_copy() => 1,
-        NodeKind::Memory(_) => 2,
-        NodeKind::Host(_) => 3,
-        NodeKind::Empty | NodeKind::Told(_) | NodeKind::Busy(_) => 5,
-        NodeKind::Wait(_) => 6,
-        NodeKind::Record(_) => 7,
-        NodeKind::Values(_) => 12,
-    })
+    kind.put(state.nodes[node].kind.number())
 }
 
-fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
+pub(crate) fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
     let params = params.get()?;
     let function = params.function.ok_or(INVALID_VALUE)?;
     Ok(NodeKind::Host(HostCall::Function(function, UserData(params.user_data))))

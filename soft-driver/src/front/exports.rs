@@ -426,6 +426,69 @@ macro_rules! for_each_export {
         cuGraphInstantiateWithFlags 11040
             => graph_instantiate_with_flags(exec: *mut CUgraphExec, graph: CUgraph,
                 flags: c_ulonglong);
+        cuGraphInstantiate 10000
+            => graph_instantiate(exec: *mut CUgraphExec, graph: CUgraph,
+                error_node: *mut CUgraphNode, log: *mut c_uchar, log_size: usize);
+        cuGraphAddDependencies 10000
+            => graph_add_dependencies(graph: CUgraph, from: *const CUgraphNode,
+                to: *const CUgraphNode, count: usize);
+        cuGraphAddDependencies_v2 12030
+            => graph_add_dependencies_v2(graph: CUgraph, from: *const CUgraphNode,
+                to: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize);
+        cuGraphRemoveDependencies 10000
+            => graph_remove_dependencies(graph: CUgraph, from: *const CUgraphNode,
+                to: *const CUgraphNode, count: usize);
+        cuGraphRemoveDependencies_v2 12030
+            => graph_remove_dependencies_v2(graph: CUgraph, from: *const CUgraphNode,
+                to: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize);
+        cuGraphDestroyNode 10000 => graph_destroy_node(node: CUgraphNode);
+        cuGraphAddMemsetNode 10000
+            => graph_add_memset_node(node: *mut CUgraphNode, graph: CUgraph,
+                dependencies: *const CUgraphNode, count: usize, params: *const MemsetParams,
+                context: CUcontext);
+        cuGraphMemsetNodeGetParams 10000
+            => graph_memset_node_get_params(node: CUgraphNode, params: *mut MemsetParams);
+        cuGraphMemsetNodeSetParams 10000
+            => graph_memset_node_set_params(node: CUgraphNode, params: *const MemsetParams);
+        cuGraphExecMemsetNodeSetParams 10020
+            => graph_exec_memset_node_set_params(exec: CUgraphExec, node: CUgraphNode,
+                params: *const MemsetParams, context: CUcontext);
+        cuGraphAddMemcpyNode 10000
+            => graph_add_memcpy_node(node: *mut CUgraphNode, graph: CUgraph,
+                dependencies: *const CUgraphNode, count: usize, params: *const Copy3D,
+                context: CUcontext);
+        cuGraphMemcpyNodeGetParams 10000
+            => graph_memcpy_node_get_params(node: CUgraphNode, params: *mut Copy3D);
+        cuGraphMemcpyNodeSetParams 10000
+            => graph_memcpy_node_set_params(node: CUgraphNode, params: *const Copy3D);
+        cuGraphExecMemcpyNodeSetParams 10020
+            => graph_exec_memcpy_node_set_params(exec: CUgraphExec, node: CUgraphNode,
+                params: *const Copy3D, context: CUcontext);
+        cuGraphExecHostNodeSetParams 10020
+            => graph_exec_host_node_set_params(exec: CUgraphExec, node: CUgraphNode,
+                params: *const HostNodeParams);
+        cuGraphAddChildGraphNode 10000
+            => graph_add_child_graph_node(node: *mut CUgraphNode, graph: CUgraph,
+                dependencies: *const CUgraphNode, count: usize, child: CUgraph);
+        cuGraphChildGraphNodeGetGraph 10000
+            => graph_child_graph_node_get_graph(node: CUgraphNode, graph: *mut CUgraph);
+        cuGraphExecUpdate 10020
+            => graph_exec_update(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode,
+                result: *mut c_uint);
+        cuGraphExecUpdate_v2 12000
+            => graph_exec_update_v2(exec: CUgraphExec, graph: CUgraph, info: *mut UpdateInfo);
+        cuGraphExecGetFlags 12000
+            => graph_exec_get_flags(exec: CUgraphExec, flags: *mut cuuint64_t);
+        cuGraphNodeFindInClone 10000
+            => graph_node_find_in_clone(node: *mut CUgraphNode, original: CUgraphNode,
+                clone: CUgraph);
+        cuGraphGetId 13010 => graph_get_id(graph: CUgraph, id: *mut c_uint);
+        cuGraphExecGetId 13010 => graph_exec_get_id(exec: CUgraphExec, id: *mut c_uint);
+        cuGraphNodeGetLocalId 13010 => graph_node_get_local_id(node: CUgraphNode, id: *mut c_uint);
+        cuGraphNodeGetToolsId 13010
+            => graph_node_get_tools_id(node: CUgraphNode, id: *mut c_ulonglong);
+        cuGraphNodeGetContainingGraph 13010
+            => graph_node_get_containing_graph(node: CUgraphNode, graph: *mut CUgraph);
         cuGraphLaunch 10000, cuGraphLaunch_ptsz 10000
             => graph_launch(exec: CUgraphExec, stream: CUstream);
         cuGraphDestroy 10000 => graph_destroy(graph: CUgraph);

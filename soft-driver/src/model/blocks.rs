@@ -44,6 +44,12 @@ impl Block {
         (0..depth).flat_map(|layer| (0..rows).map(move |row| (start(layer, row), piece))).collect()
     }
 
+    /// Whether both have their rows at the same places.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        let places = |block: &Self| (block.place.address, block.pitch, block.slice);
+        places(self) == places(other)
+    }
+
     pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
         self.place.is_in(region)
     }

@@ -1,10 +1,13 @@
 //! Graphs, their nodes, and executable graphs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cuda_order_check::Access;
 
+use crate::abi::*;
 use crate::model::host_function::HostCall;
+use crate::model::machine::State;
 use crate::model::mem_ops::Batch;
 use crate::model::memory::MemoryWork;
 use crate::model::point::Point;
@@ -21,6 +24,8 @@ pub(crate) enum NodeKind {
     Record(u64),
     Wait(u64),
     Values(Batch),
+    /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
+    Child(u32),
     /// What the program says that a kernel touches, for the order checker.
     Told(Vec<Access>),
 }
@@ -30,13 +35,136 @@ pub(crate) struct Node {
     pub(crate) graph: u32,
     pub(crate) after: Vec<u32>,
     pub(crate) kind: NodeKind,
+    /// Its number among all nodes that the graph ever had.
+    pub(crate) id: u32,
+    /// The handle of the node that it was cloned from, or 0.
+    pub(crate) clone_of: u64,
+    /// What it was made with, if it was made to set or copy memory.
+    pub(crate) params: Option<NodeParams>,
 }
 
-/// A graph's nodes in the order in which they were added: each after all that it depends on.
+/// What a node was made with that sets or copies memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NodeParams {
+    Set(MemsetParams),
+    Copy(Copy3D),
+}
+
+// SAFETY: the pointers are the program's, which says that they are good for as long as the node is,
+// in whatever thread. They are shown to it again, and nothing else.
+unsafe impl Send for NodeParams {}
+
+/// A graph's nodes in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<u32>,
     pub(crate) objects: References,
+    /// Its number among all graphs and executable graphs.
+    pub(crate) id: u32,
+    /// How many nodes it ever had.
+    pub(crate) nodes_made: u32,
+    /// The node that it belongs to, if it is a node's own.
+    pub(crate) parent: Option<u32>,
+}
+
+impl NodeKind {
+    /// The number that the driver has for a kind of node.
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Self::Memory(work) if work.is_copy() => 1,
+            Self::Memory(_) => 2,
+            Self::Host(_) => 3,
+            Self::Child(_) => 4,
+            Self::Empty | Self::Told(_) | Self::Busy(_) => 5,
+            Self::Wait(_) => 6,
+            Self::Record(_) => 7,
+            Self::Values(_) => 12,
+        }
+    }
+}
+
+impl State {
+    /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which
+    /// they were added. None if the edges go in a circle.
+    pub(crate) fn sorted(&self, graph: u32) -> Option<Vec<u32>> {
+        let nodes = &self.graphs[graph].nodes;
+        let places: BTreeMap<u32, usize> =
+            nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
+        let mut left: Vec<usize> = Vec::with_capacity(nodes.len());
+        let mut later: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for (place, node) in nodes.iter().enumerate() {
+            let after = self.nodes[*node].after.iter();
+            let before: Vec<usize> = after.filter_map(|node| places.get(node).copied()).collect();
+            left.push(before.len());
+            for other in before {
+                later[other].push(place);
+            }
+        }
+        let ready = left.iter().enumerate().filter(|(_, left)| **left == 0);
+        let mut ready: BTreeSet<usize> = ready.map(|(place, _)| place).collect();
+        let mut sorted = Vec::with_capacity(nodes.len());
+        while let Some(place) = ready.pop_first() {
+            sorted.push(nodes[place]);
+            for other in &later[place] {
+                left[*other] -= 1;
+                if left[*other] == 0 {
+                    ready.insert(*other);
+                }
+            }
+        }
+        (sorted.len() == nodes.len()).then_some(sorted)
+    }
+
+    /// The nodes of a graph as an executable one has them: in an order that keeps all dependencies,
+    /// and with the nodes of child graphs in their place. None if edges go in a circle.
+    pub(crate) fn flattened(&self, graph: u32) -> Option<Vec<ExecNode>> {
+        let mut nodes = Vec::new();
+        self.flatten(graph, 0, &[], &mut nodes)?;
+        Some(nodes)
+    }
+
+    /// Adds the nodes of a graph after others. What comes after all of them.
+    fn flatten(
+        &self,
+        graph: u32,
+        depth: u32,
+        before: &[usize],
+        flat: &mut Vec<ExecNode>,
+    ) -> Option<Vec<usize>> {
+        let mut ends: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut open: BTreeSet<u32> = BTreeSet::new();
+        for index in self.sorted(graph)? {
+            let node = &self.nodes[index];
+            let mut after: Vec<usize> =
+                node.after.iter().filter_map(|other| ends.get(other)).flatten().copied().collect();
+            if node.after.is_empty() {
+                after = before.to_vec();
+            }
+            after.sort_unstable();
+            after.dedup();
+            for other in &node.after {
+                open.remove(other);
+            }
+            open.insert(index);
+            let of = self.nodes.handle(index);
+            let plain = |kind, after| ExecNode { of, kind, after, set: false, depth };
+            let end = match &node.kind {
+                NodeKind::Child(inner) if !self.graphs[*inner].nodes.is_empty() => {
+                    self.flatten(*inner, depth + 1, &after, flat)?
+                }
+                NodeKind::Child(_) => {
+                    flat.push(plain(NodeKind::Empty, after));
+                    vec![flat.len() - 1]
+                }
+                kind => {
+                    flat.push(plain(kind.clone(), after));
+                    vec![flat.len() - 1]
+                }
+            };
+            ends.insert(index, end);
+        }
+        Some(open.iter().filter_map(|node| ends.get(node)).flatten().copied().collect())
+    }
 }
 
 /// A node of an executable graph.
@@ -49,6 +177,8 @@ pub(crate) struct ExecNode {
     /// Whether its event was set in the executable graph, and is not the one that it was
     /// instantiated with.
     pub(crate) set: bool,
+    /// In how many child graphs it is.
+    pub(crate) depth: u32,
 }
 
 /// A graph that can be launched: a copy, in an order that keeps all dependencies.
@@ -57,4 +187,8 @@ pub(crate) struct Exec {
     /// The end of the last launch: launches of one graph do not overlap.
     pub(crate) last: Option<Arc<Point>>,
     pub(crate) objects: References,
+    /// Its number among all graphs and executable graphs.
+    pub(crate) id: u32,
+    /// How it was instantiated.
+    pub(crate) flags: u64,
 }

@@ -181,6 +181,8 @@ pub(crate) struct State {
     /// The number of the call at work.
     pub(crate) call_number: u64,
     next_id: u64,
+    /// The number of the last graph or executable graph.
+    pub(crate) graph_ids: u32,
     pub(crate) tombstones: VecDeque<Tombstone>,
     pub(crate) misuses: Mutex<Vec<String>>,
     /// What its context took with it and nobody had destroyed: its kind, handle or address, and the
@@ -225,6 +227,7 @@ impl State {
             threads: Vec::new(),
             call_number: 0,
             next_id: 7,
+            graph_ids: 0,
             tombstones: VecDeque::new(),
             misuses: Mutex::new(Vec::new()),
             lost: Vec::new(),

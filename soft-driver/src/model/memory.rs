@@ -328,6 +328,31 @@ impl MemoryWork {
         }
     }
 
+    /// Whether it is about one piece without gaps.
+    pub(crate) fn is_one_row(&self) -> bool {
+        match self {
+            Self::Set { .. } | Self::Copy { .. } => true,
+            Self::SetRows { extent, .. } | Self::CopyRows { extent, .. } => {
+                extent.height == 1 && extent.depth == 1
+            }
+        }
+    }
+
+    /// Whether both are about the same rows of the same places, so that values alone differ.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::SetRows { to, extent, element, .. },
+                Self::SetRows { to: other, extent: of, element: with, .. },
+            ) => (extent, element) == (of, with) && to.is_at(other),
+            (
+                Self::CopyRows { to, from, extent },
+                Self::CopyRows { to: at, from: of, extent: with },
+            ) => extent == with && to.is_at(at) && from.is_at(of),
+            _ => false,
+        }
+    }
+
     pub(crate) fn is_copy(&self) -> bool {
         matches!(self, Self::Copy { .. } | Self::CopyRows { .. })
     }

@@ -503,7 +503,10 @@ impl State {
             let mut after: Vec<usize> =
                 node.after.iter().filter_map(|node| ends.get(*node).copied()).collect();
             let mut works = match &node.kind {
-                NodeKind::Empty | NodeKind::Busy(_) => vec![NodeWork::Work(Vec::new())],
+                // Child graphs have been replaced by their nodes.
+                NodeKind::Empty | NodeKind::Busy(_) | NodeKind::Child(_) => {
+                    vec![NodeWork::Work(Vec::new())]
+                }
                 NodeKind::Told(accesses) => vec![NodeWork::Work(accesses.clone())],
                 NodeKind::Host(_) => vec![NodeWork::Function(Vec::new())],
                 NodeKind::Memory(work) => {

@@ -22,6 +22,7 @@ macro_rules! call {
 
 mod capture;
 mod copies;
+mod edits;
 mod ends;
 mod order;
 mod pools;

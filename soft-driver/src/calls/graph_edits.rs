@@ -1,0 +1,575 @@
+//! Graph calls that change a graph or an executable graph: edges, nodes of memory work, child
+//! graphs, updates. And the numbers of graphs and nodes.
+
+use core::ffi::{c_uint, c_ulonglong};
+
+use crate::abi::*;
+use crate::arg::{ContextArg, Ptr};
+use crate::calls::capture::plain_edges;
+use crate::calls::copies::Rows;
+use crate::calls::graph::add_node_with;
+use crate::calls::graph_nodes::host_kind;
+use crate::model::call_frame::CallFrame;
+use crate::model::graph::{ExecNode, NodeKind, NodeParams};
+use crate::model::machine::{Locked, State};
+use crate::model::memory::{Keeper, MemoryWork, Place};
+
+/// The edges that a call names, all of nodes of this graph.
+fn pairs(
+    state: &State,
+    graph: u32,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: usize,
+) -> Result<Vec<(u32, u32)>, CUresult> {
+    let (from, to) = (state.nodes_of(graph, from, count)?, state.nodes_of(graph, to, count)?);
+    let pairs: Vec<(u32, u32)> = from.into_iter().zip(to).collect();
+    let twice = |(at, pair): (usize, &(u32, u32))| pairs[..at].contains(pair);
+    if pairs.iter().enumerate().any(twice) { Err(INVALID_VALUE) } else { Ok(pairs) }
+}
+
+/// Measured: an edge that is there already, one of a node to itself, and one to another graph's node
+/// are invalid values. A circle is found when the graph is instantiated.
+pub(crate) fn graph_add_dependencies(
+    call: &CallFrame,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
+    let mut state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let pairs = pairs(&state, graph, from, to, count)?;
+    let there = |(from, to): &(u32, u32)| from == to || state.nodes[*to].after.contains(from);
+    if pairs.iter().any(there) {
+        return Err(INVALID_VALUE);
+    }
+    for (from, to) in pairs {
+        state.nodes[to].after.push(from);
+    }
+    Ok(())
+}
+
+pub(crate) fn graph_add_dependencies_v2(
+    call: &CallFrame,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+) -> Answer {
+    drop(call.ready()?);
+    plain_edges(edges, count)?;
+    graph_add_dependencies(call, graph, from, to, count)
+}
+
+/// Measured: an edge that is not there is an invalid value.
+pub(crate) fn graph_remove_dependencies(
+    call: &CallFrame,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
+    let mut state = call.ready()?;
+    let graph = state.graph(graph)?;
+    let pairs = pairs(&state, graph, from, to, count)?;
+    if pairs.iter().any(|(from, to)| !state.nodes[*to].after.contains(from)) {
+        return Err(INVALID_VALUE);
+    }
+    for (from, to) in pairs {
+        state.nodes[to].after.retain(|node| *node != from);
+    }
+    Ok(())
+}
+
+pub(crate) fn graph_remove_dependencies_v2(
+    call: &CallFrame,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    edges: Ptr<CUgraphEdgeData>,
+    count: usize,
+) -> Answer {
+    drop(call.ready()?);
+    plain_edges(edges, count)?;
+    graph_remove_dependencies(call, graph, from, to, count)
+}
+
+/// The node's edges go with it; executable graphs stay as they are.
+pub(crate) fn graph_destroy_node(call: &CallFrame, node: Ptr<CUgraphNode_st>) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let graph = state.nodes[node].graph;
+    // What is captured next may depend on it.
+    if state.captures.has_graph(graph) {
+        return Err(ILLEGAL_STATE);
+    }
+    state.graphs[graph].nodes.retain(|other| *other != node);
+    for other in state.graphs[graph].nodes.clone() {
+        state.nodes[other].after.retain(|before| *before != node);
+    }
+    state.remove_node(node);
+    Ok(())
+}
+
+/// The context in which a node works.
+fn check_context(state: &State, call: &CallFrame, context: ContextArg) -> Answer {
+    if context.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.context(call, context)?;
+    state.usable(context)
+}
+
+/// A node of memory work, and what it was made with.
+type Made = (NodeKind, NodeParams);
+
+fn memset_kind(
+    state: &State,
+    call: &CallFrame,
+    params: Ptr<MemsetParams>,
+) -> Result<Made, CUresult> {
+    let given = params.get()?;
+    let MemsetParams { address, pitch, value, element, width, height } = given;
+    if !matches!(element, 1 | 2 | 4) {
+        return Err(INVALID_VALUE);
+    }
+    let element = element as usize;
+    let work = state.set_of_rows(call, Rows { address, pitch, value, element, width, height })?;
+    Ok((NodeKind::Memory(work.ok_or(INVALID_VALUE)?), NodeParams::Set(given)))
+}
+
+fn copy_kind(state: &State, call: &CallFrame, params: Ptr<Copy3D>) -> Result<Made, CUresult> {
+    let given = params.get()?;
+    let (to, from, extent) = state.copy_of_rows(call, &given)?.ok_or(INVALID_VALUE)?;
+    let work = MemoryWork::CopyRows { to, from, extent };
+    Ok((NodeKind::Memory(work), NodeParams::Copy(given)))
+}
+
+fn add_memory_node(
+    call: &CallFrame,
+    out: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    made: impl FnOnce(&State) -> Result<Made, CUresult>,
+) -> Answer {
+    let mut params = None;
+    add_node_with(call, out, graph, dependencies, count, |state| {
+        let (kind, given) = made(state)?;
+        params = Some(given);
+        Ok(kind)
+    })?;
+    let mut state = call.ready()?;
+    let node = state.node(out.get()?)?;
+    state.nodes[node].params = params;
+    Ok(())
+}
+
+pub(crate) fn graph_add_memset_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    params: Ptr<MemsetParams>,
+    context: ContextArg,
+) -> Answer {
+    add_memory_node(call, node, graph, dependencies, count, |state| {
+        check_context(state, call, context)?;
+        memset_kind(state, call, params)
+    })
+}
+
+pub(crate) fn graph_add_memcpy_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    params: Ptr<Copy3D>,
+    context: ContextArg,
+) -> Answer {
+    add_memory_node(call, node, graph, dependencies, count, |state| {
+        check_context(state, call, context)?;
+        copy_kind(state, call, params)
+    })
+}
+
+/// What a captured node would have been made with.
+fn memset_params(work: &MemoryWork) -> Option<MemsetParams> {
+    match work {
+        MemoryWork::Set { to, value, width, count } => Some(MemsetParams {
+            address: to.address as u64,
+            pitch: 0,
+            value: *value,
+            element: *width as c_uint,
+            width: *count,
+            height: 1,
+        }),
+        MemoryWork::SetRows { to, value, element, extent } => Some(MemsetParams {
+            address: to.place.address as u64,
+            pitch: to.pitch,
+            value: *value,
+            element: *element as c_uint,
+            width: extent.width / element,
+            height: extent.height,
+        }),
+        MemoryWork::Copy { .. } | MemoryWork::CopyRows { .. } => None,
+    }
+}
+
+/// One side of a captured copy.
+fn side(state: &State, place: &Place, pitch: usize, height: usize) -> Side3D {
+    let address = place.address as u64;
+    let known = state.memory.around(address);
+    let of_host = known.is_none_or(|(_, allocation)| allocation.kind.is_host())
+        || !matches!(place.keeper, Keeper::Region(_));
+    let nowhere = core::ptr::null_mut();
+    let (memory_type, host, device) = match of_host {
+        true => (MEMORY_HOST, core::ptr::with_exposed_provenance_mut(place.address), 0),
+        false => (MEMORY_DEVICE, nowhere, address),
+    };
+    let (array, reserved) = (nowhere, nowhere);
+    Side3D { x: 0, y: 0, z: 0, lod: 0, memory_type, host, device, array, reserved, pitch, height }
+}
+
+fn copy_params(state: &State, work: &MemoryWork) -> Option<Copy3D> {
+    match work {
+        MemoryWork::Copy { to, from, bytes } => Some(Copy3D {
+            source: side(state, from, *bytes, 1),
+            destination: side(state, to, *bytes, 1),
+            width: *bytes,
+            height: 1,
+            depth: 1,
+        }),
+        MemoryWork::CopyRows { to, from, extent } => Some(Copy3D {
+            source: side(state, &from.place, from.pitch, from.slice / from.pitch),
+            destination: side(state, &to.place, to.pitch, to.slice / to.pitch),
+            width: extent.width,
+            height: extent.height,
+            depth: extent.depth,
+        }),
+        MemoryWork::Set { .. } | MemoryWork::SetRows { .. } => None,
+    }
+}
+
+pub(crate) fn graph_memset_node_get_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<MemsetParams>,
+) -> Answer {
+    let state = call.ready()?;
+    params.required()?;
+    let node = &state.nodes[state.node(node.raw())?];
+    match (&node.kind, node.params) {
+        (_, Some(NodeParams::Set(given))) => params.put(given),
+        (NodeKind::Memory(work), _) => params.put(memset_params(work).ok_or(INVALID_VALUE)?),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn graph_memcpy_node_get_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<Copy3D>,
+) -> Answer {
+    let state = call.ready()?;
+    params.required()?;
+    let node = &state.nodes[state.node(node.raw())?];
+    match (&node.kind, node.params) {
+        (_, Some(NodeParams::Copy(given))) => params.put(given),
+        (NodeKind::Memory(work), _) => params.put(copy_params(&state, work).ok_or(INVALID_VALUE)?),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+/// Gives a node other work of its kind.
+fn set_memory(
+    mut state: Locked,
+    node: Ptr<CUgraphNode_st>,
+    made: impl FnOnce(&State) -> Result<Made, CUresult>,
+) -> Answer {
+    let node = state.node(node.raw())?;
+    let (kind, params) = made(&state)?;
+    if state.nodes[node].kind.number() != kind.number() {
+        return Err(INVALID_VALUE);
+    }
+    let node = &mut state.nodes[node];
+    (node.kind, node.params) = (kind, Some(params));
+    Ok(())
+}
+
+pub(crate) fn graph_memset_node_set_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<MemsetParams>,
+) -> Answer {
+    set_memory(call.ready()?, node, |state| memset_kind(state, call, params))
+}
+
+pub(crate) fn graph_memcpy_node_set_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<Copy3D>,
+) -> Answer {
+    set_memory(call.ready()?, node, |state| copy_kind(state, call, params))
+}
+
+/// Whether work may take the place of other work in an executable graph. Documented: work of one
+/// row alone changes, and stays in the memory of its device.
+fn may_replace(old: &NodeKind, new: &NodeKind) -> bool {
+    match (old, new) {
+        (NodeKind::Memory(old), NodeKind::Memory(new)) => {
+            old.is_like(new) || (old.is_one_row() && new.is_one_row())
+        }
+        (NodeKind::Values(old), NodeKind::Values(new)) => old.is_like(new),
+        _ => true,
+    }
+}
+
+/// Gives the node of an executable graph other work of its kind.
+fn set_exec(
+    mut state: Locked,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
+) -> Answer {
+    let exec = state.exec(exec)?;
+    state.node(node.raw())?;
+    let kind = kind(&state)?;
+    let mut nodes = state.execs[exec].nodes.iter_mut();
+    let found = nodes.find(|found| found.of == node.addr()).ok_or(INVALID_VALUE)?;
+    if found.kind.number() != kind.number() || !may_replace(&found.kind, &kind) {
+        return Err(INVALID_VALUE);
+    }
+    found.kind = kind;
+    state.order_graph(exec);
+    Ok(())
+}
+
+pub(crate) fn graph_exec_memset_node_set_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<MemsetParams>,
+    context: ContextArg,
+) -> Answer {
+    set_exec(call.ready()?, exec, node, |state| {
+        check_context(state, call, context)?;
+        memset_kind(state, call, params).map(|made| made.0)
+    })
+}
+
+pub(crate) fn graph_exec_memcpy_node_set_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<Copy3D>,
+    context: ContextArg,
+) -> Answer {
+    set_exec(call.ready()?, exec, node, |state| {
+        check_context(state, call, context)?;
+        copy_kind(state, call, params).map(|made| made.0)
+    })
+}
+
+pub(crate) fn graph_exec_host_node_set_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<HostNodeParams>,
+) -> Answer {
+    set_exec(call.ready()?, exec, node, |_| host_kind(params))
+}
+
+/// The node has a copy of the graph, as it is now.
+pub(crate) fn graph_add_child_graph_node(
+    call: &CallFrame,
+    out: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    child: Ptr<CUgraph_st>,
+) -> Answer {
+    let mut state = call.ready()?;
+    out.required()?;
+    let graph = state.graph(graph)?;
+    let after = state.nodes_of(graph, dependencies, count)?;
+    let child = state.graph(child)?;
+    let copy = state.copy_graph(child, None)?;
+    let node = state.add_node(graph, after, NodeKind::Child(copy))?;
+    state.graphs[copy].parent = Some(node);
+    out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
+}
+
+pub(crate) fn graph_child_graph_node_get_graph(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    graph: Ptr<CUgraph>,
+) -> Answer {
+    let state = call.ready()?;
+    graph.required()?;
+    let NodeKind::Child(inner) = state.nodes[state.node(node.raw())?].kind else {
+        return Err(INVALID_VALUE);
+    };
+    graph.put(state.graph_handle(inner))
+}
+
+/// Why an update did not happen: nodes or edges changed, a node is of another kind, a node has
+/// parameters that it cannot have.
+const TOPOLOGY_CHANGED: u32 = 2;
+const NODE_TYPE_CHANGED: u32 = 3;
+const PARAMETERS_CHANGED: u32 = 5;
+
+/// What keeps an executable graph from being updated, and the new graph's node that does.
+fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(u32, u64)> {
+    if old.len() != new.len() {
+        return Some((TOPOLOGY_CHANGED, 0));
+    }
+    old.iter().zip(new).find_map(|(old, new)| {
+        if old.kind.number() != new.kind.number() || old.depth != new.depth {
+            Some((NODE_TYPE_CHANGED, new.of))
+        } else if old.after != new.after {
+            Some((TOPOLOGY_CHANGED, new.of))
+        } else if !may_replace(&old.kind, &new.kind) {
+            Some((PARAMETERS_CHANGED, new.of))
+        } else {
+            None
+        }
+    })
+}
+
+/// Has an executable graph do what a graph of the same shape says.
+fn update(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    graph: Ptr<CUgraph_st>,
+) -> Result<Option<(u32, u64)>, CUresult> {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let graph = state.graph(graph)?;
+    let new = state.flattened(graph).ok_or(INVALID_VALUE)?;
+    if let Some(refused) = update_refused(&state.execs[exec].nodes, &new) {
+        return Ok(Some(refused));
+    }
+    state.refuse_nodes_of_gone_events(call, &new).map_err(|(code, _)| code)?;
+    for (old, new) in state.execs[exec].nodes.iter_mut().zip(new) {
+        (old.kind, old.set) = (new.kind, false);
+    }
+    let objects = state.graphs[graph].objects.clone();
+    let objects = state.share_objects(&objects);
+    state.execs[exec].objects.extend(objects);
+    state.order_graph(exec);
+    Ok(None)
+}
+
+pub(crate) fn graph_exec_update_v2(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    graph: Ptr<CUgraph_st>,
+    info: Ptr<UpdateInfo>,
+) -> Answer {
+    drop(call.ready()?);
+    info.required()?;
+    let refused = update(call, exec, graph)?;
+    let (result, node) = refused.unwrap_or((0, 0));
+    let error_node = core::ptr::without_provenance_mut(node as usize);
+    info.put(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() })?;
+    if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
+}
+
+pub(crate) fn graph_exec_update(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    graph: Ptr<CUgraph_st>,
+    node: Ptr<CUgraphNode>,
+    result: Ptr<c_uint>,
+) -> Answer {
+    drop(call.ready()?);
+    result.required()?;
+    let refused = update(call, exec, graph)?;
+    let (why, at_fault) = refused.unwrap_or((0, 0));
+    node.put_if(core::ptr::without_provenance_mut(at_fault as usize));
+    result.put(why)?;
+    if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
+}
+
+const UPDATE_FAILURE: CUresult = CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+
+pub(crate) fn graph_exec_get_flags(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    flags: Ptr<cuuint64_t>,
+) -> Answer {
+    let state = call.ready()?;
+    flags.required()?;
+    flags.put(state.execs[state.exec(exec)?].flags)
+}
+
+/// The node of a clone that was made of a node.
+pub(crate) fn graph_node_find_in_clone(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    original: Ptr<CUgraphNode_st>,
+    clone: Ptr<CUgraph_st>,
+) -> Answer {
+    let state = call.ready()?;
+    node.required()?;
+    state.node(original.raw())?;
+    let clone = state.graph(clone)?;
+    let mut nodes = state.graphs[clone].nodes.iter();
+    let found = nodes.find(|node| state.nodes[**node].clone_of == original.addr());
+    let found = state.nodes.handle(*found.ok_or(INVALID_VALUE)?);
+    node.put(core::ptr::without_provenance_mut(found as usize))
+}
+
+pub(crate) fn graph_get_id(call: &CallFrame, graph: Ptr<CUgraph_st>, id: Ptr<c_uint>) -> Answer {
+    let state = call.ready()?;
+    id.required()?;
+    id.put(state.graphs[state.graph(graph)?].id)
+}
+
+pub(crate) fn graph_exec_get_id(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    id: Ptr<c_uint>,
+) -> Answer {
+    let state = call.ready()?;
+    id.required()?;
+    id.put(state.execs[state.exec(exec)?].id)
+}
+
+pub(crate) fn graph_node_get_local_id(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    id: Ptr<c_uint>,
+) -> Answer {
+    let state = call.ready()?;
+    id.required()?;
+    id.put(state.nodes[state.node(node.raw())?].id)
+}
+
+/// One number of a node among those of all graphs.
+pub(crate) fn graph_node_get_tools_id(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    id: Ptr<c_ulonglong>,
+) -> Answer {
+    let state = call.ready()?;
+    id.required()?;
+    let node = &state.nodes[state.node(node.raw())?];
+    id.put(u64::from(state.graphs[node.graph].id) << 32 | u64::from(node.id))
+}
+
+pub(crate) fn graph_node_get_containing_graph(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    graph: Ptr<CUgraph>,
+) -> Answer {
+    let state = call.ready()?;
+    graph.required()?;
+    let node = state.node(node.raw())?;
+    graph.put(state.graph_handle(state.nodes[node].graph))
+}

@@ -1,0 +1,410 @@
+//! Changes of graphs and executable graphs: edges, nodes, child graphs, updates.
+
+use std::ptr::{null, null_mut};
+
+use cuda_events::sys::*;
+use cuda_soft_driver::abi::{Copy3D, MemsetParams, Side3D, UpdateInfo};
+
+use crate::raw::{NON_BLOCKING, Raw, Rig, must, said};
+use crate::rules;
+
+fn graph(raw: &Raw) -> CUgraph {
+    let mut graph = null_mut();
+    must("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0));
+    graph
+}
+
+fn empty(rig: &Rig, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
+    let mut node = null_mut();
+    let code = rig.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len());
+    must("cuGraphAddEmptyNode", code);
+    node
+}
+
+fn count(rig: &Rig, graph: CUgraph) -> (usize, usize) {
+    let (mut nodes, mut edges) = (0, 0);
+    must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, null_mut(), &mut nodes));
+    must("cuGraphGetEdges", rig.cuGraphGetEdges(graph, null_mut(), null_mut(), &mut edges));
+    (nodes, edges)
+}
+
+fn instantiate(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
+    let mut exec = null_mut();
+    (rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0), exec)
+}
+
+/// Bytes that a graph sets and copies.
+struct Memory<'a> {
+    rig: &'a Rig,
+    address: CUdeviceptr,
+}
+
+const BYTES: usize = 64;
+
+impl<'a> Memory<'a> {
+    fn new(rig: &'a Rig) -> Self {
+        let mut address = 0;
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, BYTES));
+        Self { rig, address }
+    }
+
+    fn params(&self, value: u32) -> MemsetParams {
+        MemsetParams { address: self.address, pitch: 0, value, element: 1, width: BYTES, height: 1 }
+    }
+
+    /// A node that sets all of it.
+    fn set(&self, graph: CUgraph, after: &[CUgraphNode], value: u32) -> CUgraphNode {
+        let (mut node, params) = (null_mut(), self.params(value));
+        let (first, count) = (after.as_ptr(), after.len());
+        let context = self.rig.context;
+        let code = self.rig.cuGraphAddMemsetNode(&mut node, graph, first, count, &params, context);
+        must("cuGraphAddMemsetNode", code);
+        node
+    }
+
+    /// The value of all bytes, or that they differ.
+    fn value(&self) -> String {
+        let (mut all, stream) = ([0_u8; BYTES], self.rig.stream(NON_BLOCKING));
+        let place = all.as_mut_ptr().cast();
+        let code = self.rig.cuMemcpyDtoHAsync_v2(place, self.address, BYTES, stream);
+        must("cuMemcpyDtoHAsync", code);
+        self.rig.synchronize(stream);
+        if all == [all[0]; BYTES] { all[0].to_string() } else { "several".to_owned() }
+    }
+
+    /// Launches and tells what is there then.
+    fn launched(&self, exec: CUgraphExec) -> String {
+        let stream = self.rig.stream(NON_BLOCKING);
+        must("cuGraphLaunch", self.rig.cuGraphLaunch(exec, stream));
+        self.rig.synchronize(stream);
+        self.value()
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        let _ = self.rig.cuMemFree_v2(self.address);
+    }
+}
+
+/// The result of an update: the code, what it says, and whether there is a node at fault.
+fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
+    let nowhere = std::ptr::without_provenance_mut(77);
+    let mut info = UpdateInfo { result: 77, error_node: nowhere, error_from_node: nowhere };
+    let code = rig.cuGraphExecUpdate_v2(exec, graph, &mut info);
+    let there = |node: CUgraphNode| if node.is_null() { "none" } else { "one" };
+    let (node, from) = (there(info.error_node), there(info.error_from_node));
+    format!("{}, result {}, node {node}, from {from}", said(code), info.result)
+}
+
+rules! {
+    /// Edges can be added and removed, each once. One of a node to itself, one to another graph's
+    /// node and one that is not there are invalid values.
+    fn edges(rig, saw) =
+        "add a-b success; again CUDA_ERROR_INVALID_VALUE (1); a-a CUDA_ERROR_INVALID_VALUE (1); \
+         to another graph CUDA_ERROR_INVALID_VALUE (1); none success; edges 1; two with one that \
+         is there CUDA_ERROR_INVALID_VALUE (1); remove a-b success; again \
+         CUDA_ERROR_INVALID_VALUE (1); a-c CUDA_ERROR_INVALID_VALUE (1); edges 0"
+    {
+        let (one, other) = (graph(rig), graph(rig));
+        let [a, b, c] = [(); 3].map(|()| empty(rig, one, &[]));
+        let foreign = empty(rig, other, &[]);
+        let add = |from: CUgraphNode, to: CUgraphNode| {
+            rig.cuGraphAddDependencies(one, &from, &to, 1)
+        };
+        let remove = |from: CUgraphNode, to: CUgraphNode| {
+            rig.cuGraphRemoveDependencies(one, &from, &to, 1)
+        };
+        saw.code("add a-b", add(a, b));
+        saw.code("again", add(a, b));
+        saw.code("a-a", add(a, a));
+        saw.code("to another graph", add(a, foreign));
+        saw.code("none", rig.cuGraphAddDependencies(one, null(), null(), 0));
+        saw.text(format_args!("edges {}", count(rig, one).1));
+        let (from, to) = ([a, a], [c, b]);
+        let code = rig.cuGraphAddDependencies(one, from.as_ptr(), to.as_ptr(), 2);
+        saw.code("two with one that is there", code);
+        // A driver may have added the first of them.
+        let _ = remove(a, c);
+        saw.code("remove a-b", remove(a, b));
+        saw.code("again", remove(a, b));
+        saw.code("a-c", remove(a, c));
+        saw.text(format_args!("edges {}", count(rig, one).1));
+        must("cuGraphDestroy", rig.cuGraphDestroy(one));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+    }
+
+    /// Edges may go in a circle, until the graph is instantiated. A node may come after one that was
+    /// added later, and is then done after it.
+    fn circles_and_later_edges(rig, saw) =
+        "a circle success; instantiated CUDA_ERROR_INVALID_VALUE (1); without it success; the \
+         first node comes last: 1"
+    {
+        let (memory, graph) = (Memory::new(rig), graph(rig));
+        let first = memory.set(graph, &[], 1);
+        let second = memory.set(graph, &[first], 2);
+        saw.code("a circle", rig.cuGraphAddDependencies(graph, &second, &first, 1));
+        saw.code("instantiated", instantiate(rig, graph).0);
+        must("cuGraphRemoveDependencies", rig.cuGraphRemoveDependencies(graph, &first, &second, 1));
+        let (code, exec) = instantiate(rig, graph);
+        saw.code("without it", code);
+        saw.text(format_args!("the first node comes last: {}", memory.launched(exec)));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// A node that is destroyed takes its edges along. What was instantiated stays as it was.
+    fn destroying_a_node(rig, saw) =
+        "nodes 3, edges 2; destroyed success; nodes 2, edges 0; the old launch sets 2; a new one 1"
+    {
+        let (memory, graph) = (Memory::new(rig), graph(rig));
+        let a = memory.set(graph, &[], 1);
+        let b = memory.set(graph, &[a], 2);
+        empty(rig, graph, &[b]);
+        let (code, exec) = instantiate(rig, graph);
+        must("cuGraphInstantiate", code);
+        let counts = || {
+            let (nodes, edges) = count(rig, graph);
+            format!("nodes {nodes}, edges {edges}")
+        };
+        saw.text(counts());
+        saw.code("destroyed", rig.cuGraphDestroyNode(b));
+        saw.text(counts());
+        saw.text(format_args!("the old launch sets {}", memory.launched(exec)));
+        let (code, new) = instantiate(rig, graph);
+        must("cuGraphInstantiate", code);
+        saw.text(format_args!("a new one {}", memory.launched(new)));
+        for exec in [exec, new] {
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        }
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// Nodes set and copy memory. Their parameters can be read and changed, in the graph and in
+    /// what was instantiated.
+    fn memory_nodes(rig, saw) =
+        "kinds 2, 1; launched 1; the parameters as given; set to 2 success; the old launch 1; \
+         changed there to 3 success; then 3; a new one 2"
+    {
+        let (memory, other, graph) = (Memory::new(rig), Memory::new(rig), graph(rig));
+        let set = other.set(graph, &[], 1);
+        let mut copy = null_mut();
+        let side = |address| Side3D {
+            x: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory_type: 2,
+            host: null_mut(),
+            device: address,
+            array: null_mut(),
+            reserved: null_mut(),
+            pitch: 0,
+            height: 0,
+        };
+        let copied = Copy3D {
+            source: side(other.address),
+            destination: side(memory.address),
+            width: BYTES,
+            height: 1,
+            depth: 1,
+        };
+        let code = rig.cuGraphAddMemcpyNode(&mut copy, graph, &set, 1, &copied, rig.context);
+        must("cuGraphAddMemcpyNode", code);
+        let kind = |node| {
+            let mut kind = 77;
+            must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
+            kind
+        };
+        saw.text(format_args!("kinds {}, {}", kind(set), kind(copy)));
+        let (code, exec) = instantiate(rig, graph);
+        must("cuGraphInstantiate", code);
+        saw.text(format_args!("launched {}", memory.launched(exec)));
+        let mut read = memory.params(0);
+        let code = rig.cuGraphMemsetNodeGetParams(set, &mut read);
+        must("cuGraphMemsetNodeGetParams", code);
+        saw.holds("the parameters as given", read == other.params(1));
+        saw.code("set to 2", rig.cuGraphMemsetNodeSetParams(set, &other.params(2)));
+        saw.text(format_args!("the old launch {}", memory.launched(exec)));
+        let params = other.params(3);
+        let code = rig.cuGraphExecMemsetNodeSetParams(exec, set, &params, rig.context);
+        saw.code("changed there to 3", code);
+        saw.text(format_args!("then {}", memory.launched(exec)));
+        let (code, new) = instantiate(rig, graph);
+        must("cuGraphInstantiate", code);
+        saw.text(format_args!("a new one {}", memory.launched(new)));
+        for exec in [exec, new] {
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        }
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// What no memory node can be made with.
+    fn memory_nodes_refused(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from element of 3, unaligned, nobody's memory, past the end, \
+         no bytes, no parameters"
+    {
+        let (memory, graph) = (Memory::new(rig), graph(rig));
+        let add = |params: *const MemsetParams| {
+            let mut node = null_mut();
+            rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, params, rig.context)
+        };
+        let good = memory.params(1);
+        let unaligned =
+            MemsetParams { element: 4, address: good.address + 1, width: 4, ..good };
+        saw.codes(&[
+            ("element of 3", add(&MemsetParams { element: 3, ..good })),
+            ("unaligned", add(&unaligned)),
+            ("nobody's memory", add(&MemsetParams { address: 16, ..good })),
+            ("past the end", add(&MemsetParams { width: 1 << 40, ..good })),
+            ("no bytes", add(&MemsetParams { width: 0, ..good })),
+            ("no parameters", add(null())),
+        ]);
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// A child graph is a copy, which is the node's own: it does not change with the graph that it
+    /// was made of, it can be changed itself, and it cannot be destroyed alone.
+    fn child_graphs(rig, saw) =
+        "kind 4; a copy; launched 2; the original changed: 2; the copy changed: 4; destroying the \
+         copy CUDA_ERROR_INVALID_VALUE (1); of another node CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let (memory, inner, outer) = (Memory::new(rig), graph(rig), graph(rig));
+        let original = memory.set(inner, &[], 2);
+        let before = memory.set(outer, &[], 1);
+        let mut node = null_mut();
+        let code = rig.cuGraphAddChildGraphNode(&mut node, outer, &before, 1, inner);
+        must("cuGraphAddChildGraphNode", code);
+        let mut kind = 77;
+        must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
+        saw.text(format_args!("kind {kind}"));
+        let mut copy = null_mut();
+        let code = rig.cuGraphChildGraphNodeGetGraph(node, &mut copy);
+        must("cuGraphChildGraphNodeGetGraph", code);
+        saw.holds("a copy", copy != inner);
+        let launched = || {
+            let (code, exec) = instantiate(rig, outer);
+            must("cuGraphInstantiate", code);
+            let value = memory.launched(exec);
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            value
+        };
+        saw.text(format_args!("launched {}", launched()));
+        let code = rig.cuGraphMemsetNodeSetParams(original, &memory.params(3));
+        must("cuGraphMemsetNodeSetParams", code);
+        saw.text(format_args!("the original changed: {}", launched()));
+        let (mut own, mut one) = (null_mut(), 1);
+        must("cuGraphGetNodes", rig.cuGraphGetNodes(copy, &mut own, &mut one));
+        must("cuGraphMemsetNodeSetParams", rig.cuGraphMemsetNodeSetParams(own, &memory.params(4)));
+        saw.text(format_args!("the copy changed: {}", launched()));
+        saw.code("destroying the copy", rig.cuGraphDestroy(copy));
+        saw.code("of another node", rig.cuGraphChildGraphNodeGetGraph(before, &mut copy));
+        must("cuGraphDestroy", rig.cuGraphDestroy(outer));
+        must("cuGraphDestroy", rig.cuGraphDestroy(inner));
+    }
+
+    /// An executable graph takes over the values of a graph of the same shape. Another number of
+    /// nodes or other edges are a change of topology, another kind of node is one of type.
+    [since(12, 0)]
+    fn updates(rig, saw) =
+        "the same shape success, result 0, node none, from none; sets 5; another kind \
+         CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910), result 3, node one, from none; no node \
+         CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910), result 2, node none, from none; still sets 5"
+    {
+        let memory = Memory::new(rig);
+        let one = |value| {
+            let graph = graph(rig);
+            memory.set(graph, &[], value);
+            graph
+        };
+        let (first, same, nothing, other) = (one(1), one(5), graph(rig), graph(rig));
+        empty(rig, other, &[]);
+        let (code, exec) = instantiate(rig, first);
+        must("cuGraphInstantiate", code);
+        saw.text(format_args!("the same shape {}", update(rig, exec, same)));
+        saw.text(format_args!("sets {}", memory.launched(exec)));
+        saw.text(format_args!("another kind {}", update(rig, exec, other)));
+        saw.text(format_args!("no node {}", update(rig, exec, nothing)));
+        saw.text(format_args!("still sets {}", memory.launched(exec)));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        for graph in [first, same, nothing, other] {
+            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        }
+    }
+
+    /// The same nodes with another edge are another topology.
+    [since(12, 0)]
+    fn updates_with_other_edges(rig, saw) =
+        "an edge more CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910), result 2; an edge less \
+         CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910), result 2"
+    {
+        let (plain, chained) = (graph(rig), graph(rig));
+        empty(rig, plain, &[]);
+        empty(rig, plain, &[]);
+        let first = empty(rig, chained, &[]);
+        empty(rig, chained, &[first]);
+        for (what, from, to) in [("an edge more", plain, chained), ("an edge less", chained, plain)] {
+            let (code, exec) = instantiate(rig, from);
+            must("cuGraphInstantiate", code);
+            // Which node is named is the driver's to choose.
+            let answer = update(rig, exec, to);
+            let answer = answer.split(", node").next().unwrap_or_default();
+            saw.text(format_args!("{what} {answer}"));
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        }
+        must("cuGraphDestroy", rig.cuGraphDestroy(plain));
+        must("cuGraphDestroy", rig.cuGraphDestroy(chained));
+    }
+
+    /// The nodes of a clone can be found by those that they were made of.
+    fn nodes_of_a_clone(rig, saw) =
+        "found success, another node; one added later CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let (one, mut clone, mut found) = (graph(rig), null_mut(), null_mut());
+        let node = empty(rig, one, &[]);
+        must("cuGraphClone", rig.cuGraphClone(&mut clone, one));
+        let later = empty(rig, one, &[]);
+        let code = rig.cuGraphNodeFindInClone(&mut found, node, clone);
+        let which = if found != node { "another node" } else { "the same node" };
+        saw.text(format_args!("found {}, {which}", said(code)));
+        let code = rig.cuGraphNodeFindInClone(&mut found, later, clone);
+        saw.code("one added later", code);
+        must("cuGraphDestroy", rig.cuGraphDestroy(one));
+        must("cuGraphDestroy", rig.cuGraphDestroy(clone));
+    }
+
+    /// Graphs, executable graphs and nodes have numbers; nodes know their graph.
+    [since(13, 1), settings("version=13.1")]
+    fn numbers(rig, saw) =
+        "all different; nodes 0, 1, then 2 although one is gone; its graph"
+    {
+        let (one, other) = (graph(rig), graph(rig));
+        let (a, b) = (empty(rig, one, &[]), empty(rig, one, &[]));
+        let (code, exec) = instantiate(rig, one);
+        must("cuGraphInstantiate", code);
+        let number = |call: &dyn Fn(*mut u32) -> CUresult| {
+            let mut id = 0;
+            must("a number", call(&mut id));
+            id
+        };
+        let graphs = [
+            number(&|id| rig.cuGraphGetId(one, id)),
+            number(&|id| rig.cuGraphGetId(other, id)),
+            number(&|id| rig.cuGraphExecGetId(exec, id)),
+        ];
+        let different =
+            graphs[0] != graphs[1] && graphs[0] != graphs[2] && graphs[1] != graphs[2];
+        saw.holds("all different", different);
+        let local = |node| number(&|id| rig.cuGraphNodeGetLocalId(node, id));
+        let (first, second) = (local(a), local(b));
+        must("cuGraphDestroyNode", rig.cuGraphDestroyNode(b));
+        let third = local(empty(rig, one, &[]));
+        saw.text(format_args!("nodes {first}, {second}, then {third} although one is gone"));
+        let mut of = null_mut();
+        must("the graph", rig.cuGraphNodeGetContainingGraph(a, &mut of));
+        saw.holds("its graph", of == one);
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(one));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+    }
+}
