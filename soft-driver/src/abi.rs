@@ -156,6 +156,7 @@ pub struct Copy3D {
     pub depth: usize,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
 
 /// Where memory is (`CUmemLocation`).
@@ -201,6 +202,7 @@ pub struct AccessDesc {
 /// What names memory of a pool to another process (`CUmemPoolPtrExportData`).
 pub type PoolPointer = MemHandle;
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<PoolProps>() == 88 && size_of::<AccessDesc>() == 12);
 
 /// The parameters of a node that sets memory (`CUDA_MEMSET_NODE_PARAMS`).
@@ -233,4 +235,5 @@ pub struct UpdateInfo {
     pub error_from_node: CUgraphNode,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<MemsetParams>() == 40 && size_of::<UpdateInfo>() == 24);

@@ -34,9 +34,9 @@ macro_rules! exported {
                     Ok(name) => name,
                     Err(_) => panic!("a name without NUL"),
                 };
+                type Function = unsafe extern "C" fn($($type),*) -> CUresult;
                 // SAFETY: the list below says what the driver declares.
-                let call: unsafe extern "C" fn($($type),*) -> CUresult =
-                    unsafe { self.entry(NAME) };
+                let call = unsafe { self.entry::<Function>(NAME) };
                 // SAFETY: what is called with is what `Raw::new` asks for.
                 unsafe { call($($argument),*) }
             })*

@@ -10,7 +10,7 @@ use crate::model::event::EventState;
 use crate::model::graph::NodeKind;
 use crate::model::host_function::HostCall;
 use crate::model::machine::State;
-use crate::model::memory::MemoryWork;
+use crate::model::memory_work::MemoryWork;
 use crate::model::thread;
 
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

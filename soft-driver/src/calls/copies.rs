@@ -10,7 +10,8 @@ use crate::model::attributes;
 use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
-use crate::model::memory::{MemoryWork, Place};
+use crate::model::memory::Place;
+use crate::model::memory_work::MemoryWork;
 
 /// The device attribute of the longest way from one row to the next.
 const MAX_PITCH: u32 = 11;

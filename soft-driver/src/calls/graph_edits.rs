@@ -12,7 +12,8 @@ use crate::calls::graph_nodes::host_kind;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{ExecNode, NodeKind, NodeParams};
 use crate::model::machine::{Locked, State};
-use crate::model::memory::{Keeper, MemoryWork, Place};
+use crate::model::memory::{Keeper, Place};
+use crate::model::memory_work::MemoryWork;
 
 /// The edges that a call names, all of nodes of this graph.
 fn pairs(

@@ -9,8 +9,9 @@ use crate::calls::stream::wait_idle;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
 use crate::model::memory::{
-    ALIGNMENT, Allocation, Keeper, Kind, MemoryWork, Place, READ_ONLY, Region, can_pin, map,
+    ALIGNMENT, Allocation, Keeper, Kind, Place, READ_ONLY, Region, can_pin, map,
 };
+use crate::model::memory_work::MemoryWork;
 use crate::model::work::Task;
 
 impl State {

@@ -5,7 +5,6 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::calls::unsupported;
 use crate::model::call_frame::CallFrame;
 
 const EAGER_LOADING: c_int = 1;
@@ -30,11 +29,8 @@ pub(crate) fn function_name(
     name: Ptr<*const c_uchar>,
     function: Memory,
 ) -> Answer {
-    if name.is_null() || function.is_null() {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
-    }
-    unsupported(call)
+    drop(call.ready()?);
+    Err(if name.is_null() || function.is_null() { INVALID_VALUE } else { NOT_SUPPORTED })
 }
 
 /// Tables of what is not exported by name. Measured: one that the driver does not know is an invalid

@@ -15,7 +15,8 @@ use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
-use crate::model::memory::{Keeper, Kind, MemoryWork, Place};
+use crate::model::memory::{Keeper, Kind, Place};
+use crate::model::memory_work::MemoryWork;
 use crate::model::shared_memory::Backing;
 use crate::model::work::{Origin, Task};
 
