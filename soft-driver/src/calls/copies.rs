@@ -11,7 +11,7 @@ use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 use crate::model::memory::Place;
-use crate::model::memory_work::MemoryWork;
+use crate::model::memory_work::{CopyRows, MemoryWork, SetRows};
 
 /// The device attribute of the longest way from one row to the next.
 const MAX_PITCH: u32 = 11;
@@ -75,7 +75,7 @@ impl State {
         &self,
         call: &CallFrame,
         copy: &Copy3D,
-    ) -> Result<Option<(Block, Block, Extent)>, CUresult> {
+    ) -> Result<Option<CopyRows>, CUresult> {
         let Copy3D { source, destination, width, height, depth } = copy;
         let extent = Extent { width: *width, height: *height, depth: *depth };
         if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
@@ -83,7 +83,7 @@ impl State {
         }
         let (to, from) = (self.block(destination, extent)?, self.block(source, extent)?);
         self.may_write(call, &to.place)?;
-        Ok(Some((to, from, extent)))
+        Ok(Some(CopyRows { to, from, extent }))
     }
 }
 
@@ -91,18 +91,18 @@ fn copy(call: &CallFrame, copy: Result<Copy3D, CUresult>, stream: StreamArg) -> 
     let mut state = call.ready()?;
     let copy = copy?;
     let stream = state.stream(call, stream)?;
-    let Some((to, mut from, extent)) = state.copy_of_rows(call, &copy)? else { return Ok(()) };
+    let Some(mut rows) = state.copy_of_rows(call, &copy)? else { return Ok(()) };
     if state.streams[stream].capture.is_some() {
-        return submit(call, state, stream, MemoryWork::CopyRows { to, from, extent });
+        return submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)));
     }
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
-    if from.place.pageable() {
-        state.order_pageable_rows(&from, extent, true);
-        from = from.staged(extent);
+    if rows.from.place.pageable() {
+        state.order_pageable_rows(&rows.from, rows.extent, true);
+        rows.from = rows.from.staged(rows.extent);
     }
-    let pageable = to.place.pageable();
-    state.order_pageable_rows(&to, extent, false);
-    submit(call, state, stream, MemoryWork::CopyRows { to, from, extent })?;
+    let pageable = rows.to.place.pageable();
+    state.order_pageable_rows(&rows.to, rows.extent, false);
+    submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
     if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
 }
 
@@ -156,7 +156,7 @@ impl State {
         let place = self.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
         self.may_write(call, &place)?;
         let to = Block { place, pitch: if one { width } else { pitch }, slice: 0 };
-        Ok(Some(MemoryWork::SetRows { to, value, element, extent }))
+        Ok(Some(MemoryWork::SetRows(Box::new(SetRows { to, value, element, extent }))))
     }
 }
 

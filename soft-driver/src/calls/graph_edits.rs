@@ -9,6 +9,7 @@ use crate::calls::capture::plain_edges;
 use crate::calls::copies::Rows;
 use crate::calls::graph::add_node_with;
 use crate::calls::graph_nodes::host_kind;
+use crate::model::blocks::Block;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{ExecNode, NodeKind, NodeParams};
 use crate::model::machine::{Locked, State};
@@ -143,8 +144,8 @@ fn memset_kind(
 
 fn copy_kind(state: &State, call: &CallFrame, params: Ptr<Copy3D>) -> Result<Made, CUresult> {
     let given = params.get()?;
-    let (to, from, extent) = state.copy_of_rows(call, &given)?.ok_or(INVALID_VALUE)?;
-    let work = MemoryWork::CopyRows { to, from, extent };
+    let rows = state.copy_of_rows(call, &given)?.ok_or(INVALID_VALUE)?;
+    let work = MemoryWork::CopyRows(Box::new(rows));
     Ok((NodeKind::Memory(work), NodeParams::Copy(given)))
 }
 
@@ -209,15 +210,15 @@ fn memset_params(work: &MemoryWork) -> Option<MemsetParams> {
             width: *count,
             height: 1,
         }),
-        MemoryWork::SetRows { to, value, element, extent } => Some(MemsetParams {
-            address: to.place.address as u64,
-            pitch: to.pitch,
-            value: *value,
-            element: *element as c_uint,
-            width: extent.width / element,
-            height: extent.height,
+        MemoryWork::SetRows(rows) => Some(MemsetParams {
+            address: rows.to.place.address as u64,
+            pitch: rows.to.pitch,
+            value: rows.value,
+            element: rows.element as c_uint,
+            width: rows.extent.width / rows.element,
+            height: rows.extent.height,
         }),
-        MemoryWork::Copy { .. } | MemoryWork::CopyRows { .. } => None,
+        MemoryWork::Copy { .. } | MemoryWork::CopyRows(_) => None,
     }
 }
 
@@ -245,14 +246,18 @@ fn copy_params(state: &State, work: &MemoryWork) -> Option<Copy3D> {
             height: 1,
             depth: 1,
         }),
-        MemoryWork::CopyRows { to, from, extent } => Some(Copy3D {
-            source: side(state, &from.place, from.pitch, from.slice / from.pitch),
-            destination: side(state, &to.place, to.pitch, to.slice / to.pitch),
-            width: extent.width,
-            height: extent.height,
-            depth: extent.depth,
-        }),
-        MemoryWork::Set { .. } | MemoryWork::SetRows { .. } => None,
+        MemoryWork::CopyRows(rows) => {
+            let of =
+                |block: &Block| side(state, &block.place, block.pitch, block.slice / block.pitch);
+            Some(Copy3D {
+                source: of(&rows.from),
+                destination: of(&rows.to),
+                width: rows.extent.width,
+                height: rows.extent.height,
+                depth: rows.extent.depth,
+            })
+        }
+        MemoryWork::Set { .. } | MemoryWork::SetRows(_) => None,
     }
 }
 

@@ -16,6 +16,10 @@ impl Extent {
     pub(crate) fn bytes(self) -> usize {
         self.width * self.height * self.depth
     }
+
+    pub(crate) fn is_one_row(self) -> bool {
+        self.height == 1 && self.depth == 1
+    }
 }
 
 /// One side of a copy, or what is set.

@@ -20,19 +20,31 @@ pub(crate) enum MemoryWork {
         from: Place,
         bytes: usize,
     },
-    /// Elements of 1, 2 or 4 bytes in rows.
-    SetRows {
-        to: Block,
-        value: u32,
-        element: usize,
-        extent: Extent,
-    },
-    CopyRows {
-        to: Block,
-        from: Block,
-        extent: Extent,
-    },
+    /// Apart, so that what every task takes with it stays small.
+    SetRows(Box<SetRows>),
+    CopyRows(Box<CopyRows>),
 }
+
+/// Elements of 1, 2 or 4 bytes in rows.
+#[derive(Clone, Debug)]
+pub(crate) struct SetRows {
+    pub(crate) to: Block,
+    pub(crate) value: u32,
+    pub(crate) element: usize,
+    pub(crate) extent: Extent,
+}
+
+/// A copy of rows, and of layers of rows.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyRows {
+    pub(crate) to: Block,
+    pub(crate) from: Block,
+    pub(crate) extent: Extent,
+}
+
+/// One that is on its way to a queue is moved several times.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<MemoryWork>() <= 72);
 
 impl MemoryWork {
     /// Whether it reads or writes a piece of memory.
@@ -40,8 +52,8 @@ impl MemoryWork {
         match self {
             Self::Set { to, .. } => to.is_in(region),
             Self::Copy { to, from, .. } => to.is_in(region) || from.is_in(region),
-            Self::SetRows { to, .. } => to.is_in(region),
-            Self::CopyRows { to, from, .. } => to.is_in(region) || from.is_in(region),
+            Self::SetRows(rows) => rows.to.is_in(region),
+            Self::CopyRows(rows) => rows.to.is_in(region) || rows.from.is_in(region),
         }
     }
 
@@ -49,29 +61,27 @@ impl MemoryWork {
     pub(crate) fn is_one_row(&self) -> bool {
         match self {
             Self::Set { .. } | Self::Copy { .. } => true,
-            Self::SetRows { extent, .. } | Self::CopyRows { extent, .. } => {
-                extent.height == 1 && extent.depth == 1
-            }
+            Self::SetRows(rows) => rows.extent.is_one_row(),
+            Self::CopyRows(rows) => rows.extent.is_one_row(),
         }
     }
 
     /// Whether both are about the same rows of the same places, so that values alone differ.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
-            (
-                Self::SetRows { to, extent, element, .. },
-                Self::SetRows { to: other, extent: of, element: with, .. },
-            ) => (extent, element) == (of, with) && to.is_at(other),
-            (
-                Self::CopyRows { to, from, extent },
-                Self::CopyRows { to: at, from: of, extent: with },
-            ) => extent == with && to.is_at(at) && from.is_at(of),
+            (Self::SetRows(one), Self::SetRows(other)) => {
+                (one.extent, one.element) == (other.extent, other.element)
+                    && one.to.is_at(&other.to)
+            }
+            (Self::CopyRows(one), Self::CopyRows(other)) => {
+                one.extent == other.extent && one.to.is_at(&other.to) && one.from.is_at(&other.from)
+            }
             _ => false,
         }
     }
 
     pub(crate) fn is_copy(&self) -> bool {
-        matches!(self, Self::Copy { .. } | Self::CopyRows { .. })
+        matches!(self, Self::Copy { .. } | Self::CopyRows(_))
     }
 
     pub(crate) fn execute(&self) {
@@ -97,8 +107,8 @@ impl MemoryWork {
                 // promise. They may overlap.
                 unsafe { core::ptr::copy(from.pointer(), to.pointer(), *bytes) };
             }
-            Self::SetRows { to, value, element, extent } => to.set(*value, *element, *extent),
-            Self::CopyRows { to, from, extent } => to.copy(from, *extent),
+            Self::SetRows(rows) => rows.to.set(rows.value, rows.element, rows.extent),
+            Self::CopyRows(rows) => rows.to.copy(&rows.from, rows.extent),
         }
     }
 
@@ -107,7 +117,8 @@ impl MemoryWork {
         let bytes = match self {
             Self::Set { width, count, .. } => width * count,
             Self::Copy { bytes, .. } => *bytes,
-            Self::SetRows { extent, .. } | Self::CopyRows { extent, .. } => extent.bytes(),
+            Self::SetRows(rows) => rows.extent.bytes(),
+            Self::CopyRows(rows) => rows.extent.bytes(),
         };
         (bytes / 1024) as u64
     }

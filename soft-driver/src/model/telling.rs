@@ -48,11 +48,11 @@ fn with_accesses<R>(work: &MemoryWork, tell: impl FnOnce(&[Access]) -> R) -> R {
             };
             tell(&[read, Access::write(to.address as u64, *bytes as u64)])
         }
-        MemoryWork::SetRows { to, extent, .. } => tell(&rows(to, *extent, Access::write)),
-        MemoryWork::CopyRows { to, from, extent } => {
-            let mut all = rows(to, *extent, Access::write);
-            if !aside(&from.place) {
-                all.extend(rows(from, *extent, Access::read));
+        MemoryWork::SetRows(set) => tell(&rows(&set.to, set.extent, Access::write)),
+        MemoryWork::CopyRows(copy) => {
+            let mut all = rows(&copy.to, copy.extent, Access::write);
+            if !aside(&copy.from.place) {
+                all.extend(rows(&copy.from, copy.extent, Access::read));
             }
             tell(&all)
         }
