@@ -1,4 +1,5 @@
-//! The rest of what a CUDA driver exports: modules, kernels, arrays, textures, virtual memory.
+//! The rest of what a CUDA driver exports: modules, kernels, arrays, textures, virtual memory, and
+//! nodes of graphs for those.
 //!
 //! A program that is linked against these names, or looks all of them up when it starts, has to
 //! find them. Each answers `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. Names and
