@@ -70,8 +70,8 @@
 //! * Device attributes are an H200's, from one list of what was measured; what would send a program
 //!   to calls that are not here is 0: virtual memory, multicast, pools of host memory, and devices
 //!   that read a GPU's memory.
-//! * Memory of a pool begins and ends in stream order, and the order checker is told so. It is taken
-//!   from the system and given back at once; what a real pool would keep is only counted. It cannot
+//! * Memory of a pool begins and ends in stream order, and the order checker is told so. It comes
+//!   from the system and goes back at once; what a real pool would keep is only counted. It cannot
 //!   be allocated in a stream capture.
 //! * A child graph is part of the order that its graph is launched in, node by node.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.

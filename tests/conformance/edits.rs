@@ -134,8 +134,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// Edges may go in a circle, until the graph is instantiated. A node may come after one that was
-    /// added later, and is then done after it.
+    /// Edges may go in a circle, until the graph is instantiated. A node may come after one that
+    /// was added later, and is then done after it.
     fn circles_and_later_edges(rig, saw) =
         "a circle success; instantiated CUDA_ERROR_INVALID_VALUE (1); without it success; the \
          first node comes last: 1"
@@ -343,7 +343,8 @@ rules! {
         empty(rig, plain, &[]);
         let first = empty(rig, chained, &[]);
         empty(rig, chained, &[first]);
-        for (what, from, to) in [("an edge more", plain, chained), ("an edge less", chained, plain)] {
+        let more = ("an edge more", plain, chained);
+        for (what, from, to) in [more, ("an edge less", chained, plain)] {
             let (code, exec) = instantiate(rig, from);
             must("cuGraphInstantiate", code);
             // Which node is named is the driver's to choose.

@@ -372,8 +372,8 @@ rules! {
         saw.holds("the default one is current", current() == default);
     }
 
-    /// Memory of a pool is allocated and freed in stream order. It can be freed at once as well, and
-    /// other memory in stream order.
+    /// Memory of a pool is allocated and freed in stream order. It can be freed at once as well,
+    /// and other memory in stream order.
     [since(11, 2), alone]
     fn memory_in_stream_order(rig, saw) =
         "allocated success; used 4096; freed success; used 0; of nothing success, NULL; freed at \

@@ -390,8 +390,8 @@ pub(crate) fn ctx_attach(call: &CallFrame, context: Ptr<CUcontext>, flags: c_uin
     context.put(state.context_handle(current))
 }
 
-/// One use less. Documented: the context is current in the calling thread, and the last use destroys
-/// it. A primary context is kept by its retains, and lives on.
+/// One use less. Documented: the context is current in the calling thread, and the last use
+/// destroys it. A primary context is kept by its retains, and lives on.
 pub(crate) fn ctx_detach(call: &CallFrame, context: ContextArg) -> Answer {
     let mut state = call.ready()?;
     if context.is_null() {

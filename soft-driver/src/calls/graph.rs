@@ -197,8 +197,8 @@ pub(crate) fn graph_instantiate_with_flags(
 /// The failure, and the handle of the node that is at fault, or 0.
 type AtFault = (CUresult, u64);
 
-/// Measured: a graph that the device launches has memory work, and no host, event or empty node; one
-/// without nodes is none.
+/// Measured: a graph that the device launches has memory work, and no host, event or empty node;
+/// one without nodes is none.
 fn refuse_device_launch(nodes: &[ExecNode]) -> Result<(), AtFault> {
     let memory = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_));
     match nodes.iter().find(|node| !memory(node)) {

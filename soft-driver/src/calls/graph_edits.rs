@@ -30,8 +30,8 @@ fn pairs(
     if pairs.iter().enumerate().any(twice) { Err(INVALID_VALUE) } else { Ok(pairs) }
 }
 
-/// Measured: an edge that is there already, one of a node to itself, and one to another graph's node
-/// are invalid values. A circle is found when the graph is instantiated.
+/// Measured: an edge that is there already, one of a node to itself, and one to another graph's
+/// node are invalid values. A circle is found when the graph is instantiated.
 pub(crate) fn graph_add_dependencies(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,

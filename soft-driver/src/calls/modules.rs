@@ -33,8 +33,8 @@ pub(crate) fn function_name(
     Err(if name.is_null() || function.is_null() { INVALID_VALUE } else { NOT_SUPPORTED })
 }
 
-/// Tables of what is not exported by name. Measured: one that the driver does not know is an invalid
-/// value, before `cuInit` too; this one knows none.
+/// Tables of what is not exported by name. Measured: one that the driver does not know is an
+/// invalid value, before `cuInit` too; this one knows none.
 pub(crate) fn get_export_table(
     call: &CallFrame,
     _table: Ptr<*const c_void>,

@@ -371,8 +371,8 @@ mod linux {
         seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
     }
 
-    /// Maps a piece of a file. What is mapped is there, and stays: whatever was made up, or who cuts
-    /// files short.
+    /// Maps a piece of a file. What is mapped is there, and stays: whatever was made up, or who
+    /// cuts files short.
     fn map_named(file: &File, named: &Named) -> Result<usize, CUresult> {
         let length = file.metadata().map_err(|_| UNREACHABLE)?.len();
         let end = named.offset.checked_add(named.bytes).filter(|end| *end <= length);

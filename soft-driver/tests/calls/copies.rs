@@ -306,8 +306,10 @@ fn managed_memory_and_rows_are_freed_as_device_memory() {
         100 => usize, 7 => usize, 8 => u32));
     assert_eq!((managed_code, rows_code, pitch), (OK, OK, 512));
     let (mut base, mut size) = (0, 0);
-    let range = |address: u64, base: &mut u64, size: &mut usize| call!(raw, cuMemGetAddressRange_v2(base => *mut u64, size => *mut usize, address => u64));
-    assert_eq!(range(rows + 7 * 512 - 1, &mut base, &mut size), OK);
+    fn range(raw: &Raw, of: u64, base: &mut u64, size: &mut usize) -> u32 {
+        call!(raw, cuMemGetAddressRange_v2(base => *mut u64, size => *mut usize, of => u64))
+    }
+    assert_eq!(range(&raw, rows + 7 * 512 - 1, &mut base, &mut size), OK);
     assert_eq!((base, size), (rows, 7 * 512));
     assert_eq!(raw.soft.live().allocations, 2);
     let host = std::ptr::with_exposed_provenance_mut(managed as usize);

@@ -235,11 +235,13 @@ fn the_parameters_of_captured_nodes() {
         nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
     assert_eq!((asked, count), (OK, 2));
     let mut memset = bytes(0, 0);
-    let memset_of = |node: CUgraphNode, params: &mut MemsetParams| call!(raw, cuGraphMemsetNodeGetParams(node => CUgraphNode, params => *mut MemsetParams));
-    assert_eq!(memset_of(nodes[0], &mut memset), OK);
+    fn memset_of(raw: &Raw, of: CUgraphNode, params: &mut MemsetParams) -> u32 {
+        call!(raw, cuGraphMemsetNodeGetParams(of => CUgraphNode, params => *mut MemsetParams))
+    }
+    assert_eq!(memset_of(&raw, nodes[0], &mut memset), OK);
     let wanted = MemsetParams { address, pitch: 0, value: 5, element: 4, width: 16, height: 1 };
     assert_eq!(memset, wanted);
-    assert_eq!(memset_of(nodes[1], &mut memset), INVALID_VALUE, "a copy");
+    assert_eq!(memset_of(&raw, nodes[1], &mut memset), INVALID_VALUE, "a copy");
     let mut copy = std::mem::MaybeUninit::<Copy3D>::uninit();
     let asked = call!(raw, cuGraphMemcpyNodeGetParams(nodes[1] => CUgraphNode,
         copy.as_mut_ptr() => *mut Copy3D));

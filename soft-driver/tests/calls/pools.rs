@@ -304,7 +304,10 @@ fn a_pool_for_another_process() {
     assert_eq!(code, OK);
     unsafe { libc::close(descriptor) };
     let mut data = PoolPointer { reserved: [0; 64] };
-    let name = |address: u64, data: &mut PoolPointer| call!(exporter, cuMemPoolExportPointer(data => *mut PoolPointer, address => u64));
+    let name = |of: u64, data: &mut PoolPointer| {
+        let raw = &exporter;
+        call!(raw, cuMemPoolExportPointer(data => *mut PoolPointer, of => u64))
+    };
     let mut plain = 0;
     assert_eq!(unsafe { (exporter.cuMemAlloc_v2)(&mut plain, 64) }.0, OK);
     assert_eq!(name(plain, &mut data), INVALID_VALUE);
