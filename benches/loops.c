@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define NOT_READY 600
 #define DISABLE_TIMING 2
@@ -215,6 +216,22 @@ uint64_t c_write_value(value_call write, handle stream, uint64_t address, uint64
     for (; n != 0; n--) {
         if (write(stream, address, ++value, 0) != 0)
             break;
+    }
+    return n;
+}
+
+/* Nanoseconds from each write to the sight of its answer; how many writes are left. */
+uint64_t c_round_trips(value_call write, handle stream, uint64_t address, const uint64_t *seen,
+    uint64_t value, uint64_t n, double *nanoseconds) {
+    for (; n != 0; n--) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        if (write(stream, address, ++value, 0) != 0)
+            break;
+        while (__atomic_load_n(seen, __ATOMIC_ACQUIRE) < value)
+            ;
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        *nanoseconds++ = (to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec);
     }
     return n;
 }

@@ -1,7 +1,8 @@
 //! Measures this crate beside a C loop and beside cudarc: one driver, one process, in turns.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
-//!                          [--only operations,threads,scale,loading,completions,timelines]
+//!                          [--only operations,threads,scale,loading,completions,timelines,
+//!                           sharing]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -21,6 +22,8 @@ mod report;
 mod rig;
 mod rounds;
 mod scale;
+#[cfg(target_os = "linux")]
+mod sharing;
 mod threads;
 mod timelines;
 
@@ -68,6 +71,8 @@ fn main() -> ExitCode {
         },
         processes::LOAD => processes::load(),
         processes::EXPORT => processes::export(),
+        #[cfg(target_os = "linux")]
+        sharing::ECHO => sharing::echo(&arguments[1..]),
         processes::OPERATIONS => {
             let (rig, _exporter) = first_rig();
             println!("{}", rounds::measure(&rig, options.number("--rounds", 1)).to_json());
@@ -224,7 +229,8 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 6] = ["operations", "threads", "scale", "loading", "completions", "timelines"];
+const PARTS: [&str; 7] =
+    ["operations", "threads", "scale", "loading", "completions", "timelines", "sharing"];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
@@ -296,6 +302,10 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     if name != "null" && wanted("timelines") {
         timelines::measure(&context, if quick { 50 } else { 1000 }, &mut report);
+    }
+    #[cfg(target_os = "linux")]
+    if name != "null" && wanted("sharing") {
+        sharing::measure(&context, if quick { 50 } else { 2000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

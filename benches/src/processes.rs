@@ -16,7 +16,7 @@ pub const EXPORT: &str = "child-export";
 pub const OPERATIONS: &str = "child-operations";
 pub const THREADS: &str = "child-threads";
 
-fn child(verb: &str) -> Command {
+pub fn child(verb: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
     command.arg(verb).stdin(Stdio::piped()).stdout(Stdio::piped());
     command

@@ -156,6 +156,11 @@ impl<'a> Run<'a> {
                         `cuStreamWriteValue64` and `cuStreamWaitValue64`: medians.";
             tables.push(("Timelines", note.to_owned(), self.timelines()));
         }
+        if self.of_kind("sharing").next().is_some() {
+            let note = "From a signal of this process's stream to its host's sight of the answer \
+                        of another process's stream, beside C.";
+            tables.push(("Between processes", note.to_owned(), self.sharing()));
+        }
         let others = self.others();
         if !others.rows.is_empty() {
             tables.push(("Other figures", String::new(), others));
@@ -418,6 +423,26 @@ impl<'a> Run<'a> {
             format!(": MISSED on {}", missed.join(", "))
         };
         format!("{target}, up to {most} threads{on}")
+    }
+
+    fn sharing(&self) -> Table {
+        let mut table = Table::new(&["way", "p50 / p90 / p99, us", "beside", "target"]);
+        let figure = |row: &Value, name: &str| row[name].as_f64().unwrap_or(f64::NAN);
+        for row in self.of_kind("sharing") {
+            let times = ["p50_us", "p90_us", "p99_us"].map(|name| number(figure(row, name), 1));
+            let (way, beside) = (text(&row["way"]), text(&row["beside"]));
+            let other = self.of_kind("sharing").find(|other| text(&other["way"]) == beside);
+            let ratio = other.map(|other| figure(row, "p50_us") / figure(other, "p50_us"));
+            let beside = ratio.map(|ratio| format!("{} x {beside}", number(ratio, 2)));
+            let target = match (way.as_str(), ratio) {
+                ("file", Some(ratio)) if ratio <= 1.1 => "<= 1.1 x",
+                ("file", _) => "<= 1.1 x: MISSED",
+                _ => "",
+            };
+            let cells = [way, times.join(" / "), beside.unwrap_or_default(), target.to_owned()];
+            table.rows.push(cells.to_vec());
+        }
+        table
     }
 
     fn timelines(&self) -> Table {
