@@ -289,13 +289,14 @@ pub fn attempt(
         surroundings.end_capture();
     }
     // A context that cannot be made current keeps the memory that was to be freed in it.
-    let not_current = |record: &&CallRecord| {
+    let not_current = |record: &CallRecord| {
         function(record).is_some_and(|function| {
-            scenario.silent.contains(&function)
+            record.injected
+                && scenario.silent.contains(&function)
                 && matches!(function, Function::cuCtxGetCurrent | Function::cuCtxPushCurrent_v2)
         })
     };
-    settle(soft, &run, before.0, undone.iter().copied().any(|record| not_current(&record)))?;
+    settle(soft, &run, before.0, log.iter().any(not_current))?;
     let misuses = soft.misuses();
     if misuses.len() > before.2 {
         return Err(format!("misuse: {misuses:?}"));

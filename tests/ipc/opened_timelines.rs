@@ -14,7 +14,7 @@ use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory;
 use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, poll, reached};
-use common::{Gpu, Latch, Other};
+use common::{Gpu, Latch, Other, crc32};
 use cuda_events::ext::{
     OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineHandle, TimelineMemory,
 };
@@ -22,7 +22,7 @@ use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 
-use crate::shared_timelines::{Data, crc32};
+use crate::shared_timelines::Data;
 
 const COPY: Function = Function::cuMemcpyDtoHAsync_v2;
 const PEER: &str = "handle-peer";

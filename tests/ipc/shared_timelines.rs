@@ -24,7 +24,7 @@ use common::counting::{calls, counting};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, ALL_SEALS, Mapping, PAGE, SealFlags, reading};
 use common::timelines::{PATIENCE, WAIT, gpu, idle, poll, reached};
-use common::{Gpu, Latch, Other, check};
+use common::{Gpu, Latch, Other, check, crc32};
 use cuda_events::ext::{
     HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
 };
@@ -254,6 +254,8 @@ fn peer() {
                 }
                 say(&child.to_string());
             }
+            // Its driver is there by then.
+            "signals-nothing" => say("nothing"),
             "end" => break,
             other => panic!("{other:?} is no step"),
         }
@@ -460,10 +462,13 @@ fn many_importers_see_one_signal() {
 /// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
 #[test]
 fn a_killed_maker_releases_all_who_wait() {
-    let before = shm();
+    // Other tests' files would be seen.
+    common::own_process!();
     for way in WAYS {
         let Some(gpu) = gpu() else { return };
         let mut peer = Peer::start();
+        peer.step("signals-nothing");
+        let before = [in_shm(std::process::id()), in_shm(peer.child.id())];
         let imported = make_and_open(&gpu, &mut peer, way);
         let done = imported.point(peer.number("signal"));
         reached(done);
@@ -476,6 +481,8 @@ fn a_killed_maker_releases_all_who_wait() {
         let mut future = pending.into_future();
         assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
         assert_eq!(pending.query(), Ok(Progress::Pending));
+        let now = [in_shm(std::process::id()), in_shm(peer.child.id())];
+        assert_eq!(now, before, "{way}: what the two have of /dev/shm");
         std::thread::scope(|scope| {
             let waiters = [Point::wait_timeout, Point::spin_timeout]
                 .map(|wait| scope.spawn(move || wait(&pending, PATIENCE)));
@@ -498,17 +505,20 @@ fn a_killed_maker_releases_all_who_wait() {
         assert!(done.is_done());
         drop(gpu);
     }
-    assert_eq!(shm(), before, "nothing stays in /dev/shm");
 }
 
-/// What this crate's processes have left there. The software driver has files of its own there, of
-/// tests that run at the same time.
-fn shm() -> Vec<String> {
-    let Ok(folder) = std::fs::read_dir("/dev/shm") else { return Vec::new() };
-    let names = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<_> = names.filter(|name| name.contains("timeline")).collect();
-    names.sort();
-    names
+/// What a process has of /dev/shm, open or mapped. (What a maker leaves there is looked at in
+/// `two_containers_share_timelines`, where it has one of its own.)
+fn in_shm(process: u32) -> Vec<String> {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).expect("the process lives");
+    let files = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    let files = files.map(|file| file.to_string_lossy().into_owned());
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).expect("it lives");
+    let maps = maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| path));
+    let mut all: Vec<_> = files.chain(maps.map(|path| format!("/{path}"))).collect();
+    all.retain(|path| path.starts_with("/dev/shm"));
+    all.sort();
+    all
 }
 
 /// Streams alone wait: nobody on the host asks. They are released all the same, also when nothing
@@ -946,18 +956,6 @@ fn damaged_descriptors_are_refused() {
     assert_eq!(Timeline::new(gpu.stream()).expect("a timeline").descriptor(), None);
 }
 
-/// CRC-32 (ISO-HDLC), bit by bit.
-pub fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
-        }
-    }
-    !crc
-}
-
 /// The kernel holds importers to what they may do.
 #[test]
 fn importers_cannot_change_the_file() {
@@ -1183,6 +1181,16 @@ fn two_containers_share_timelines() {
     let Some(gpu) = gpu() else { return };
     for kind in ["plain", "protected"] {
         let mut peer = Peer::start_with(contained);
+        peer.step("signals-nothing");
+        // It stays as long as it is open here.
+        let shm = std::fs::File::open(format!("/proc/{}/root/dev/shm", peer.child.id()));
+        let shm = shm.expect("its own");
+        let names = || {
+            let path = format!("/proc/self/fd/{}", shm.as_raw_fd());
+            let entries = std::fs::read_dir(path).expect("a folder").flatten();
+            entries.map(|entry| entry.file_name()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = names();
         let imported = make_and_open(&gpu, &mut peer, kind);
         let file = TimelineFile::new(&gpu.context).expect("a file");
         let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
@@ -1210,5 +1218,6 @@ fn two_containers_share_timelines() {
         peer.child.kill_only();
         assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
         idle(&stream);
+        assert_eq!(names(), before, "nothing stays in /dev/shm");
     }
 }

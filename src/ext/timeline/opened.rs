@@ -20,7 +20,7 @@
 //! channels wait at once; then the followers are what is stuck, and nobody who waits for a point.
 //!
 //! The follower may copy a word without poison over the mirror's, if it was about to when the maker
-//! ended. So the thread poisons again, until the follower has nothing to do.
+//! ended. So the thread poisons again, and a last time when the follower has nothing to do.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -40,8 +40,6 @@ use crate::mem_ops::{WaitCondition, WaitValueFlags};
 use crate::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
 use crate::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 
-/// For how long the poison is looked after at the least.
-const AFTERLIFE: Duration = Duration::from_secs(1);
 /// How long the follower has to come to what the maker has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
 
@@ -218,7 +216,12 @@ impl Opened {
         self.ended.store(true, Ordering::Release);
         // Streams and hosts first, who depend on no driver call.
         self.slot.line.bury();
-        lock(&self.work).streams.as_ref().is_some_and(Streams::rescue)
+        let works = lock(&self.work).streams.as_ref().is_some_and(Streams::rescue);
+        if !works {
+            // The last copy may have come in between. There is none after it.
+            self.slot.line.bury();
+        }
+        works
     }
 
     /// Whether the follower has nothing to wait for, as the mirror tells.
@@ -233,21 +236,19 @@ impl Follow for Opened {
     }
 
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
-        let mut works = true;
+        let mut buried = false;
         if ask {
             let known = self.ended.load(Ordering::Acquire);
             if known || self.exporter.state() == ExporterState::Ended {
                 let since = now - *gone.get_or_insert(now);
                 if known || since >= GRACE {
-                    works = self.bury();
+                    buried = !self.bury();
                 }
             }
         }
         let is_over = |work: &Work| {
             let stray = |streams: &Streams| ask && !streams.is_pending();
-            self.is_reached(work)
-                || work.stray && work.streams.as_ref().is_none_or(stray)
-                || !works && gone.is_some_and(|gone| now - gone >= AFTERLIFE)
+            buried || self.is_reached(work) || work.stray && work.streams.as_ref().is_none_or(stray)
         };
         let mut work = lock(&self.work);
         if !is_over(&work) {
@@ -421,7 +422,10 @@ impl Drop for OpenedTimeline {
         let mut work = lock(&self.link.work);
         work.dropped = true;
         // While the follower has something to wait for, the thread has it, and drops them then.
-        let over = !self.link.followed.load(Ordering::SeqCst) || self.link.is_reached(&work);
+        let ended = self.link.ended.load(Ordering::Acquire);
+        let released = || ended && !work.streams.as_ref().is_some_and(Streams::rescue);
+        let over =
+            !self.link.followed.load(Ordering::SeqCst) || self.link.is_reached(&work) || released();
         let streams = if over { work.streams.take() } else { None };
         drop(work);
         drop(streams);
