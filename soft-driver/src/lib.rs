@@ -63,8 +63,8 @@
 //!   and readable for one user. Device memory lies in a file without a name, which the exporter
 //!   sends to whoever asks by a handle, through a Unix socket in the abstract namespace: a private
 //!   `/dev/shm`, or one of its own for process numbers, is no obstacle, as on a card. A network
-//!   namespace of its own is, which it is not on a card. Linux only; elsewhere they are
-//!   `CUDA_ERROR_NOT_SUPPORTED`.
+//!   namespace of its own is, which it is not on a card. Windows has the events, in named sections
+//!   of the page file, and no memory. Elsewhere both are `CUDA_ERROR_NOT_SUPPORTED`.
 //! * A call that is not supported says so once, on standard error, by name. Programs of the CUDA
 //!   runtime (PyTorch, CuPy) need the tables of `cuGetExportTable` and cannot run here.
 //! * Device attributes are an H200's, from one list of what was measured; what would send a program

@@ -71,17 +71,18 @@ fn pool_attribute(rig: &Rig, pool: *mut c_void, attribute: u32) -> u64 {
     value
 }
 
+#[cfg(target_os = "linux")]
 unsafe extern "C" {
     fn syscall(number: std::ffi::c_long, ...) -> std::ffi::c_long;
     fn close(descriptor: i32) -> i32;
     fn prctl(option: i32, ...) -> i32;
 }
 
-/// `pidfd_open` and `pidfd_getfd` have these numbers on every machine.
-const PIDFD_OPEN: std::ffi::c_long = 434;
-const PIDFD_GETFD: std::ffi::c_long = 438;
-
+#[cfg(target_os = "linux")]
 fn take_descriptor(process: u32, descriptor: i32) -> Option<i32> {
+    /// `pidfd_open` and `pidfd_getfd` have these numbers on every machine.
+    const PIDFD_OPEN: std::ffi::c_long = 434;
+    const PIDFD_GETFD: std::ffi::c_long = 438;
     // SAFETY: numbers alone; what is not there is an error.
     let taken = unsafe {
         let process = syscall(PIDFD_OPEN, process, 0);
@@ -90,7 +91,18 @@ fn take_descriptor(process: u32, descriptor: i32) -> Option<i32> {
     i32::try_from(taken).ok().filter(|taken| *taken >= 0)
 }
 
+#[cfg(not(target_os = "linux"))]
+fn take_descriptor(_process: u32, _descriptor: i32) -> Option<i32> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn descriptors_between_processes() -> Result<(), String> {
+    Err("this system has no such descriptors".to_owned())
+}
+
 /// A process can take another one's descriptor only where the system lets it.
+#[cfg(target_os = "linux")]
 fn descriptors_between_processes() -> Result<(), String> {
     // SAFETY: it lets any process of this user look at this one.
     unsafe { prctl(0x5961_6D61, u64::MAX, 0_u64, 0_u64, 0_u64) };

@@ -260,7 +260,16 @@ fn used() -> BTreeSet<Function> {
 pub fn assert_all_reached(called: &BTreeSet<Function>) {
     let used = used();
     assert!(used.len() > 50, "the sources name {} entry points", used.len());
-    let missed: Vec<_> = used.difference(called).collect();
+    // The software driver has memory for other processes on Linux alone.
+    let only_linux = [
+        Function::cuIpcOpenMemHandle_v2,
+        Function::cuIpcCloseMemHandle,
+        Function::cuMemcpyDtoHAsync_v2,
+    ];
+    let missed: Vec<_> = used
+        .difference(called)
+        .filter(|function| cfg!(target_os = "linux") || !only_linux.contains(function))
+        .collect();
     assert!(
         missed.is_empty(),
         "the library calls {missed:?}, and no scenario of tests/faults/scenarios.rs comes to it"

@@ -34,6 +34,7 @@ use cuda_soft_driver::SoftDriver;
 
 use crate::common::crc32;
 use crate::common::futures::block_on;
+#[cfg(unix)]
 use crate::common::memory;
 use crate::graphs_and_ipc::{
     capture_of_default_stream, captures, dropped_capture, exports, external, graph_close, graphs,

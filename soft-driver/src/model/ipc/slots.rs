@@ -392,14 +392,20 @@ pub(crate) struct Exporter {
 impl Exporter {
     /// Makes the shared memory, under a name that is not there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
+        /// Names that are tried.
+        const TRIES: u32 = 64;
         static CONTEXTS: AtomicU64 = AtomicU64::new(0);
         platform::sweep();
         let nonce = platform::nonce().ok_or(OPERATING_SYSTEM)?;
         let process = std::process::id();
-        let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };
-        let name = descriptor.name();
-        let file = File::create(&name, size_of::<Layout>()).ok_or(OPERATING_SYSTEM)?;
+        // A name may be taken: importers keep what a dead process of this number had.
+        let made = (0..TRIES).find_map(|_| {
+            let context = CONTEXTS.fetch_add(1, Ordering::Relaxed);
+            let descriptor = Descriptor { process, context, slot: 0, generation: 0, nonce };
+            let name = descriptor.name();
+            File::create(&name, size_of::<Layout>()).map(|file| (descriptor, name, file))
+        });
+        let (descriptor, name, file) = made.ok_or(OPERATING_SYSTEM)?;
         let Some(mapping) = Mapping::new(file, name.clone()) else {
             platform::remove(&name);
             return Err(OPERATING_SYSTEM);
