@@ -459,8 +459,25 @@ fn waits_that_the_program_did_not_make() {
     event(&mut program, join);
     program.tell("read", read(2));
     // The first record was waited for, so that it is not lost.
-    program.tell("record", Do::Record(1, 2)).tell("wait", Do::Wait(1, 1));
+    program.tell("write", Do::Work(3, vec![Access::write(0x2000, 64)]));
+    program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(1, 1));
     assert_eq!(program.said(), [""; 0]);
+
+    // Nor is one that another thread has asked about.
+    for (asked, lost) in [(true, 0), (false, 1)] {
+        let (host_order, warnings) = (HostOrder::Told, Warnings::all());
+        let mut program = Program::with(Options { host_order, warnings, ..Options::default() });
+        program.tell("start", Do::Start(2)).tell("write", write(1));
+        program.tell("record", Do::Record(1, 1));
+        if asked {
+            let query = Op::Query { what: What::Event(EventId(1)), done: true };
+            program.checker.apply(Call::new("query", 9, ThreadId(2)), query);
+        }
+        program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(4, 1));
+        let said = program.said();
+        let lost_ones = said.iter().filter(|said| said.contains("does not wait for the work"));
+        assert_eq!(lost_ones.count(), lost, "{said:?}");
+    }
 
     let mut program = Program::new();
     program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(1));
