@@ -48,15 +48,13 @@ impl State {
             let of = streams.get(stream).filter(|entry| entry.id == id);
             of.is_none_or(|entry| contexts[entry.context].failed.is_some())
         };
-        let over: Vec<(u32, u64)> = self
-            .engine
-            .busy
-            .until
-            .extract_if(.., |_, (stream, id)| failed(*stream, *id))
-            .map(|(_, of)| of)
-            .collect();
-        for (stream, id) in over {
-            self.go_on(stream, id);
+        let busy = self.engine.busy.until.iter();
+        let over: Vec<(u64, u64)> =
+            busy.filter(|(_, (stream, id))| failed(*stream, *id)).map(|(key, _)| *key).collect();
+        for key in over {
+            if let Some((stream, id)) = self.engine.busy.until.remove(&key) {
+                self.go_on(stream, id);
+            }
         }
     }
 
