@@ -19,8 +19,9 @@ use crate::model::work::Task;
 
 /// Where memory can be that a pool is of: on a device.
 const ON_DEVICE: u32 = 1;
-/// What allocations of a pool are: pinned.
+/// What allocations of a pool are: pinned, or managed, which they are not here.
 const PINNED: u32 = 1;
+const MANAGED: u32 = 2;
 /// Kinds of handles: a file descriptor, and one between machines.
 const FILE_DESCRIPTOR: u32 = 1;
 const FABRIC: u32 = 8;
@@ -76,10 +77,20 @@ impl State {
 
     /// The device of a location.
     fn located(&self, location: Location) -> Result<usize, CUresult> {
-        if location.kind != ON_DEVICE {
-            return Err(INVALID_VALUE);
+        match location.kind {
+            ON_DEVICE => device::check(self, location.id),
+            // Memory of the host has no pools here.
+            2..=4 => Err(NOT_SUPPORTED),
+            _ => Err(INVALID_VALUE),
         }
-        device::check(self, location.id)
+    }
+}
+
+fn check_alloc_type(state: &State, alloc_type: c_uint) -> Answer {
+    match alloc_type {
+        PINNED => Ok(()),
+        MANAGED if state.config.version >= 13000 => Err(NOT_SUPPORTED),
+        _ => Err(INVALID_VALUE),
     }
 }
 
@@ -91,15 +102,8 @@ pub(crate) fn mem_pool_create(
     let mut state = call.ready()?;
     pool.required()?;
     let props = props.get()?;
-    if props.alloc_type != PINNED {
-        return Err(INVALID_VALUE);
-    }
-    let device = match props.location.kind {
-        ON_DEVICE => device::check(&state, props.location.id)?,
-        // Memory of the host has no pools here.
-        2..=4 => return Err(NOT_SUPPORTED),
-        _ => return Err(INVALID_VALUE),
-    };
+    check_alloc_type(&state, props.alloc_type)?;
+    let device = state.located(props.location)?;
     let arena = match props.handle_types {
         0 => None,
         // It takes a service between machines, which is not there.
@@ -168,9 +172,7 @@ pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memo
 /// The forms of CUDA 13 name a place and what the memory is.
 fn place(state: &State, location: Ptr<Location>, alloc_type: c_uint) -> Result<CUdevice, CUresult> {
     let location = location.get()?;
-    if alloc_type != PINNED {
-        return Err(INVALID_VALUE);
-    }
+    check_alloc_type(state, alloc_type)?;
     state.located(location)?;
     Ok(location.id)
 }

@@ -157,7 +157,7 @@ fn the_pools_of_a_device() {
     assert_eq!((code, get(0, false)), (OK, default));
     let code = call!(raw, cuMemGetDefaultMemPool(&mut pool => *mut Pool,
         &mut place => *mut Location, 2 => u32));
-    assert_eq!(code, INVALID_VALUE, "managed");
+    assert_eq!(code, NOT_SUPPORTED, "managed");
     // A pool that is destroyed lives as long as its memory, and the device is back to its own.
     assert_eq!(set_pool(0, own), OK);
     assert_eq!(destroy(&raw, own), OK);
@@ -221,7 +221,7 @@ fn what_makes_no_pool() {
     let on = |kind, id| PoolProps { location: Location { kind, id }, ..props(0) };
     for (props, code) in [
         (PoolProps { alloc_type: 0, ..props(0) }, INVALID_VALUE),
-        (PoolProps { alloc_type: 2, ..props(0) }, INVALID_VALUE),
+        (PoolProps { alloc_type: 2, ..props(0) }, NOT_SUPPORTED),
         (on(ON_DEVICE, 7), 101),
         (on(0, 0), INVALID_VALUE),
         (on(2, 0), NOT_SUPPORTED),
