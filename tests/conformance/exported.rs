@@ -57,6 +57,8 @@ exported! {
     cuMemAllocPitch_v2(address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize,
         element: u32);
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: u32);
+    cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream);
+    cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: u32, device: CUdevice);
     cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: CUdeviceptr);
     cuMemcpyPeer(destination: CUdeviceptr, destination_context: CUcontext, source: CUdeviceptr,
         source_context: CUcontext, bytes: usize);

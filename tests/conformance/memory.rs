@@ -331,6 +331,29 @@ rules! {
         free(rig, address);
     }
 
+    /// Managed memory can be sent ahead, and advice on it given; ordinary memory of the device has
+    /// neither.
+    fn advice_on_managed_memory(rig, saw) =
+        "success from to the device, to the host, read mostly; CUDA_ERROR_INVALID_VALUE (1) from \
+         no bytes, past the end, no such advice; CUDA_ERROR_INVALID_DEVICE (101) from no such \
+         device"
+    {
+        let (mut address, stream) = (0, rig.stream(NON_BLOCKING));
+        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 4096, 1));
+        let send = |bytes, device| rig.cuMemPrefetchAsync(address, bytes, device, stream);
+        saw.codes(&[
+            ("to the device", send(4096, rig.device)),
+            ("to the host", send(4096, -1)),
+            ("read mostly", rig.cuMemAdvise(address, 4096, 1, rig.device)),
+            ("no bytes", send(0, rig.device)),
+            ("past the end", send(1 << 40, rig.device)),
+            ("no such advice", rig.cuMemAdvise(address, 4096, 99, rig.device)),
+            ("no such device", send(4096, rig.device_count())),
+        ]);
+        rig.synchronize(stream);
+        free(rig, address);
+    }
+
     /// A copy between contexts names both; of one context it is an ordinary copy.
     fn a_copy_between_contexts(rig, saw) =
         "success from in a context, in a stream, of nothing; copied; \

@@ -272,6 +272,19 @@ macro_rules! for_each_export {
                 height: usize, element: c_uint);
         cuMemAllocManaged 6000
             => mem_alloc_managed(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+        cuMemPrefetchAsync 8000, cuMemPrefetchAsync_ptsz 8000
+            => mem_prefetch_async(address: CUdeviceptr, bytes: usize, device: CUdevice,
+                stream: CUstream);
+        cuMemPrefetchAsync_v2 12020, cuMemPrefetchAsync_v2_ptsz 12020
+            => mem_prefetch_async_v2(address: CUdeviceptr, bytes: usize, goal: Location,
+                flags: c_uint, stream: CUstream);
+        cuMemAdvise 8000
+            => mem_advise(address: CUdeviceptr, bytes: usize, advice: c_uint, device: CUdevice);
+        cuMemAdvise_v2 12020
+            => mem_advise_v2(address: CUdeviceptr, bytes: usize, advice: c_uint, goal: Location);
+        cuStreamAttachMemAsync 6000, cuStreamAttachMemAsync_ptsz 7000
+            => stream_attach_mem_async(stream: CUstream, address: CUdeviceptr, bytes: usize,
+                flags: c_uint);
         cuMemcpyPeer 4000, cuMemcpyPeer_ptds 7000
             => memcpy_peer(destination: CUdeviceptr, destination_context: CUcontext,
                 source: CUdeviceptr, source_context: CUcontext, bytes: usize);

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Copy3D, Side2D, Side3D};
+use cuda_soft_driver::abi::{Copy2D, Copy3D, Location, Side2D, Side3D};
 use cuda_soft_driver::{OrderCheck, SoftDriver};
 
 const HOST: u32 = 1;
@@ -347,5 +347,52 @@ fn the_order_checker_sees_copies_between_devices() {
         let findings = raw.soft.order_findings();
         assert_eq!(findings.len(), usize::from(!mended), "{findings:?}");
         assert!(mended || findings[0].contains("cuMemcpyPeerAsync"));
+    }
+}
+
+/// What is said of managed memory is checked, and changes nothing that a program could see.
+#[test]
+fn what_is_said_of_managed_memory() {
+    let raw = Raw::new();
+    let stream = raw.stream(NON_BLOCKING);
+    let (mut managed, plain) = (0, alloc(&raw, 64));
+    let made = call!(raw, cuMemAllocManaged(&mut managed => *mut u64, 64 => usize, 2 => u32));
+    assert_eq!(made, OK);
+    let on = |kind: u32, id: i32| Location { kind, id };
+    let prefetch = |address: u64, bytes: usize, device: i32| {
+        let goal = if device == -1 { on(2, 0) } else { on(1, device) };
+        let code = call!(raw, cuMemPrefetchAsync_v2(address => u64, bytes => usize,
+            goal => Location, 0 => u32, stream => CUstream));
+        let older = call!(raw, cuMemPrefetchAsync(address => u64, bytes => usize,
+            device => i32, stream => CUstream));
+        assert_eq!(code, older);
+        code
+    };
+    assert_eq!((prefetch(managed, 64, 0), prefetch(managed + 8, 8, -1)), (OK, OK));
+    assert_eq!((prefetch(managed, 65, 0), prefetch(plain, 64, 0)), (INVALID_VALUE, INVALID_VALUE));
+    assert_eq!((prefetch(managed, 0, 0), prefetch(managed, 64, 7)), (INVALID_VALUE, 101));
+    let advise = |address: u64, advice: u32, device: i32| {
+        let bytes = 64;
+        call!(raw, cuMemAdvise(address => u64, bytes => usize, advice => u32, device => i32))
+    };
+    assert_eq!((advise(managed, 1, 77), advise(managed, 3, -1)), (OK, OK));
+    assert_eq!((advise(managed, 3, 7), advise(managed, 0, 0)), (101, INVALID_VALUE));
+    assert_eq!((advise(managed, 7, 0), advise(plain, 1, 0)), (INVALID_VALUE, INVALID_VALUE));
+    let attach = |stream: CUstream, address: u64, bytes: usize, flags: u32| {
+        call!(raw, cuStreamAttachMemAsync(stream => CUstream, address => u64, bytes => usize,
+            flags => u32))
+    };
+    for flags in [1, 2, 4] {
+        assert_eq!(attach(stream, managed, 0, flags), OK);
+    }
+    assert_eq!(attach(stream, managed, 64, 1), OK);
+    for (stream, address, bytes, flags) in [
+        (stream, managed, 32, 1),
+        (stream, managed + 8, 0, 1),
+        (stream, plain, 0, 1),
+        (stream, managed, 0, 3),
+        (null_mut(), managed, 0, 4),
+    ] {
+        assert_eq!(attach(stream, address, bytes, flags), INVALID_VALUE, "{bytes} {flags}");
     }
 }

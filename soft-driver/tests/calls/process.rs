@@ -169,14 +169,11 @@ fn lookup_by_name_and_version() {
 #[test]
 fn what_is_not_of_this_driver_answers_so() {
     own_process!();
-    let raw = Raw::new();
+    let raw = Raw::with(SoftDriver::builder().version(13, 5));
     let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
         unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
     assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
-    assert_eq!(
-        unsafe { raw.cuStreamAttachMemAsync.unwrap()(null_mut(), 0, 0, 1) }.0,
-        NOT_SUPPORTED
-    );
+    assert_eq!(unsafe { raw.cuStreamEndCaptureToCig.unwrap()(null_mut()) }.0, NOT_SUPPORTED);
 }
 
 /// Whatever has no body tells the log its own name, be it of a list or only bound by `cuda-events`.
