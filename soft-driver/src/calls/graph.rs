@@ -240,7 +240,7 @@ fn instantiate(
         refuse_device_launch(&nodes)?;
     }
     state.refuse_nodes_of_gone_events(call, &nodes)?;
-    let objects = state.graphs[graph].objects.clone();
+    let objects = state.objects_within(graph);
     let objects = state.share_objects(&objects);
     state.graph_ids += 1;
     let (born, id) = (state.call_number, state.graph_ids);

@@ -464,7 +464,7 @@ fn update(
     for (old, new) in state.execs[exec].nodes.iter_mut().zip(new) {
         (old.kind, old.set) = (new.kind, false);
     }
-    let objects = state.graphs[graph].objects.clone();
+    let objects = state.objects_within(graph);
     let objects = state.share_objects(&objects);
     state.execs[exec].objects.extend(objects);
     state.order_graph(exec);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::graph::{ExecNode, NodeKind};
 use crate::model::machine::State;
+use crate::model::user_object::References;
 
 impl State {
     /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which
@@ -35,6 +36,17 @@ impl State {
             }
         }
         (sorted.len() == nodes.len()).then_some(sorted)
+    }
+
+    /// The user objects that a graph and the graphs of its nodes keep.
+    pub(crate) fn objects_within(&self, graph: u32) -> References {
+        let mut all = self.graphs[graph].objects.clone();
+        for node in &self.graphs[graph].nodes {
+            if let NodeKind::Child(inner) = self.nodes[*node].kind {
+                all.extend(self.objects_within(inner));
+            }
+        }
+        all
     }
 
     /// The nodes of a graph as an executable one has them: in an order that keeps all dependencies,

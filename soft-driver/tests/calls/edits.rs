@@ -2,7 +2,9 @@
 
 use crate::common;
 
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::*;
 use cuda_events::sys::*;
@@ -303,4 +305,37 @@ fn which_node_keeps_a_graph_from_the_device() {
     assert_eq!(added, OK);
     assert_eq!(instantiate(4), (INVALID_VALUE, 3, empty));
     assert_eq!(instantiate(2), (OK, 0, null_mut()));
+}
+
+/// What a child graph keeps, whatever was instantiated of it keeps too.
+#[test]
+fn user_objects_of_child_graphs_are_kept() {
+    extern "C" fn end(ended: *mut c_void) {
+        // SAFETY: the counter that the object was made with.
+        unsafe { &*ended.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
+    }
+    let raw = Raw::new();
+    let ended = AtomicU32::new(0);
+    let (mut object, place) = (null_mut(), std::ptr::from_ref(&ended).cast_mut().cast());
+    let made = call!(raw, cuUserObjectCreate(&mut object => *mut *mut c_void,
+        place => *mut c_void, Some(end as _) => CUhostFn, 1 => u32, 1 => u32));
+    assert_eq!(made, OK);
+    let (inner, outer) = (graph(&raw), graph(&raw));
+    let moved = call!(raw, cuGraphRetainUserObject(inner => CUgraph, object => *mut c_void,
+        1 => u32, 1 => u32));
+    assert_eq!(moved, OK);
+    child(&raw, outer, &[], inner);
+    let exec = instantiate(&raw, outer).unwrap();
+    for graph in [inner, outer] {
+        assert_eq!(unsafe { (raw.cuGraphDestroy)(graph) }.0, OK);
+    }
+    assert_eq!(raw.soft.live().user_objects, 1);
+    let stream = raw.stream(NON_BLOCKING);
+    assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, stream) }.0, OK);
+    raw.sync(stream);
+    assert_eq!(unsafe { (raw.cuGraphExecDestroy)(exec) }.0, OK);
+    while ended.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(raw.soft.live().user_objects, 0);
 }
