@@ -324,7 +324,8 @@ fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
 #[test]
 fn the_poller_rests_between_two_questions() {
     own_process!();
-    const QUIET: Duration = Duration::from_millis(400);
+    // Long enough that the longer pauses tell, also where each round takes a while.
+    const QUIET: Duration = Duration::from_secs(2);
     let gpu = Hooked::new();
     let calls = Calls::new();
     let held = gpu.gpu.stream();

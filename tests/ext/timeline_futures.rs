@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use common::Latch;
 use common::futures::{Unpark, block_on, wait_until};
+use common::hooked::{Calls, Hooked, Made};
 use common::timelines::{gpu, poll, reached, timeline};
-use cuda_events::Progress;
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{HostTimeline, Timeline};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Progress, Stream, StreamOptions};
 
 #[test]
 fn a_point_can_be_awaited() {
@@ -78,6 +80,112 @@ fn of_thousands_those_are_woken_that_are_reached() {
     assert!(futures.iter_mut().all(|future| poll(future, Waker::noop()) == Poll::Ready(Ok(()))));
     assert_eq!((counts[0].woken(), counts[1].woken()), (expected, expected), "once each");
     assert_eq!(counts[2].woken(), 0, "dropped ones are not woken");
+}
+
+/// Several futures wait for one point: each is woken, once.
+#[test]
+fn all_futures_of_one_point_are_woken() {
+    let Some(gpu) = gpu() else { return };
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let counts = [Unpark::new(), Unpark::new(), Unpark::new()];
+    let mut futures = counts.each_ref().map(|count| {
+        let mut future = point.into_future();
+        assert_eq!(poll(&mut future, &Waker::from(Arc::clone(count))), Poll::Pending);
+        future
+    });
+    latch.release();
+    wait_until("all are woken", || counts.iter().all(|count| count.woken() == 1));
+    let done = |future| poll(future, Waker::noop()) == Poll::Ready(Ok(()));
+    assert!(futures.iter_mut().all(done));
+}
+
+/// Futures alone wait for a context that fails: the thread asks the driver about it, once for all
+/// its timelines, and goes on asking.
+#[test]
+fn futures_alone_are_told_of_a_failed_context() {
+    common::own_process!();
+    let hooked = Hooked::new();
+    let gpu = &hooked.gpu;
+    let Some(soft) = gpu.soft() else {
+        return common::not_run(
+            "a context that fails is the software driver's; on a GPU it would be everybody's",
+        );
+    };
+    let calls = Calls::new();
+    // By the driver with the hook.
+    let stream = || Stream::new(&hooked.context, StreamOptions::new()).expect("a stream");
+    let timelines = [stream(), stream()].map(|stream| Timeline::new(stream).expect("a timeline"));
+    let latches = timelines.each_ref().map(|timeline| Latch::hold(timeline.stream()));
+    let counts = [Unpark::new(), Unpark::new()];
+    let mut futures = Vec::new();
+    for (timeline, count) in timelines.iter().zip(&counts) {
+        let mut future = timeline.signal().expect("a signal").into_future();
+        assert_eq!(poll(&mut future, &Waker::from(Arc::clone(count))), Poll::Pending);
+        futures.push(future);
+    }
+    let asked = || {
+        let state = calls.lock();
+        let by_the_thread =
+            |made: &&Made| made.by_the_poller && made.function == Function::cuEventQuery;
+        state.made.iter().filter(by_the_thread).map(|made| made.argument).collect::<Vec<_>>()
+    };
+    // By then both have been there for some rounds.
+    let before = asked().len();
+    wait_until("it asks", || asked().len() >= before + 5);
+    let events: std::collections::BTreeSet<_> = asked().split_off(before + 2).into_iter().collect();
+    assert_eq!(events.len(), 1, "one question a round and context");
+    let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    soft.fail_contexts(code);
+    wait_until("both are woken", || counts.iter().all(|count| count.woken() == 1));
+    for future in &mut futures {
+        let polled = poll(future, Waker::noop());
+        assert!(matches!(&polled, Poll::Ready(Err(error)) if error.code() == Some(code)));
+    }
+    drop(latches);
+}
+
+/// The thread sleeps while nothing is pending: where all were woken, and where they were dropped.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_thread_sleeps_when_nothing_is_pending() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let timeline = timeline(&gpu);
+    // How often it has gone to sleep.
+    let sleeps = || {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("this process").flatten();
+        let named = |path: &std::path::PathBuf| {
+            std::fs::read_to_string(path.join("comm"))
+                .is_ok_and(|name| name.trim() == "cuda-events")
+        };
+        let thread = tasks.map(|task| task.path()).find(named)?;
+        let status = std::fs::read_to_string(thread.join("status")).expect("it lives");
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));
+        Some(line.expect("Linux tells").to_owned())
+    };
+    for dropped in [false, true] {
+        let latch = Latch::hold(timeline.stream());
+        let mut future = timeline.signal().expect("a signal").into_future();
+        assert_eq!(poll(&mut future, Waker::noop()), Poll::Pending);
+        wait_until("it is there", || sleeps().is_some());
+        let before = sleeps();
+        wait_until("it takes rounds", || sleeps() != before);
+        if dropped {
+            drop(future);
+            latch.release();
+        } else {
+            latch.release();
+            assert_eq!(block_on(&mut future), Ok(()));
+        }
+        // Rounds come every millisecond at the least.
+        wait_until("it sleeps for long", || {
+            let before = sleeps();
+            std::thread::sleep(Duration::from_millis(200));
+            sleeps() == before
+        });
+    }
 }
 
 /// A task that moves is woken where it is.

@@ -390,6 +390,22 @@ fn a_dropped_timeline_in_memory_ends() {
     peer.end();
 }
 
+/// Who waits for what the maker has ended in peace has nothing pending, and keeps no context.
+#[test]
+fn an_ended_timeline_in_memory_is_given_back() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let other = Other::new(&gpu);
+    let (mut peer, opened) = peer(&gpu);
+    let value = peer.number("signal");
+    let never = opened.point(value + 1).expect("a point");
+    peer.step("drop");
+    assert_eq!(error(never.wait_timeout(PATIENCE)), Error::Poisoned);
+    drop(opened);
+    ends_with_its_context(gpu, other);
+    peer.end();
+}
+
 /// A signal writes twice, a point takes a wait and a copy, and what was asked for costs nothing.
 #[test]
 fn what_a_handle_costs_in_driver_calls() {
