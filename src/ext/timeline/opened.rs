@@ -259,7 +259,9 @@ impl Follow for Opened {
         let streams = if work.dropped { work.streams.take() } else { None };
         drop(work);
         // It may be the last share of the context.
-        streams.map(drop_apart);
+        if let Some(streams) = streams {
+            drop_apart(streams);
+        }
         false
     }
 }
