@@ -9,8 +9,9 @@ pub enum HostOrder {
     /// themselves. It finds nothing that is wrong between two threads.
     #[default]
     Submission,
-    /// Threads are ordered only by what is told of them: [`Op::HandOver`], [`Op::TakeOver`],
-    /// [`Op::ThreadStart`] and [`Op::ThreadJoin`]. A thread that nobody was told of is after what
+    /// Threads are ordered only by what is told of them: [`Op::HandOver`](crate::Op::HandOver),
+    /// [`Op::TakeOver`](crate::Op::TakeOver), [`Op::ThreadStart`](crate::Op::ThreadStart) and
+    /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread that nobody was told of is after what
     /// all other threads are after: one of them has started it.
     Told,
 }
@@ -18,15 +19,15 @@ pub enum HostOrder {
 /// Which warnings are given. None is, unless asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    /// [`Warning::NeverRecorded`].
+    /// [`Warning::NeverRecorded`](crate::Warning::NeverRecorded).
     pub never_recorded: bool,
-    /// [`Warning::LostRecord`].
+    /// [`Warning::LostRecord`](crate::Warning::LostRecord).
     pub lost_record: bool,
-    /// [`Warning::IgnoredQuery`].
+    /// [`Warning::IgnoredQuery`](crate::Warning::IgnoredQuery).
     pub ignored_query: bool,
-    /// [`Warning::UselessWait`].
+    /// [`Warning::UselessWait`](crate::Warning::UselessWait).
     pub useless_wait: bool,
-    /// [`Warning::CaptureLeak`].
+    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak).
     pub capture_leak: bool,
 }
 
@@ -53,7 +54,7 @@ impl Warnings {
     }
 }
 
-/// How a [`Checker`] checks.
+/// How a [`Checker`](crate::Checker) checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The order of the host's threads.
@@ -71,7 +72,7 @@ impl Default for Options {
     }
 }
 
-/// How much a [`Checker`] remembers now.
+/// How much a [`Checker`](crate::Checker) remembers now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Size {

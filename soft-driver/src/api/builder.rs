@@ -189,8 +189,8 @@ impl Builder {
         self
     }
 
-    /// What the [order checker](OrderCheck) also warns of: likely mistakes that are no missing order
-    /// by themselves. No warning is given unless it is asked for. `OrderWarnings::all()` is all of
+    /// Which warnings the [order checker](OrderCheck) gives: of likely mistakes that are no missing
+    /// order by themselves. It gives none unless it is asked for. `OrderWarnings::all()` is all of
     /// them.
     pub fn order_warnings(mut self, warnings: Warnings) -> Self {
         self.config.order_warnings = warnings;

@@ -40,8 +40,8 @@ impl State {
         }
     }
 
-    /// Says once on standard error that a call is none of this driver's. Most programs only say that
-    /// something failed.
+    /// Says once on standard error that a call is none of this driver's. Most programs only say
+    /// that something failed.
     #[cold]
     pub(crate) fn say_unsupported(&mut self, name: &'static str) {
         if !self.unsupported.insert(name) {
