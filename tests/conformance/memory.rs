@@ -430,6 +430,7 @@ rules! {
         let what = if nothing == 0 { "NULL" } else { "an address" };
         saw.text(format_args!("of nothing {code}, {what}"));
         must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut address, 4096, stream));
+        rig.synchronize(stream);
         saw.code("freed at once", rig.cuMemFree_v2(address));
         must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
         saw.code("other memory", rig.cuMemFreeAsync(address, stream));

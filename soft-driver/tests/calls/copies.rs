@@ -126,6 +126,7 @@ fn rows_are_copied_in_stream_order() {
     let stream = raw.stream(NON_BLOCKING);
     let memory = alloc(&raw, 1024);
     assert_eq!(unsafe { (raw.cuMemsetD32Async)(memory, 0, 256, null_mut()) }.0, OK);
+    raw.sync(null_mut());
     let mut rows = vec![5_u8; 40];
     let latch = raw.latch(stream);
     let copy = Copy2D {
@@ -149,7 +150,8 @@ fn rows_are_copied_in_stream_order() {
         call!(raw, cuMemcpy2DAsync_v2_ptsz(&copy => *const Copy2D, null_mut() => CUstream)),
         OK
     );
-    // While a stream captures, it is a node; the synchronous form is refused.
+    raw.sync(per_thread());
+    // While a stream captures, it is a node.
     let legacy_capture = raw.stream(0);
     unsafe {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
