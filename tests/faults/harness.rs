@@ -288,12 +288,19 @@ pub fn attempt(
     {
         surroundings.end_capture();
     }
-    // A context that cannot be made current keeps the memory that was to be freed in it.
+    // A context that cannot be made current, or whose work cannot be waited for, keeps the memory
+    // that was to be freed in it.
     let not_current = |record: &CallRecord| {
         function(record).is_some_and(|function| {
             record.injected
                 && scenario.silent.contains(&function)
-                && matches!(function, Function::cuCtxGetCurrent | Function::cuCtxPushCurrent_v2)
+                && matches!(
+                    function,
+                    Function::cuCtxGetCurrent
+                        | Function::cuCtxPushCurrent_v2
+                        | Function::cuCtxPopCurrent_v2
+                        | Function::cuCtxSynchronize
+                )
         })
     };
     settle(soft, &run, before.0, log.iter().any(not_current))?;

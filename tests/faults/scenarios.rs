@@ -209,6 +209,7 @@ pub const SCENARIOS: &[Scenario] = &[
             Function::cuCtxPopCurrent_v2,
             Function::cuStreamQuery,
             Function::cuStreamSynchronize,
+            Function::cuCtxSynchronize,
             Function::cuMemsetD8Async,
         ],
     },

@@ -111,7 +111,9 @@ fn handle_peer() {
             other => panic!("{other:?} is no step"),
         }
     }
-    drop((memory, timeline, latch));
+    // What is held first: the memory waits for the streams.
+    drop(latch);
+    drop((timeline, memory));
 }
 
 /// In a test: the other process.

@@ -115,8 +115,8 @@ impl fmt::Debug for TimelineHandle {
 /// can be sent.
 ///
 /// **Keep it until no other process uses its timelines any more**: dropping the last of it and of
-/// its timelines frees the memory. That can block as `cuMemFree` does, which may wait for work of
-/// the context. While you keep it, dropping its timelines never blocks.
+/// its timelines waits for all work of the context (`cuCtxSynchronize`) and frees the memory
+/// (`cuMemFree`). While you keep it, dropping its timelines never blocks.
 ///
 /// It takes 2 MiB: the driver shares device memory in blocks of that size, and in a smaller
 /// allocation others would get at what else is in the block.
@@ -238,10 +238,14 @@ impl Drop for Memory {
         if forked() {
             return;
         }
-        // A refusal leaves the memory to the context's end.
+        // What streams have still to write there. Whether the driver waits for it when it frees the
+        // memory was not seen on a card. A refusal leaves the memory to the context's end.
+        if self.context.synchronize().is_err() {
+            return;
+        }
         let _ = with_current(&self.context, |ready| {
-            // SAFETY: allocated once, and of this process's timelines none is left. The driver
-            // waits for what streams have to write there.
+            // SAFETY: allocated once; of this process's timelines none is left, and no stream has
+            // anything to write there.
             unsafe { call!(ready, cuMemFree_v2(self.address)) }
         });
     }

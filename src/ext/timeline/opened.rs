@@ -207,6 +207,7 @@ impl Drop for Streams {
         // The last copy has come, or the poison, so that this takes no time. Only then the memory
         // can be closed.
         let _ = self.follower.synchronize();
+        let _ = self.rescuer.synchronize();
     }
 }
 
