@@ -386,8 +386,8 @@ impl fmt::Display for SharedTimelineError {
                  file that its timeline was made in",
             ),
             Self::FileFull => f.write_str(
-                "there is no place left for a timeline, and those of dropped timelines are not used \
-                 again; make another TimelineFile or TimelineMemory",
+                "there is no place left for a timeline, and those of dropped timelines are not \
+                 used again; make another TimelineFile or TimelineMemory",
             ),
             Self::SameProcess { pid } => write!(
                 f,

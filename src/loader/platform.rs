@@ -366,7 +366,8 @@ pub(crate) fn privileged() -> bool {
 
 /// Why the environment is not trusted where [`privileged`] says so.
 pub(crate) const WHY_PRIVILEGED: &str = if cfg!(any(target_os = "linux", target_os = "android")) {
-    "this program has more rights than who started it (set-user-ID, set-group-ID, file capabilities)"
+    "this program has more rights than who started it (set-user-ID, set-group-ID, file \
+        capabilities)"
 } else if cfg!(windows) {
     "this process is elevated (it runs as administrator), or that cannot be told"
 } else {

@@ -100,7 +100,7 @@ rules! {
     fn visible_devices(rig, saw) =
         "[0] from 0, blanks, 0 and nonsense, 0gpu, 0 and -1, 0 and 99, 0 and nothing, UUID, \
          begin of the UUID, UUID and 0; CUDA_ERROR_NO_DEVICE (100) from empty, -1, 99, nonsense, \
-         0 twice, UUID twice, another UUID"
+         another UUID; CUDA_ERROR_INVALID_DEVICE (101) from 0 twice, UUID twice"
     {
         let _ = rig;
         let all = sees(None);
@@ -132,7 +132,7 @@ rules! {
     [alone, two_devices, needs(all_visible)]
     fn visible_devices_in_order(rig, saw) =
         "[1] from 1, 1 and -1, second UUID, second UUID and 0; [1, 0] from 1 and 0, both UUIDs; \
-         [0, 1] from 0 and 1; CUDA_ERROR_NO_DEVICE (100) from one of them twice"
+         [0, 1] from 0 and 1; CUDA_ERROR_INVALID_DEVICE (101) from one of them twice"
     {
         let _ = rig;
         let all = sees(None);

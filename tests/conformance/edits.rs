@@ -136,6 +136,7 @@ rules! {
 
     /// Edges may go in a circle, until the graph is instantiated. A node may come after one that
     /// was added later, and is then done after it.
+    [since(11, 4)]
     fn circles_and_later_edges(rig, saw) =
         "a circle success; instantiated CUDA_ERROR_INVALID_VALUE (1); without it success; the \
          first node comes last: 1"
@@ -154,6 +155,7 @@ rules! {
     }
 
     /// A node that is destroyed takes its edges along. What was instantiated stays as it was.
+    [since(11, 4)]
     fn destroying_a_node(rig, saw) =
         "nodes 3, edges 2; destroyed success; nodes 2, edges 0; the old launch sets 2; a new one 1"
     {
@@ -182,6 +184,7 @@ rules! {
 
     /// Nodes set and copy memory. Their parameters can be read and changed, in the graph and in
     /// what was instantiated.
+    [since(11, 4)]
     fn memory_nodes(rig, saw) =
         "kinds 2, 1; launched 1; the parameters as given; set to 2 success; the old launch 1; \
          changed there to 3 success; then 3; a new one 2"
@@ -265,6 +268,7 @@ rules! {
 
     /// A child graph is a copy, which is the node's own: it does not change with the graph that it
     /// was made of, it can be changed itself, and it cannot be destroyed alone.
+    [since(11, 4)]
     fn child_graphs(rig, saw) =
         "kind 4; a copy; launched 2; the original changed: 2; the copy changed: 4; destroying the \
          copy CUDA_ERROR_INVALID_VALUE (1); of another node CUDA_ERROR_INVALID_VALUE (1)"

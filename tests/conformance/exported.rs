@@ -90,7 +90,6 @@ exported! {
     cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
     cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);
     cuMemsetD2D16_v2(address: CUdeviceptr, pitch: usize, value: u16, width: usize, height: usize);
-    cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
     cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphGetEdges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode,
         count: *mut usize);

@@ -1,6 +1,7 @@
 //! A process that forks or ends.
 //!
-//! Windows has no fork. There `std::process::exit` runs no handler and no destructor of the program.
+//! Windows has no fork. There `std::process::exit` runs no handler and no destructor of the
+//! program.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

@@ -46,7 +46,7 @@ fn a_signal_in_a_capture_is_refused() {
 
 /// Other code begins a capture in its own stream, of which this crate learns from the driver alone.
 #[test]
-fn a_capture_of_other_code_is_noticed_in_its_streams() {
+fn other_codes_captures_are_noticed() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");

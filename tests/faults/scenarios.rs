@@ -842,8 +842,8 @@ fn opened_timelines(run: &Run) -> Result<()> {
     let memory = TimelineMemory::new(&theirs).expect("memory");
     let stream = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
-    // As of another process, which nobody sees: what the driver refuses to open of this one's own has
-    // another error.
+    // As of another process, which nobody sees: what the driver refuses to open of this one's own
+    // has another error.
     let mut bytes = timeline.handle().expect("it is in memory").to_bytes();
     let (body, check) = bytes.split_at_mut(TimelineHandle::LEN - 4);
     body[8..12].fill(0xFF);

@@ -23,7 +23,7 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     }
     let count = state.config.devices as usize;
     let visible = match state.config.visible_from_environment {
-        Some(true) => visible::from_environment(count),
+        Some(true) => visible::from_environment(count)?,
         _ => (0..count).collect(),
     };
     if visible.is_empty() {

@@ -450,10 +450,8 @@ pub(crate) fn memcpy_d_to_d_async(
 /// they are, so that the contexts only have to be there.
 fn check_peers(call: &CallFrame, destination: ContextArg, source: ContextArg) -> Answer {
     let state = call.ready()?;
-    for context in [destination, source] {
-        if context.is_null() {
-            return Err(INVALID_CONTEXT);
-        }
+    // Measured: NULL is taken, too.
+    for context in [destination, source].into_iter().filter(|context| !context.is_null()) {
         let context = state.context(call, context)?;
         state.usable(context)?;
     }

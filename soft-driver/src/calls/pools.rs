@@ -103,7 +103,11 @@ pub(crate) fn mem_pool_create(
     pool.required()?;
     let props = props.get()?;
     check_alloc_type(&state, props.alloc_type)?;
-    let device = state.located(props.location)?;
+    let device = state.located(props.location).map_err(|code| match code {
+        // Measured: not `CUDA_ERROR_INVALID_DEVICE`, as elsewhere.
+        INVALID_DEVICE => INVALID_VALUE,
+        code => code,
+    })?;
     let arena = match props.handle_types {
         0 => None,
         // It takes a service between machines, which is not there.
@@ -344,7 +348,7 @@ fn alloc(
         }
     };
     if state.pools[pool].imported.is_some() {
-        return Err(NOT_PERMITTED);
+        return Err(INVALID_VALUE);
     }
     if bytes == 0 {
         return address.put(0);
@@ -390,6 +394,9 @@ pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: Str
     let stream = state.stream(call, stream)?;
     if state.streams[stream].capture.is_some() {
         return Err(NOT_SUPPORTED);
+    }
+    if address == 0 {
+        return Ok(());
     }
     let allocation = state.memory.0.get_mut(&address).ok_or(INVALID_VALUE)?;
     let can_be = matches!(allocation.kind, Kind::Device | Kind::Managed | Kind::Pooled(_));

@@ -1,5 +1,7 @@
 //! Which devices a process sees, and in which order: `CUDA_VISIBLE_DEVICES`.
 
+use crate::abi::*;
+
 /// The UUID of a device of the machine, the same in every process.
 pub(crate) fn uuid(device: usize) -> [u8; 16] {
     let mut bytes = *b"0-cuda-soft-dev.";
@@ -33,9 +35,9 @@ fn by_uuid(entry: &str, count: usize) -> Option<usize> {
 }
 
 /// The devices that a list makes visible, of so many. The first entry says whether it is one of
-/// numbers or of UUIDs; an entry that names no device ends it; one that is there twice makes it
-/// name none at all.
-pub(crate) fn visible(list: &str, count: usize) -> Vec<usize> {
+/// numbers or of UUIDs; an entry that names no device ends it; one that is there twice is an
+/// invalid device.
+pub(crate) fn visible(list: &str, count: usize) -> Result<Vec<usize>, CUresult> {
     let uuids = list.starts_with("GPU-");
     let mut devices = Vec::new();
     for entry in list.split(',') {
@@ -45,18 +47,18 @@ pub(crate) fn visible(list: &str, count: usize) -> Vec<usize> {
         };
         let Some(device) = found else { break };
         if devices.contains(&device) {
-            return Vec::new();
+            return Err(INVALID_DEVICE);
         }
         devices.push(device);
     }
-    devices
+    Ok(devices)
 }
 
 /// Those of the environment, or all if it says nothing.
-pub(crate) fn from_environment(count: usize) -> Vec<usize> {
+pub(crate) fn from_environment(count: usize) -> Result<Vec<usize>, CUresult> {
     match std::env::var_os("CUDA_VISIBLE_DEVICES") {
         Some(list) => visible(&list.to_string_lossy(), count),
-        None => (0..count).collect(),
+        None => Ok((0..count).collect()),
     }
 }
 
@@ -80,17 +82,17 @@ mod tests {
             ("1,-1,0", vec![1]),
             ("0,3,1", vec![0]),
             ("0,,1", vec![0]),
-            ("1,0,1", vec![]),
             (&first, vec![0]),
             (&both, vec![2, 0]),
             (&short, vec![2]),
             ("GPU-", vec![]),
             ("GPU-77", vec![]),
         ] {
-            assert_eq!(visible(list, 3), devices, "{list}");
+            assert_eq!(visible(list, 3), Ok(devices), "{list}");
         }
-        assert_eq!(visible("GPU-3", 1), [0], "the only one");
-        assert_eq!(visible(&format!("{first},1"), 3), [0], "a number among UUIDs");
-        assert_eq!(visible("1,GPU-3", 3), [1]);
+        assert_eq!(visible("GPU-3", 1), Ok(vec![0]), "the only one");
+        assert_eq!(visible(&format!("{first},1"), 3), Ok(vec![0]), "a number among UUIDs");
+        assert_eq!(visible("1,GPU-3", 3), Ok(vec![1]));
+        assert_eq!(visible("1,0,1", 3), Err(INVALID_DEVICE));
     }
 }

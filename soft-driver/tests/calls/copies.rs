@@ -249,6 +249,8 @@ fn rows_are_set() {
 /// Two streams may write what is between each other's rows; one and the same byte is an error.
 #[test]
 fn the_order_checker_sees_rows() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
     for (shift, reports) in [(0, 1), (31, 1), (32, 0), (64, 0)] {
         let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
         let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
@@ -326,6 +328,8 @@ fn managed_memory_and_rows_are_freed_as_device_memory() {
 /// A copy to another device is ordered like every other one, and must be waited for.
 #[test]
 fn the_order_checker_sees_copies_between_devices() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
     for mended in [false, true] {
         let checked = SoftDriver::builder().devices(2).check_order(OrderCheck::Report);
         let raw = Raw::planting(checked);

@@ -110,6 +110,8 @@ fn child_graphs_go_with_their_nodes() {
 /// all; one without nodes keeps that order too.
 #[test]
 fn the_order_checker_sees_through_child_graphs() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
     for (empty, chained, reports) in
         [(false, true, 0), (true, true, 0), (false, false, 1), (true, false, 1)]
     {
@@ -135,6 +137,8 @@ fn the_order_checker_sees_through_child_graphs() {
 /// An update is what the checker knows of the graph from then on.
 #[test]
 fn the_order_checker_sees_updates() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
     let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
     let (one, two) = (alloc(&raw), alloc(&raw));
     let of = |address: u64| {
