@@ -104,7 +104,7 @@ fn a_wait_in_a_capture_is_over_once() {
 }
 
 #[test]
-fn the_per_thread_default_stream_has_no_timeline() {
+fn the_per_thread_stream_has_no_timeline() {
     let Some(gpu) = gpu() else { return };
     let own = StreamRef::per_thread_default(&gpu.context);
     assert_eq!(Timeline::new(own).map(drop), Err(Error::PerThreadTimeline));

@@ -18,7 +18,7 @@ use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions, Strea
 
 /// Whoever waits for a context that fails gets its error, and does not wait for ever.
 #[test]
-fn who_waits_for_a_context_that_fails_gets_its_error() {
+fn a_wait_for_a_failed_context_is_its_error() {
     let Some(gpu) = gpu() else { return };
     let Some(soft) = gpu.soft() else {
         return common::not_run(
@@ -78,7 +78,7 @@ fn a_signal_that_fails_leaves_its_value_out() {
 
 /// Streams that wait ahead are released when the timeline is given up or dropped.
 #[test]
-fn who_waits_ahead_is_released_when_nobody_signals() {
+fn a_wait_ahead_without_a_signal_is_released() {
     let Some(gpu) = gpu() else { return };
     for gently in [true, false] {
         let timeline = timeline(&gpu);
@@ -132,7 +132,7 @@ fn who_waits_ahead_is_released_when_nobody_signals() {
 
 /// The driver refuses the write that would poison: then it is done at once.
 #[test]
-fn poison_that_the_driver_refuses_is_there_at_once() {
+fn refused_poison_is_there_at_once() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");

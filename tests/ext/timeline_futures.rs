@@ -39,7 +39,7 @@ fn a_point_can_be_awaited() {
 
 /// Those of one timeline are woken by one look: the ones whose points are reached, and no others.
 #[test]
-fn of_thousands_those_are_woken_that_are_reached() {
+fn of_thousands_the_reached_are_woken() {
     const TIMELINES: usize = 8;
     const EACH: usize = 250;
     let Some(gpu) = gpu() else { return };
@@ -205,7 +205,7 @@ fn the_last_waker_is_woken() {
 }
 
 #[test]
-fn a_waker_that_panics_does_not_stop_the_others() {
+fn a_panicking_waker_stops_no_others() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {

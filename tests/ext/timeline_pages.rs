@@ -17,7 +17,7 @@ use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOption
 
 /// Dropping it does not wait: not for its stream, and not for one that waits for it.
 #[test]
-fn a_timeline_is_dropped_while_streams_wait_for_it() {
+fn a_timeline_is_dropped_under_waiting_streams() {
     let Some(gpu) = gpu() else { return };
     let waiting = timeline(&gpu);
     let timeline = timeline(&gpu);
