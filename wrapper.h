@@ -279,6 +279,11 @@ typedef enum {
     CU_EVENT_RECORD_EXTERNAL = 0x1,
 } CUevent_record_flags;
 
+/* How device memory of another process is opened. */
+typedef enum {
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 0x1,
+} CUipcMem_flags;
+
 typedef enum {
     CU_EVENT_WAIT_DEFAULT = 0x0,
     CU_EVENT_WAIT_EXTERNAL = 0x1,
@@ -368,9 +373,6 @@ typedef enum {
 #define CU_MEMHOSTREGISTER_PORTABLE 0x01
 #define CU_MEMHOSTREGISTER_DEVICEMAP 0x02
 #define CU_MEMHOSTREGISTER_READ_ONLY 0x08
-
-/* How device memory of another process is opened. */
-#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 0x01
 
 /* ---- Structs ---- */
 

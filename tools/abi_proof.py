@@ -814,7 +814,7 @@ def self_test(cache: Path, wrapper: str, rust: str) -> int:
             "an array's length",
             headers,
             wrapper,
-            "unsigned char reserved[64]",
+            "unsigned char reserved[64];\n} CUipcEventHandle",
             "64",
             "60",
             "CUipcEventHandle",
