@@ -34,8 +34,8 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The pieces without a gap, each with its address and length: one where the rows follow each
-    /// other, else the rows.
+    /// The pieces without a gap, each with its address and length: one piece if the rows follow
+    /// each other, and otherwise each row.
     pub(crate) fn pieces(&self, extent: Extent) -> Vec<(usize, usize)> {
         let Extent { width, height, depth } = extent;
         let whole_rows = height == 1 || self.pitch == width;

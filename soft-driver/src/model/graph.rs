@@ -37,7 +37,7 @@ pub(crate) struct Node {
     pub(crate) id: u32,
     /// The handle of the node that it was cloned from, or 0.
     pub(crate) clone_of: u64,
-    /// What it was made with, if it was made to set or copy memory.
+    /// The parameters of a node that sets or copies memory.
     pub(crate) params: Option<NodeParams>,
 }
 

@@ -298,7 +298,7 @@ fn a_context_ends_with_its_last_detach() {
     assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
 }
 
-/// What it was asked for counts, not what the device makes of it; and it is no memory of the host's
+/// The requested size counts, not what the device makes of it; and it is no memory of the host's
 /// to free.
 #[test]
 fn managed_memory_and_rows_are_freed_as_device_memory() {

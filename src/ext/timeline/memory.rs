@@ -342,7 +342,8 @@ mod linux {
             loop {
                 let order = Ordering::AcqRel;
                 match LIVES.compare_exchange_weak(first, new, order, Ordering::Acquire) {
-                    // SAFETY: it is never freed, and nobody changes it but for its atomic.
+                    // SAFETY: the place was leaked above, so that it lives as long as the process.
+                    // `next` is not written after this exchange, and `file` is an atomic.
                     Ok(_) => return unsafe { &*new },
                     Err(now) => {
                         first = now;

@@ -98,7 +98,7 @@ impl Slot {
         }
     }
 
-    /// What there is to know of another process's line.
+    /// The maker's state, if the line belongs to another process.
     #[inline(always)]
     pub(super) fn foreign(&self) -> Option<&Foreign> {
         match &self.whose {
