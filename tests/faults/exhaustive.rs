@@ -66,6 +66,9 @@ const PLANS: &[Plan] = &[
     Plan { version: (11, 0), stacked: true, per_thread: false, codes: FEWER },
 ];
 
+/// More than there are cores: the scenarios of timelines mostly wait.
+const WORKERS: usize = 4;
+
 /// More calls than any scenario makes.
 const MANY: usize = 4096;
 
@@ -215,20 +218,22 @@ fn every_call_of_every_scenario_fails() {
         .collect();
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Total::default()));
     let failures = Mutex::new(Vec::new());
+    let worker = || {
+        while let Some(item) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(what) = exhaust(*item, share, import, &total) {
+                failures.lock().expect("nothing panics with it").push(what);
+            }
+        }
+    };
     std::thread::scope(|scope| {
-        for name in ["exhaustive-1", "exhaustive-2"] {
-            let worker = || {
-                while let Some(item) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(what) = exhaust(*item, share, import, &total) {
-                        failures.lock().expect("nothing panics with it").push(what);
-                    }
-                }
-            };
+        for nth in 2..=WORKERS {
             std::thread::Builder::new()
-                .name(name.to_owned())
+                .name(format!("exhaustive-{nth}"))
                 .spawn_scoped(scope, worker)
                 .expect("a thread");
         }
+        // This thread as well: a test whose thread only waits has no sign of life to give.
+        worker();
     });
     let failures = failures.into_inner().expect("all workers have ended");
     assert!(failures.is_empty(), "{}\n\n{share}", failures.join("\n\n"));

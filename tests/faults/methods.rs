@@ -115,15 +115,17 @@ methods! {
         HostTimeline::context, HostTimeline::poison, Point::value, Point::is_done, Point::query,
         Point::wait, Point::wait_timeout, Point::spin, Point::spin_timeout, PointCompletion::point,
         StreamRef::wait_point;
-    shared_timelines: TimelineFile::new, TimelineFile::protected, TimelineFile::context,
-        Timeline::shared, Timeline::descriptor, HostTimeline::shared, HostTimeline::descriptor,
-        TimelineDescriptor::to_bytes, TimelineDescriptor::from_bytes, ImportedTimeline::open,
-        ImportedTimeline::point, ImportedTimeline::completed, ImportedTimeline::context;
-    opened_timelines: TimelineMemory::new, TimelineMemory::context, Timeline::in_memory,
+    shared_timelines: TimelineFile::new;
+    both_roles: TimelineFile::context, Timeline::shared, Timeline::descriptor,
+        HostTimeline::shared, HostTimeline::descriptor, TimelineDescriptor::to_bytes,
+        TimelineDescriptor::from_bytes, ImportedTimeline::open, ImportedTimeline::point,
+        ImportedTimeline::completed, ImportedTimeline::context;
+    protected_timelines: TimelineFile::protected;
+    memory_timelines: TimelineMemory::new, TimelineMemory::context, Timeline::in_memory,
         Timeline::handle, TimelineHandle::to_bytes, TimelineHandle::from_bytes,
-        TimelineHandle::exporter_pid, TimelineHandle::device_uuid, OpenedTimeline::open,
-        OpenedTimeline::point, OpenedTimeline::exporter_ended, OpenedTimeline::exporter_state,
-        OpenedTimeline::context;
+        TimelineHandle::exporter_pid, TimelineHandle::device_uuid;
+    opened_timelines: OpenedTimeline::open, OpenedTimeline::point, OpenedTimeline::exporter_ended,
+        OpenedTimeline::exporter_state, OpenedTimeline::context;
     completions: Completion::new, StreamRef::completion;
     captures: Capture::end, Capture::stream, Capture::dependencies, Capture::update_dependencies,
         StreamRef::capture_status, StreamRef::capture_info;

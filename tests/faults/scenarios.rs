@@ -128,6 +128,19 @@ const fn plain(name: &'static str, run: fn(&Run) -> Result<()>) -> Scenario {
     Scenario { name, run, closes: &[], silent: &[] }
 }
 
+/// Of timelines in device memory. What is dropped tells nobody, and neither does the thread, which
+/// tries again what the host's word of the maker's end could not do.
+const MEMORY: &[Function] = &[
+    Function::cuThreadExchangeStreamCaptureMode,
+    Function::cuCtxGetCurrent,
+    Function::cuCtxPushCurrent_v2,
+    Function::cuCtxPopCurrent_v2,
+    Function::cuStreamQuery,
+    Function::cuStreamSynchronize,
+    Function::cuCtxSynchronize,
+    Function::cuMemsetD8Async,
+];
+
 pub const SCENARIOS: &[Scenario] = &[
     plain("devices", devices),
     // How many devices there are is asked for the message only.
@@ -196,23 +209,14 @@ pub const SCENARIOS: &[Scenario] = &[
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
-    // What is dropped tells nobody, and neither does the thread, which tries again what the host's
-    // word of the maker's end could not do.
     Scenario {
-        name: "opened_timelines",
-        run: opened_timelines,
+        name: "protected_timelines",
+        run: protected_timelines,
         closes: &[],
-        silent: &[
-            Function::cuThreadExchangeStreamCaptureMode,
-            Function::cuCtxGetCurrent,
-            Function::cuCtxPushCurrent_v2,
-            Function::cuCtxPopCurrent_v2,
-            Function::cuStreamQuery,
-            Function::cuStreamSynchronize,
-            Function::cuCtxSynchronize,
-            Function::cuMemsetD8Async,
-        ],
+        silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
+    Scenario { name: "memory_timelines", run: memory_timelines, closes: &[], silent: MEMORY },
+    Scenario { name: "opened_timelines", run: opened_timelines, closes: &[], silent: MEMORY },
     plain("captures", captures),
     // The guard's end has nobody to tell, of a stream for which the context must be made current
     // either.
@@ -707,7 +711,7 @@ fn pools(run: &Run) -> Result<()> {
 }
 
 fn timelines(run: &Run) -> Result<()> {
-    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
+    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(6);
     let (context, stream) = run.stream()?;
     let other = Stream::new(&context, StreamOptions::new())?;
     let host = HostTimeline::new(&context)?;
@@ -749,57 +753,64 @@ fn timelines(run: &Run) -> Result<()> {
     other.synchronize()
 }
 
-/// Both roles in one process, which the library does not mind.
 #[cfg(unix)]
 fn shared_timelines(run: &Run) -> Result<()> {
-    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(12);
     let context = run.context()?;
-    let consumer = Stream::new(&context, StreamOptions::new())?;
-    for by_stream in [true, false] {
-        let file = match by_stream {
-            true => TimelineFile::new(&context)?,
-            false => TimelineFile::protected(&context)?,
-        };
-        assert_eq!(file.context(), &context);
-        let own = Stream::new(&context, StreamOptions::new())?;
-        let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
-        let host = HostTimeline::shared(&file)?;
-        let sent = || std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
-        let import_from = |sent, descriptor: Option<TimelineDescriptor>| {
-            let bytes = descriptor.expect("it is shared").to_bytes();
-            ImportedTimeline::open(&context, sent, &TimelineDescriptor::from_bytes(&bytes)?)
-        };
-        let import = |descriptor| import_from(sent(), descriptor);
-        // The same, of a maker that has died.
-        let orphan = memory::orphan(&file, !by_stream);
-        let orphan = import_from(orphan, host.descriptor())?;
-        let (stage, stream) = (import(host.descriptor())?, import(timeline.descriptor())?);
-        assert_eq!(stream.context(), &context);
-        let held = run.hold(timeline.stream())?;
-        let signalled = timeline.signal();
-        let value = signalled.as_ref().ok().map(|point| point.value());
-        run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
-        let Some(value) = value else { return Ok(()) };
-        let point = stream.point(value);
-        // For the file itself, and for the relay of a protected one.
-        consumer.wait_point(point)?;
-        assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
-        drop(held);
-        timeline.stream().synchronize()?;
-        point.wait()?;
-        assert!(point.is_done() && stream.completed() >= value);
-        assert!(stage.point(1).query()?.is_pending());
-        // The maker goes, and with it the end of all waits.
-        timeline.poison()?;
-        drop((host, file));
-        consumer.synchronize()?;
-        // Nobody on the host asks for the dead one before the stream has gone on.
-        consumer.wait_point(orphan.point(1))?;
-        consumer.synchronize()?;
-        // Neither asks the driver.
-        assert_eq!(orphan.point(1).query(), Err(Error::ExporterGone));
-        assert_eq!(consumer.wait_point(orphan.point(1)), Err(Error::ExporterGone));
-    }
+    let file = TimelineFile::new(&context)?;
+    both_roles(run, &context, file, false)
+}
+
+#[cfg(unix)]
+fn protected_timelines(run: &Run) -> Result<()> {
+    let context = run.context()?;
+    let file = TimelineFile::protected(&context)?;
+    both_roles(run, &context, file, true)
+}
+
+/// Both in one process, which the library does not mind.
+#[cfg(unix)]
+fn both_roles(run: &Run, context: &Context, file: TimelineFile, protected: bool) -> Result<()> {
+    const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(6);
+    let consumer = Stream::new(context, StreamOptions::new())?;
+    assert_eq!(file.context(), context);
+    let own = Stream::new(context, StreamOptions::new())?;
+    let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
+    let host = HostTimeline::shared(&file)?;
+    let sent = || std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
+    let import_from = |sent, descriptor: Option<TimelineDescriptor>| {
+        let bytes = descriptor.expect("it is shared").to_bytes();
+        ImportedTimeline::open(context, sent, &TimelineDescriptor::from_bytes(&bytes)?)
+    };
+    let import = |descriptor| import_from(sent(), descriptor);
+    // The same, of a maker that has died.
+    let orphan = memory::orphan(&file, protected);
+    let orphan = import_from(orphan, host.descriptor())?;
+    let (stage, stream) = (import(host.descriptor())?, import(timeline.descriptor())?);
+    assert_eq!(stream.context(), context);
+    let held = run.hold(timeline.stream())?;
+    let signalled = timeline.signal();
+    let value = signalled.as_ref().ok().map(|point| point.value());
+    run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+    let Some(value) = value else { return Ok(()) };
+    let point = stream.point(value);
+    // For the file itself, and for the relay of a protected one.
+    consumer.wait_point(point)?;
+    assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
+    drop(held);
+    timeline.stream().synchronize()?;
+    point.wait()?;
+    assert!(point.is_done() && stream.completed() >= value);
+    assert!(stage.point(1).query()?.is_pending());
+    // The maker goes, and with it the end of all waits.
+    timeline.poison()?;
+    drop((host, file));
+    consumer.synchronize()?;
+    // Nobody on the host asks for the dead one before the stream has gone on.
+    consumer.wait_point(orphan.point(1))?;
+    consumer.synchronize()?;
+    // Neither asks the driver.
+    assert_eq!(orphan.point(1).query(), Err(Error::ExporterGone));
+    assert_eq!(consumer.wait_point(orphan.point(1)), Err(Error::ExporterGone));
     Ok(())
 }
 
@@ -814,13 +825,10 @@ fn no_files(run: &Run) -> Result<()> {
     Ok(())
 }
 #[cfg(not(unix))]
-use self::no_files as shared_timelines;
+use self::{no_files as shared_timelines, no_files as protected_timelines};
 
-/// The maker's side on the driver, and then the other side, of a timeline of another driver: the
-/// two are as two processes are.
-fn opened_timelines(run: &Run) -> Result<()> {
+fn memory_timelines(run: &Run) -> Result<()> {
     let context = run.context()?;
-    let consumer = Stream::new(&context, StreamOptions::new())?;
     let made = TimelineMemory::new(&context);
     let memory = made.as_ref().ok();
     assert!(memory.is_none_or(|memory| memory.context() == &context));
@@ -834,9 +842,13 @@ fn opened_timelines(run: &Run) -> Result<()> {
     assert_eq!(handle.device_uuid(), context.device().uuid()?);
     assert_eq!(handle.exporter_pid(), std::process::id());
     own.signal()?.wait()?;
-    own.poison()?;
-    drop(made);
+    own.poison()
+}
 
+/// The other side, of a timeline of another driver: the two are as two processes are.
+fn opened_timelines(run: &Run) -> Result<()> {
+    let context = run.context()?;
+    let consumer = Stream::new(&context, StreamOptions::new())?;
     let maker = SoftDriver::builder().devices(2).build();
     let theirs = Device::new(maker.driver(), 0).and_then(Context::primary).expect("a context");
     let memory = TimelineMemory::new(&theirs).expect("memory");
