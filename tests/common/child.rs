@@ -145,6 +145,24 @@ impl Child {
         }
     }
 
+    /// The child's next line, or how it ended, if it does so without one.
+    pub fn receive_or_end(&mut self) -> Result<String, ExitStatus> {
+        loop {
+            watch::alive();
+            let Some(line) = self.line() else {
+                return Err(self.process.wait().expect("the child has ended"));
+            };
+            if let Some((_, said)) = line.split_once(MARK) {
+                return Ok(said.trim_end().to_owned());
+            }
+        }
+    }
+
+    /// What the child says on standard error: for who finds that it failed.
+    pub fn said(&mut self) -> String {
+        self.errors.text()
+    }
+
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.output.read_line(&mut line).expect("the child writes text");

@@ -7,6 +7,8 @@ mod descriptor_text;
 mod interprocess;
 mod lease;
 #[cfg(target_os = "linux")]
+mod loss;
+#[cfg(target_os = "linux")]
 mod opened_timelines;
 #[cfg(target_os = "linux")]
 mod shared_timelines;

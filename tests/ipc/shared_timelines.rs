@@ -50,7 +50,7 @@ fn error(result: Result<Progress>) -> Error {
     }
 }
 
-fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
+pub fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     let files = [file];
@@ -59,7 +59,7 @@ fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
         .expect("the peer is there");
 }
 
-fn receive_file(socket: &UnixStream) -> OwnedFd {
+pub fn receive_file(socket: &UnixStream) -> OwnedFd {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -262,6 +262,17 @@ fn peer() {
     }
 }
 
+/// Has a child that is about to start keep a file that is open here.
+pub fn inherits(command: &mut Command, number: i32) {
+    let inherit = move || {
+        // SAFETY: the parent has it open until the child has started.
+        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+        rustix::io::fcntl_setfd(theirs, rustix::io::FdFlags::empty()).map_err(Into::into)
+    };
+    // SAFETY: it makes a system call only.
+    unsafe { command.pre_exec(inherit) };
+}
+
 /// In a test: the other process.
 struct Peer {
     child: Child,
@@ -277,13 +288,7 @@ impl Peer {
         let (socket, theirs) = UnixStream::pair().expect("a socket");
         let number = theirs.as_raw_fd();
         let child = Child::start_with("peer", &format!("{PEER}{number}"), |command| {
-            let inherit = move || {
-                // SAFETY: the parent has it open until the child has started.
-                let theirs = unsafe { BorrowedFd::borrow_raw(number) };
-                rustix::io::fcntl_setfd(theirs, rustix::io::FdFlags::empty()).map_err(Into::into)
-            };
-            // SAFETY: it makes a system call only.
-            unsafe { command.pre_exec(inherit) };
+            inherits(command, number);
             configure(command);
         });
         drop(theirs);

@@ -15,6 +15,7 @@ use crate::front::functions;
 use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
 use crate::model::config::{Config, Scheduler, Time};
+use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::Order;
 use crate::model::places::{self, PLACES};
@@ -344,6 +345,7 @@ impl Drop for SoftDriver {
         machine.reset(&mut state);
         drop(state);
         self.hooks().end(machine);
+        ipc::tidy_up();
         places::count_here(-1);
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's

@@ -12,7 +12,7 @@ use crate::random;
 /// What a fault in text takes behind its pattern.
 const WORDS: &str = "`nth=3`, `every=2`, `chance=0.1` or `chance=0.1/7` with a seed, `code=2` or \
                      `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, \
-                     `block`, `poison`, `context`, `thread=NAME`";
+                     `block`, `poison`, `context`, `kill`, `thread=NAME`";
 
 /// When a fault strikes, counted in calls that match it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,6 +47,8 @@ pub struct Fault {
     code: Option<CUresult>,
     after: bool,
     block: bool,
+    /// Whether the process ends at once.
+    kill: bool,
     /// How often it may strike.
     limit: Option<u64>,
     persistent: bool,
@@ -79,6 +81,7 @@ impl Fault {
             code: None,
             after: false,
             block: false,
+            kill: false,
             limit: None,
             persistent: false,
             poison: false,
@@ -108,6 +111,8 @@ impl Fault {
     /// because they come in any order.
     pub(crate) fn checked(self) -> Result<Self, String> {
         let answers = self.code();
+        let kills = self.kill;
+        let says = self.code.is_some() || self.block || self.poison || self.fails_context;
         let (poison, fails_context) = (self.poison, self.fails_context);
         let checked = self
             .refuse_unless(!poison || answers.is_some(), || {
@@ -123,6 +128,11 @@ impl Fault {
             .refuse_unless(!fails_context || answers.is_none_or(can_fail_contexts), || {
                 "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be \
                     ready"
+                    .to_owned()
+            })
+            .refuse_unless(!kills || !says, || {
+                "a fault that kills the process takes none of code, block, poison and context: \
+                    nobody is left to see it"
                     .to_owned()
             });
         match checked.wrong {
@@ -215,9 +225,18 @@ impl Fault {
         self
     }
 
+    /// The process is killed at the call, by itself and as by `kill -9`: nothing is cleaned up, in
+    /// no thread of it. That is before the call's work, or [after](Self::after_the_work) it. It is
+    /// for what other processes see of that, and takes no code.
+    pub fn kill(mut self) -> Self {
+        self.kill = true;
+        self
+    }
+
     /// What it answers when it strikes, if not what the work does.
     fn code(&self) -> Option<CUresult> {
-        let unless_told = (!self.block || self.after).then_some(CUresult::CUDA_ERROR_UNKNOWN);
+        let holds = self.block && !self.after;
+        let unless_told = (!holds && !self.kill).then_some(CUresult::CUDA_ERROR_UNKNOWN);
         self.code.or(unless_told)
     }
 
@@ -240,7 +259,7 @@ impl Fault {
 
     /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`,
     /// `chance=0.1/7` (with its seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on`
-    /// (from then on), `after`, `block`, `poison`, `context`, `thread=NAME`.
+    /// (from then on), `after`, `block`, `poison`, `context`, `kill`, `thread=NAME`.
     ///
     /// # Errors
     ///
@@ -279,6 +298,7 @@ impl Fault {
                 "block" => fault.block(),
                 "poison" => fault.poison(),
                 "context" => fault.fails_context(),
+                "kill" => fault.kill(),
                 "thread=" => fault.in_thread(value),
                 _ => return Err(bad()),
             };
@@ -342,12 +362,47 @@ pub(crate) struct Verdict {
     pub(crate) block: bool,
     pub(crate) poison: bool,
     pub(crate) fails_context: Option<CUresult>,
+    /// Whether the process ends, before the work or after it.
+    pub(crate) kill: Option<Death>,
+}
+
+/// When a process ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Death {
+    Before,
+    After,
 }
 
 impl Verdict {
     pub(crate) fn injected(self) -> bool {
-        self.instead.is_some() || self.after.is_some() || self.block
+        self.instead.is_some() || self.after.is_some() || self.block || self.kill.is_some()
     }
+}
+
+/// Ends the process as `kill -9` does: no handler runs, and no other thread takes another step.
+#[cfg(unix)]
+pub(crate) fn kill_this_process() -> ! {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    // It has been sent, and ends this thread too.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Ends the process as its task manager does: no handler runs.
+#[cfg(windows)]
+pub(crate) fn kill_this_process() -> ! {
+    use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
+    // SAFETY: the handle means this process, and needs no closing.
+    unsafe { TerminateProcess(GetCurrentProcess(), 9) };
+    std::process::abort()
+}
+
+/// Ends the process.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn kill_this_process() -> ! {
+    std::process::abort()
 }
 
 /// The faults of a machine.
@@ -390,6 +445,7 @@ impl Faults {
                 block: rule.block,
                 poison: rule.poison,
                 fails_context: code.filter(|_| rule.fails_context),
+                kill: rule.kill.then_some(if rule.after { Death::After } else { Death::Before }),
             };
             self.struck += 1;
         }
@@ -476,6 +532,9 @@ mod tests {
             ("cuEventQuery:block:poison:code=0", "cannot answer CUDA_SUCCESS"),
             ("cuEventQuery:after:code=CUDA_SUCCESS", "cannot answer CUDA_SUCCESS"),
             ("cuEventQuery:code=600:context", "cannot fail with CUDA_ERROR_NOT_READY"),
+            ("cuEventQuery:kill:code=2", "nobody is left to see it"),
+            ("cuEventQuery:block:kill", "nobody is left to see it"),
+            ("cuEventQuery:kill:poison", "needs a code to answer"),
         ] {
             let said = Fault::from_text(text).expect_err(text);
             assert!(said.contains(told), "{text}: {said}");
@@ -495,6 +554,8 @@ mod tests {
             "cuEventQuery:block:poison:code=2",
             "cuEventQuery:poison:block:after",
             "cuEventQuery:context:block:code=2",
+            "cuEventQuery:kill:nth=3",
+            "*:kill:after:thread=main",
         ] {
             assert!(Fault::from_text(good).is_ok(), "{good}");
         }

@@ -10,7 +10,7 @@ use crate::calls::primary_context::released;
 use crate::front::answers::{given_back, special};
 use crate::front::arguments::Arguments;
 use crate::front::exports::Id;
-use crate::front::faults::{Fault, Faults, Verdict};
+use crate::front::faults::{Death, Fault, Faults, Verdict, kill_this_process};
 use crate::front::log::Log;
 use crate::model::call_frame::{CallFrame, Words};
 use crate::model::config::{Config, Scheduler};
@@ -104,6 +104,9 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
         delay(hooks.control().latency);
     }
     let verdict = if switches.has(FAULTS) { judge(call) } else { Verdict::default() };
+    if verdict.kill == Some(Death::Before) {
+        kill_this_process();
+    }
     // What it is about may be gone after the work.
     let failing = verdict.fails_context.and_then(|code| Some((context_of(call, &words)?, code)));
     let mut ran = false;
@@ -123,6 +126,9 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
             told
         }
     };
+    if verdict.kill == Some(Death::After) {
+        kill_this_process();
+    }
     if verdict.poison {
         arguments.poison();
     }

@@ -427,6 +427,38 @@ fn the_file_goes_with_the_context() {
     peer.finish();
 }
 
+/// A process that lives long and imports from one short one after the other.
+#[test]
+fn an_importer_keeps_few_files_of_dead_exporters() {
+    own_process!();
+    const MOST: usize = 17;
+    let held = || {
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let open = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+        open.filter(|file| file.to_str().unwrap().contains("/cuda-soft-driver.")).count()
+    };
+    let raw = Raw::new();
+    let mut killed = Vec::new();
+    for number in 1..=MOST + 3 {
+        let mut peer = peer("export");
+        let handle = from_text(&peer.receive());
+        let mut event = null_mut();
+        assert_eq!(unsafe { (raw.cuIpcOpenEventHandle)(&mut event, handle) }.0, OK);
+        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+        assert!(held() <= number.min(MOST), "{} files after {number}", held());
+        killed.push(peer.id());
+        peer.kill();
+    }
+    assert_eq!(held(), MOST);
+    // What it still has open is removed at its end; of the others whoever finds it an hour later.
+    drop(raw);
+    let left = |killed: &[u32]| killed.iter().filter(|id| !files_of(**id).is_empty()).count();
+    assert_eq!(left(&killed[3..]), 0);
+    for file in killed.iter().flat_map(|id| files_of(*id)) {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
 /// A file that is old enough, and nobody's: nobody holds its lock.
 fn stale(name: &str) -> std::path::PathBuf {
     let left = std::path::Path::new("/dev/shm").join(name);

@@ -109,6 +109,16 @@ impl File {
         trusted.then_some(Self(file))
     }
 
+    /// Whether the exporter that made it has ended: nobody has it locked.
+    pub(super) fn is_orphan(&self) -> bool {
+        let orphan = lock(&self.0);
+        if orphan {
+            // SAFETY: an open file.
+            unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+        }
+        orphan
+    }
+
     /// Maps so many bytes, which it has.
     pub(super) fn map(&self, bytes: usize) -> Option<View> {
         // SAFETY: a new shared mapping; no existing memory is named.

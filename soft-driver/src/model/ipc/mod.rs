@@ -10,10 +10,10 @@
 //! until the bell rings.
 
 #[cfg(any(target_os = "linux", windows))]
-pub(crate) use self::slots::{Exporter, Record, SharedEvent, Wait, block, watch};
+pub(crate) use self::slots::{Exporter, Record, SharedEvent, Wait, block, tidy_up, watch};
 
 #[cfg(not(any(target_os = "linux", windows)))]
-pub(crate) use self::nowhere::{Exporter, Record, SharedEvent, Wait, block, watch};
+pub(crate) use self::nowhere::{Exporter, Record, SharedEvent, Wait, block, tidy_up, watch};
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]

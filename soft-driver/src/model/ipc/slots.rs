@@ -72,7 +72,7 @@ impl Word {
 struct Mapping {
     view: View,
     /// Open, as a name may live no longer than those who have it open.
-    _file: File,
+    file: File,
     /// Which one it is, for those who hold it open more than once.
     name: String,
     /// Listening already for the streams of these machines, by slot and epoch.
@@ -82,7 +82,7 @@ struct Mapping {
 impl Mapping {
     fn new(file: File, name: String) -> Option<Self> {
         let view = file.map(size_of::<Layout>())?;
-        Some(Self { view, _file: file, name, watchers: Mutex::new(Vec::new()) })
+        Some(Self { view, file, name, watchers: Mutex::new(Vec::new()) })
     }
 
     fn layout(&self) -> &Layout {
@@ -376,7 +376,32 @@ fn open(name: &str) -> Option<Arc<Mapping>> {
     }
     let mapping = Arc::new(mapping);
     opened.push(mapping.clone());
+    forget_most(&mut opened);
     Some(mapping)
+}
+
+/// How many files of dead exporters a process keeps that nothing of it uses.
+const KEPT: usize = 16;
+
+/// Lets go of what was opened first, of what nobody uses and whose exporter has ended: a process
+/// that lives long may see thousands of exporters.
+fn forget_most(opened: &mut Vec<Arc<Mapping>>) {
+    let is_idle = |mapping: &Arc<Mapping>| Arc::strong_count(mapping) == 1;
+    let mut excess = opened.iter().filter(|mapping| is_idle(mapping)).count().saturating_sub(KEPT);
+    opened.retain(|mapping| {
+        let goes = excess > 0 && is_idle(mapping) && mapping.file.is_orphan();
+        excess -= usize::from(goes);
+        !goes
+    });
+}
+
+/// At the end of a driver: what exporters left behind that were killed, and this process has open,
+/// is removed, as nobody else may ever look. What only others find they sweep up.
+pub(crate) fn tidy_up() {
+    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for mapping in opened.iter().filter(|mapping| mapping.file.is_orphan()) {
+        platform::remove(&mapping.name);
+    }
 }
 
 /// A context's shared memory, and which of its slots are free.

@@ -79,6 +79,12 @@ impl File {
         (!handle.is_null()).then(|| Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
+    /// A section goes with its last handle, whoever's that is: none is left behind.
+    #[expect(clippy::unused_self, reason = "elsewhere the file is asked")]
+    pub(super) fn is_orphan(&self) -> bool {
+        true
+    }
+
     /// Maps so many bytes, if it has them.
     pub(super) fn map(&self, bytes: usize) -> Option<View> {
         let (handle, access) = (self.0.as_raw_handle(), FILE_MAP_READ | FILE_MAP_WRITE);
