@@ -1,0 +1,260 @@
+//! NCCL's all-reduce between the events of this crate.
+//!
+//! Each rank has a GPU and two streams, one for compute and one for communication. In each round
+//! the compute stream writes the input, an event lets the communication stream go on, NCCL reduces
+//! there, another event lets the compute stream copy the sum out, and a timeline tells the host. No
+//! rank waits for its GPU in between.
+//!
+//! `--without before` or `--without after` leaves one of the two waits out, and then the sums must
+//! be wrong: the program ends with 0 if they are.
+
+mod nccl;
+mod rank;
+
+use std::ffi::OsString;
+use std::process::{Child, Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use cuda_events::Driver;
+
+use crate::nccl::{Comm, NAME, Nccl, UniqueId};
+use crate::rank::{Rank, Result, Without};
+
+const USAGE: &str = "\
+usage: nccl [--processes] [--ranks N] [--rounds N] [--mib N]
+            [--without before|after] [--library PATH]
+
+All-reduces of 32 MiB, or --mib, between N GPUs (2 unless told), by one process, or with --processes by one for
+each GPU. NCCL is loaded from --library, or as libnccl.so.2 from where the linker looks. NCCL's own
+variables count: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all bytes through sockets, as between
+machines.
+
+--without leaves one wait out and expects wrong sums.
+
+Exit code: 0 the sums are as expected, 1 they are not, or something failed, 2 a wrong command line.
+";
+
+/// For all rounds of a process, which may have to load code and to connect.
+const LIMIT: Duration = Duration::from_secs(150);
+
+struct Options {
+    processes: bool,
+    ranks: usize,
+    rounds: u32,
+    /// Of each buffer.
+    words: usize,
+    without: Without,
+    library: OsString,
+    /// In a process that is one rank.
+    rank: Option<(usize, UniqueId)>,
+}
+
+impl Options {
+    fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<Self, String> {
+        let mut options = Self {
+            processes: false,
+            ranks: 2,
+            rounds: 20,
+            words: 32 << 18,
+            without: Without::Nothing,
+            library: NAME.into(),
+            rank: None,
+        };
+        let (mut arguments, mut rank, mut id) = (arguments, None, None);
+        while let Some(argument) = arguments.next() {
+            let argument = argument.to_string_lossy().into_owned();
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            let number = |text: OsString| {
+                let number = text.to_str().and_then(|text| text.parse::<u16>().ok());
+                number.ok_or(format!("{} is no number", text.display()))
+            };
+            match &*argument {
+                "--processes" => options.processes = true,
+                "--ranks" => options.ranks = number(value()?)?.max(1).into(),
+                "--rounds" => options.rounds = number(value()?)?.max(1).into(),
+                "--mib" => options.words = usize::from(number(value()?)?.max(1)) << 18,
+                "--library" => options.library = value()?,
+                "--without" => {
+                    options.without = match value()?.to_str() {
+                        Some("before") => Without::Before,
+                        Some("after") => Without::After,
+                        _ => return Err("--without is before or after".to_owned()),
+                    }
+                }
+                "--rank" => rank = Some(number(value()?)?.into()),
+                "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a wrong id")?),
+                _ => return Err(format!("{argument} is no option")),
+            }
+        }
+        options.rank = rank.zip(id);
+        Ok(options)
+    }
+}
+
+fn to_hex(id: &UniqueId) -> String {
+    id.0.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<UniqueId> {
+    let mut id = UniqueId([0; 128]);
+    if text.len() != 2 * id.0.len() {
+        return None;
+    }
+    for (nth, byte) in id.0.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * nth..2 * nth + 2)?, 16).ok()?;
+    }
+    Some(id)
+}
+
+/// All rounds of the ranks of this process, which are those from `first` on.
+fn rounds(
+    options: &Options,
+    nccl: &Nccl,
+    first: usize,
+    ranks: &[Rank],
+    comms: &[Comm],
+) -> Result<bool> {
+    let (mut wrong_rounds, mut times) = (0, Vec::new());
+    for round in 0..options.rounds {
+        let started = Instant::now();
+        for rank in ranks {
+            rank.before(round, options.without)?;
+        }
+        nccl.group(|| ranks.iter().zip(comms).try_for_each(|(rank, comm)| rank.all_reduce(comm)))?;
+        let points =
+            ranks.iter().map(|rank| rank.after(options.without)).collect::<Result<Vec<_>>>()?;
+        let mut wrong = 0;
+        for ((rank, comm), point) in ranks.iter().zip(comms).zip(&points) {
+            wrong += rank.wrong(round, options.ranks, point, comm)?;
+        }
+        wrong_rounds += u32::from(wrong > 0);
+        times.push(started.elapsed());
+    }
+    times.sort();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let last = first + ranks.len() - 1;
+    println!(
+        "ranks {first} to {last} of {}: {} rounds of {} MiB, {wrong_rounds} with wrong sums, a round \
+         took {:.2} ms (p50)",
+        options.ranks,
+        options.rounds,
+        options.words >> 18,
+        median.as_secs_f64() * 1e3
+    );
+    Ok(match options.without {
+        Without::Nothing => wrong_rounds == 0,
+        Without::Before | Without::After => wrong_rounds > 0,
+    })
+}
+
+/// A watch over all that can wait for ever: a peer that does not come, for example.
+fn limit() {
+    std::thread::spawn(|| {
+        std::thread::sleep(LIMIT);
+        eprintln!("nccl: it has not ended after {} s", LIMIT.as_secs());
+        std::process::exit(1);
+    });
+}
+
+/// One process for all GPUs, or for one.
+fn run_here(options: &Options) -> Result<bool> {
+    limit();
+    let driver = Driver::load()?;
+    let nccl = Nccl::load(&options.library)?;
+    let (ranks, first): (Vec<usize>, usize) = match &options.rank {
+        Some((rank, _)) => (vec![*rank], *rank),
+        None => ((0..options.ranks).collect(), 0),
+    };
+    let ranks = ranks.into_iter().map(|rank| Rank::new(driver, rank, options.words));
+    let ranks = ranks.collect::<Result<Vec<_>>>()?;
+    let comms = match (&options.rank, ranks.first()) {
+        (Some((rank, id)), Some(own)) => {
+            let _current = own.context().make_current()?;
+            vec![nccl.init_rank(options.ranks, *id, *rank)?]
+        }
+        _ => {
+            println!("NCCL {}, driver for CUDA {}", nccl.version()?, driver.version());
+            nccl.init_all(options.ranks)?
+        }
+    };
+    let right = rounds(options, &nccl, first, &ranks, &comms)?;
+    comms.into_iter().try_for_each(Comm::destroy)?;
+    Ok(right)
+}
+
+/// A process that is killed with its parent's failure.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn run_processes(options: &Options) -> Result<bool> {
+    // The id names a socket of this process, which must live until all have connected.
+    let nccl = Nccl::load(&options.library)?;
+    println!("NCCL {}, {} processes", nccl.version()?, options.ranks);
+    let id = to_hex(&nccl.unique_id()?);
+    let mut children = Vec::new();
+    for rank in 0..options.ranks {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("--library").arg(&options.library);
+        command.args(["--ranks", &options.ranks.to_string()]);
+        command.args(["--rounds", &options.rounds.to_string()]);
+        command.args(["--mib", &(options.words >> 18).to_string()]);
+        match options.without {
+            Without::Nothing => {}
+            Without::Before => _ = command.args(["--without", "before"]),
+            Without::After => _ = command.args(["--without", "after"]),
+        }
+        command.args(["--rank", &rank.to_string(), "--id", &id]);
+        children.push(Killed(command.spawn()?));
+    }
+    for (rank, child) in children.iter_mut().enumerate() {
+        // It has said why.
+        if !child.0.wait()?.success() {
+            return Err(format!("the process of rank {rank} failed").into());
+        }
+    }
+    Ok(true)
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    if arguments.peek().is_some_and(|first| first == "--help" || first == "-h") {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(what) => {
+            eprint!("nccl: {what}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let run = match options.processes {
+        true => run_processes(&options),
+        false => run_here(&options),
+    };
+    match (run, options.without) {
+        // The parent says it for all.
+        (Ok(true), _) if options.rank.is_some() => {}
+        (Ok(true), Without::Nothing) => println!("all sums are right"),
+        (Ok(true), _) => println!("without the wait there are wrong sums, as expected"),
+        (Ok(false), Without::Nothing) => {
+            eprintln!("nccl: there are wrong sums");
+            return ExitCode::FAILURE;
+        }
+        (Ok(false), _) => {
+            eprintln!("nccl: without the wait all sums were right, which shows nothing");
+            return ExitCode::FAILURE;
+        }
+        (Err(error), _) => {
+            eprintln!("nccl: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
