@@ -851,7 +851,14 @@ fn opened_timelines(run: &Run) -> Result<()> {
     let consumer = Stream::new(&context, StreamOptions::new())?;
     let maker = SoftDriver::builder().devices(2).build();
     let theirs = Device::new(maker.driver(), 0).and_then(Context::primary).expect("a context");
-    let memory = TimelineMemory::new(&theirs).expect("memory");
+    let memory = match TimelineMemory::new(&theirs) {
+        // There is nothing to open.
+        Err(error) if cfg!(windows) => {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+            return Ok(());
+        }
+        memory => memory.expect("memory"),
+    };
     let stream = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
     // As of another process, which nobody sees: what the driver refuses to open of this one's own
