@@ -123,13 +123,16 @@ mod system {
 }
 
 #[cfg(windows)]
-pub(crate) use system::created;
+pub(crate) use system::Watched;
 
 #[cfg(windows)]
 #[allow(unsafe_code)]
 mod system {
     use core::ffi::c_void;
-    use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
+    use std::io;
+    use std::os::windows::io::{
+        AsHandle as _, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
+    };
 
     use super::{Identity, Numbering};
 
@@ -143,6 +146,42 @@ mod system {
             kernel: *mut FileTime,
             user: *mut FileTime,
         ) -> i32;
+        fn OpenProcess(access: u32, inherited: i32, process: u32) -> *mut c_void;
+        fn WaitForSingleObject(handle: *mut c_void, milliseconds: u32) -> u32;
+    }
+
+    const PROCESS_QUERY_LIMITED_INFORMATION: u32 = 0x1000;
+    const SYNCHRONIZE: u32 = 0x10_0000;
+    const WAIT_OBJECT_0: u32 = 0;
+    const WAIT_TIMEOUT: u32 = 0x102;
+
+    /// A handle of a process, which keeps its number from being given to another one.
+    pub(crate) struct Watched(OwnedHandle);
+
+    impl Watched {
+        /// The process of this number that started then; none if another one has the number.
+        pub(crate) fn find(pid: u32, started: u64) -> io::Result<Option<Self>> {
+            let access = PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE;
+            // SAFETY: it takes numbers.
+            let handle = unsafe { OpenProcess(access, 0, pid) };
+            if handle.is_null() {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: just opened, and owned by nothing else.
+            let process = unsafe { OwnedHandle::from_raw_handle(handle) };
+            let is_it = created(process.as_handle())? == started;
+            Ok(is_it.then_some(Self(process)))
+        }
+
+        /// Whether it has ended, if the system tells.
+        pub(crate) fn has_ended(&self) -> Option<bool> {
+            // SAFETY: an open handle, which may be waited for. It does not wait.
+            match unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) } {
+                WAIT_OBJECT_0 => Some(true),
+                WAIT_TIMEOUT => Some(false),
+                _ => None,
+            }
+        }
     }
 
     /// Ticks of 100 ns, the lower half first.
@@ -151,20 +190,21 @@ mod system {
     struct FileTime([u32; 2]);
 
     /// When a process started, in ticks of 100 ns since 1601.
-    pub(crate) fn created(process: BorrowedHandle<'_>) -> Option<u64> {
+    fn created(process: BorrowedHandle<'_>) -> io::Result<u64> {
         let mut times = [FileTime::default(); 4];
         let [created, ended, kernel, user] = &mut times;
         let process = process.as_raw_handle();
         // SAFETY: a handle that is open for the call, and places for the times.
         let told = unsafe { GetProcessTimes(process, created, ended, kernel, user) } != 0;
         let FileTime([low, high]) = *created;
-        told.then_some(u64::from(high) << 32 | u64::from(low))
+        let time = u64::from(high) << 32 | u64::from(low);
+        if told { Ok(time) } else { Err(io::Error::last_os_error()) }
     }
 
     pub(super) fn own() -> Option<Identity> {
         // SAFETY: it has no preconditions, and its handle, a constant, is never closed.
         let process = unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) };
-        Some(Identity { started: created(process)?, numbering: numbering()? })
+        Some(Identity { started: created(process).ok()?, numbering: numbering()? })
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "on Linux it may not be known")]

@@ -39,10 +39,12 @@ pub enum SharedTimelineError {
         /// The place.
         index: u16,
     },
-    /// The file descriptor is of something else than a file of memory (`memfd`).
+    /// The file descriptor is of something else than a file of memory (`memfd`). On Windows the
+    /// handle is of something else than a section, or the section is of a file on a disk, which can
+    /// fail to be read.
     NotMemory,
     /// The file can be truncated, resized or sealed anew, so that looking at it could end this
-    /// process.
+    /// process. On Windows the section has pages that are not there.
     Unsealed,
     /// The file does not have the size of a file of timelines.
     FileSize {
@@ -81,12 +83,14 @@ pub enum SharedTimelineError {
     /// The driver opened the handle, and the memory is not that of the timeline: it was freed, and
     /// is something else now.
     OtherMemory,
-    /// The operating system refused to make, map or lock the file.
+    /// The operating system refused to make, map or lock the file, or, on Windows, to let this
+    /// process watch the maker.
     System {
-        /// The system's error, `errno`.
+        /// The system's error: `errno`, or what `GetLastError` says.
         errno: i32,
     },
-    /// This platform has no files of memory that can be sealed. Linux has.
+    /// This platform has no memory that is safe to share with a process that is not trusted. Linux
+    /// and Windows have.
     Platform,
 }
 

@@ -359,9 +359,16 @@ impl fmt::Display for SharedTimelineError {
                 "timeline descriptor refused: it names place {index}, which no file or memory of \
                  timelines has; use the same release in both processes"
             ),
+            Self::NotMemory if cfg!(windows) => f.write_str(
+                "the handle is not one of a section of the page file; send that of a TimelineFile",
+            ),
             Self::NotMemory => f.write_str(
                 "the file descriptor is not one of a file of memory (memfd); send that of a \
                  TimelineFile",
+            ),
+            Self::Unsealed if cfg!(windows) => f.write_str(
+                "the section has pages that are not there, so that looking at them would end this \
+                 process; send that of a TimelineFile",
             ),
             Self::Unsealed => f.write_str(
                 "the file of memory is not sealed against shrinking, growing and other seals, so \
@@ -410,13 +417,18 @@ impl fmt::Display for SharedTimelineError {
             ),
             Self::System { errno } => write!(
                 f,
-                "the operating system refused a file of timelines: {}; it takes /proc, Linux 3.17, \
-                 and Linux 5.1 for one that only its maker can write",
-                std::io::Error::from_raw_os_error(*errno)
+                "the operating system refused a file of timelines: {}; {}",
+                std::io::Error::from_raw_os_error(*errno),
+                if cfg!(windows) {
+                    "an importer must be allowed to map it for reading, and to open its maker's \
+                     process"
+                } else {
+                    "it takes /proc, Linux 3.17, and Linux 5.1 for one that only its maker can write"
+                }
             ),
             Self::Platform => f.write_str(
-                "timelines cannot be shared between processes on this platform: it has no files \
-                 of memory that can be sealed; use interprocess events",
+                "timelines cannot be shared between processes on this platform: it has no memory \
+                 that is safe to share; use interprocess events",
             ),
         }
     }

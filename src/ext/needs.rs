@@ -49,6 +49,17 @@ pub(super) fn process_of(origin: Origin) -> crate::ipc::ExporterProcess {
     crate::ipc::ExporterProcess::of_origin(Some(origin))
 }
 
+/// The maker of a file of timelines is watched where the system gives no lock that ends with it:
+/// `find`, `has_ended`.
+#[cfg(windows)]
+pub(super) use crate::driver::process::Watched;
+
+/// When this process started, by which an importer tells it from others of its number.
+#[cfg(windows)]
+pub(super) fn own_start() -> u64 {
+    crate::driver::process::Identity::own().started
+}
+
 /// An error of a lazy event without a driver object names the call that an event would have made.
 pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function {
     event.elapsed_function()

@@ -332,54 +332,28 @@ mod watch {
 }
 
 #[cfg(windows)]
-#[allow(unsafe_code)]
 mod watch {
-    use core::ffi::c_void;
-    use std::os::windows::io::{AsHandle as _, AsRawHandle as _, FromRawHandle as _, OwnedHandle};
-
     use super::ExporterState;
-    use crate::driver::process::created;
+    use crate::driver::process::Watched;
 
-    const PROCESS_QUERY_LIMITED_INFORMATION: u32 = 0x1000;
-    const SYNCHRONIZE: u32 = 0x10_0000;
-    const WAIT_OBJECT_0: u32 = 0;
-    const WAIT_TIMEOUT: u32 = 0x102;
-
-    #[link(name = "kernel32", kind = "raw-dylib")]
-    unsafe extern "system" {
-        fn OpenProcess(access: u32, inherited: i32, process: u32) -> *mut c_void;
-        fn WaitForSingleObject(handle: *mut c_void, milliseconds: u32) -> u32;
-    }
-
-    /// A handle of the process, which keeps its number from being given to another one.
     pub(super) enum Watch {
-        Process(OwnedHandle),
-        /// No handle: another process has the number.
+        Process(Watched),
+        /// Another process has the number.
         Gone,
     }
 
     impl Watch {
         /// None if there is no process of this number to be looked at.
         pub(super) fn of(pid: u32, started: u64) -> Option<Self> {
-            let access = PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE;
-            // SAFETY: it takes numbers.
-            let handle = unsafe { OpenProcess(access, 0, pid) };
-            if handle.is_null() {
-                return None;
-            }
-            // SAFETY: just opened, and owned by nothing else.
-            let process = unsafe { OwnedHandle::from_raw_handle(handle) };
-            let is_it = created(process.as_handle())? == started;
-            Some(if is_it { Self::Process(process) } else { Self::Gone })
+            Some(Watched::find(pid, started).ok()?.map_or(Self::Gone, Self::Process))
         }
 
         pub(super) fn state(&self) -> ExporterState {
             let Self::Process(process) = self else { return ExporterState::Ended };
-            // SAFETY: an open handle, which may be waited for. It does not wait.
-            match unsafe { WaitForSingleObject(process.as_raw_handle(), 0) } {
-                WAIT_OBJECT_0 => ExporterState::Ended,
-                WAIT_TIMEOUT => ExporterState::Running,
-                _ => ExporterState::Unknown,
+            match process.has_ended() {
+                Some(true) => ExporterState::Ended,
+                Some(false) => ExporterState::Running,
+                None => ExporterState::Unknown,
             }
         }
     }

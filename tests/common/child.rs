@@ -113,7 +113,11 @@ impl Child {
         Self::start_named(&full_name(test), role, configure)
     }
 
-    fn start_named(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start_named(
+        test: &str,
+        role: &str,
+        configure: impl FnOnce(&mut Command),
+    ) -> Self {
         watch::alive();
         let errors = Errors::new();
         let mut command = command(&own_binary(), test, role);
@@ -200,6 +204,14 @@ impl Child {
         for line in errors.lines().filter(|line| line.starts_with(crate::NOT_RUN)) {
             let _ = writeln!(std::io::stderr(), "{line}");
         }
+    }
+}
+
+/// For handles that are put into it.
+#[cfg(windows)]
+impl std::os::windows::io::AsHandle for Child {
+    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+        self.process.as_handle()
     }
 }
 

@@ -22,8 +22,10 @@ pub mod counting;
 #[cfg(unix)]
 pub mod fork;
 pub mod futures;
+#[cfg(any(target_os = "linux", windows))]
+pub mod handover;
 pub mod hooked;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 pub mod memory;
 pub mod public_api;
 pub mod raw;

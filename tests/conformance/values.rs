@@ -4,7 +4,6 @@
 //! A rule that could hang a real driver is alone in its process, which has a limit.
 
 use std::ffi::{CStr, c_void};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::null_mut;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
-use crate::common::memory::{self, Mapping, PAGE, SealFlags};
+use crate::common::memory::{self, Mapping, PAGE, Shared};
 use crate::common::{Door, soft_settings};
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
@@ -182,28 +181,17 @@ fn backwards(rig: &Rig, count: usize, limit: Duration) -> bool {
     })
 }
 
-/// A file of memory, of one page.
-fn file() -> OwnedFd {
-    memory::file(PAGE as u64, SealFlags::empty())
-}
-
-/// Another process's, or one's own again.
-fn open_file(path: &str) -> OwnedFd {
-    let file = std::fs::File::options().read(true).write(true).open(path);
-    file.unwrap_or_else(|error| panic!("{path}: {error}")).into()
-}
-
 /// A page of a file, mapped until the process ends: the driver may have it.
 #[derive(Clone, Copy)]
 struct Page(Mapping);
 
 impl Page {
-    fn of(file: &OwnedFd) -> Self {
-        Self(Mapping::new(file.as_fd(), PAGE).expect("the file is mapped"))
+    fn of(file: &Shared) -> Self {
+        Self(Mapping::new(file, PAGE).expect("the file is mapped"))
     }
 
-    fn for_reading(file: &OwnedFd) -> Self {
-        Self(Mapping::for_reading(file.as_fd(), PAGE).expect("the file is mapped"))
+    fn for_reading(file: &Shared) -> Self {
+        Self(Mapping::for_reading(file, PAGE).expect("the file is mapped"))
     }
 
     fn register(self, rig: &Rig, flags: u32) -> CUresult {
@@ -326,7 +314,7 @@ fn peer() {
                 say(&to_hex(&handle));
             }
             "file" | "reading-file" => {
-                let file = open_file(given);
+                let file = memory::at(given);
                 let mapped =
                     if step == "file" { Page::of(&file) } else { Page::for_reading(&file) };
                 let flags = if step == "file" { 0 } else { READ_ONLY };
@@ -635,7 +623,7 @@ rules! {
          CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712) from first again; released; success from \
          unregister first, unregister second, unregister the one for reading"
     {
-        let (file, flags) = (file(), PORTABLE | MAPPED);
+        let (file, flags) = (memory::plain(PAGE), PORTABLE | MAPPED);
         let (first, second, reading, other) =
             (Page::of(&file), Page::of(&file), Page::for_reading(&file), Page::for_reading(&file));
         saw.codes(&[
@@ -661,7 +649,7 @@ rules! {
     /// Unregistering memory waits for a stream that waits for a value in it.
     [since(11, 7), alone]
     fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
-        let (page, stream) = (Page::of(&file()), rig.stream(NON_BLOCKING));
+        let (page, stream) = (Page::of(&memory::plain(PAGE)), rig.stream(NON_BLOCKING));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 1));
         // SAFETY: that is the function's type.
@@ -696,7 +684,7 @@ rules! {
         let (mut second, mut context) = (0, null_mut());
         must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
         must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
-        let (words, page) = (Words::new(rig), Page::of(&file()));
+        let (words, page) = (Words::new(rig), Page::of(&memory::plain(PAGE)));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (writing, theirs) =
             (rig.stream(NON_BLOCKING), rig.within(context, || rig.stream(NON_BLOCKING)));
@@ -853,7 +841,7 @@ rules! {
         "register success; waiting CUDA_ERROR_NOT_READY (600); written success; and back: \
          released; for reading alone: success, then success"
     {
-        let (file, stream) = (file(), rig.stream(NON_BLOCKING));
+        let (file, stream) = (memory::plain(PAGE), rig.stream(NON_BLOCKING));
         let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (mut peer, mut reader) = (Peer::start(), Peer::start());
@@ -880,7 +868,7 @@ rules! {
     /// the waiting stream goes on.
     [since(11, 7), alone]
     fn a_killed_writer(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); released" {
-        let (file, stream) = (file(), rig.stream(NON_BLOCKING));
+        let (file, stream) = (memory::plain(PAGE), rig.stream(NON_BLOCKING));
         let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let mut peer = Peer::start();
@@ -959,7 +947,7 @@ rules! {
             success"
     {
         let (device, stream, file) =
-            (device_memory(rig, 4096), rig.stream(NON_BLOCKING), file());
+            (device_memory(rig, 4096), rig.stream(NON_BLOCKING), memory::plain(PAGE));
         let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));

@@ -335,13 +335,23 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::NotMemory.into(),
-            "the file descriptor is not one of a file of memory (memfd); send that of a \
-             TimelineFile",
+            if cfg!(windows) {
+                "the handle is not one of a section of the page file; send that of a TimelineFile"
+            } else {
+                "the file descriptor is not one of a file of memory (memfd); send that of a \
+                 TimelineFile"
+            },
         ),
         (
             SharedTimelineError::Unsealed.into(),
-            "the file of memory is not sealed against shrinking, growing and other seals, so that \
-             its owner could end this process by truncating it; send that of a TimelineFile",
+            if cfg!(windows) {
+                "the section has pages that are not there, so that looking at them would end this \
+                 process; send that of a TimelineFile"
+            } else {
+                "the file of memory is not sealed against shrinking, growing and other seals, so \
+                 that its owner could end this process by truncating it; send that of a \
+                 TimelineFile"
+            },
         ),
         (
             SharedTimelineError::FileSize { found: 64, expected: 4096 }.into(),
@@ -389,8 +399,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::Platform.into(),
-            "timelines cannot be shared between processes on this platform: it has no files of \
-             memory that can be sealed; use interprocess events",
+            "timelines cannot be shared between processes on this platform: it has no memory that \
+             is safe to share; use interprocess events",
         ),
         (
             Error::TooManyObservers,

@@ -34,7 +34,6 @@ use cuda_soft_driver::SoftDriver;
 
 use crate::common::crc32;
 use crate::common::futures::block_on;
-#[cfg(unix)]
 use crate::common::memory;
 use crate::graphs_and_ipc::{
     capture_of_default_stream, captures, dropped_capture, exports, external, graph_close, graphs,
@@ -753,14 +752,12 @@ fn timelines(run: &Run) -> Result<()> {
     other.synchronize()
 }
 
-#[cfg(unix)]
 fn shared_timelines(run: &Run) -> Result<()> {
     let context = run.context()?;
     let file = TimelineFile::new(&context)?;
     both_roles(run, &context, file, false)
 }
 
-#[cfg(unix)]
 fn protected_timelines(run: &Run) -> Result<()> {
     let context = run.context()?;
     let file = TimelineFile::protected(&context)?;
@@ -768,7 +765,6 @@ fn protected_timelines(run: &Run) -> Result<()> {
 }
 
 /// Both in one process, which the library does not mind.
-#[cfg(unix)]
 fn both_roles(run: &Run, context: &Context, file: TimelineFile, protected: bool) -> Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(6);
     let consumer = Stream::new(context, StreamOptions::new())?;
@@ -776,12 +772,11 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, protected: bool)
     let own = Stream::new(context, StreamOptions::new())?;
     let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
     let host = HostTimeline::shared(&file)?;
-    let sent = || std::os::fd::AsFd::as_fd(&file).try_clone_to_owned().expect("a file");
     let import_from = |sent, descriptor: Option<TimelineDescriptor>| {
         let bytes = descriptor.expect("it is shared").to_bytes();
         ImportedTimeline::open(context, sent, &TimelineDescriptor::from_bytes(&bytes)?)
     };
-    let import = |descriptor| import_from(sent(), descriptor);
+    let import = |descriptor| import_from(memory::copy(&file), descriptor);
     // The same, of a maker that has died.
     let orphan = memory::orphan(&file, protected);
     let orphan = import_from(orphan, host.descriptor())?;
@@ -813,19 +808,6 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, protected: bool)
     assert_eq!(consumer.wait_point(orphan.point(1)), Err(Error::ExporterGone));
     Ok(())
 }
-
-/// Where a file cannot be made.
-#[cfg(not(unix))]
-fn no_files(run: &Run) -> Result<()> {
-    let context = run.context()?;
-    for file in [TimelineFile::new(&context), TimelineFile::protected(&context)] {
-        let refused = file.err().expect("there are none on this platform");
-        assert_eq!(refused, Error::SharedTimeline(cuda_events::ipc::SharedTimelineError::Platform));
-    }
-    Ok(())
-}
-#[cfg(not(unix))]
-use self::{no_files as shared_timelines, no_files as protected_timelines};
 
 fn memory_timelines(run: &Run) -> Result<()> {
     let context = run.context()?;

@@ -8,8 +8,6 @@
 
 use crate::common;
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
 use common::futures::block_on;
+use common::handover::Handover;
 use common::timelines::{PATIENCE, WAIT, WRITE, idle, reached};
 use common::{Door, Gpu, Latch, load, needs, soft_settings};
 use cuda_events::ext::{
@@ -29,31 +28,31 @@ use cuda_events::{
     Result, Stream, StreamOptions,
 };
 
-use crate::shared_timelines::{inherits, receive_file, send_file};
+/// Which side of what the victim is, and at which of its calls it is killed.
+const PART: &str = "CUDA_EVENTS_TEST_VICTIM";
 
 /// The thread that is killed, and with it the process.
 const VICTIM: &str = "victim";
 
-/// Not a test: the process that is killed. Its role says which side it is of, of what, at which of
-/// its calls it is killed, and where its socket is.
+/// Not a test: the process that is killed. Its role says how files come to it.
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test ipc"]
 fn victim() {
     let role = role().expect("this is no test of its own");
-    let words: Vec<&str> = role.split(' ').collect();
-    let [side, kind, nth, socket] = words[..] else { panic!("{role:?} is no role") };
-    let (nth, number) = (nth.parse().expect("a number"), socket.parse().expect("a number"));
-    // SAFETY: the parent has left it to this process.
-    let socket = unsafe { UnixStream::from_raw_fd(number) };
+    let part = std::env::var(PART).expect("a victim has a part");
+    let words: Vec<&str> = part.split(' ').collect();
+    let [side, kind, nth] = words[..] else { panic!("{part:?} is no part") };
+    let nth = nth.parse().expect("a number");
+    let handover = Handover::of_role(&role);
     end_after(150);
     let (driver, _soft) = load(&LoadOptions::new());
     let driver = if Door::chosen() == Door::Native { mortal(driver, nth) } else { driver };
     let work = || match (side, kind) {
         ("exporter", "events") => exporter_of_events(driver),
         ("importer", "events") => importer_of_events(driver),
-        ("exporter", _) => exporter_of_timelines(driver, kind, &socket),
-        ("importer", _) => importer_of_timelines(driver, kind, &socket),
-        _ => panic!("{role:?} is no role"),
+        ("exporter", _) => exporter_of_timelines(driver, kind, &handover),
+        ("importer", _) => importer_of_timelines(driver, kind, &handover),
+        _ => panic!("{part:?} is no part"),
     };
     std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name(VICTIM.to_owned());
@@ -136,7 +135,7 @@ fn importer_of_events(driver: Driver) -> Result<()> {
     stream.close()
 }
 
-fn exporter_of_timelines(driver: Driver, kind: &str, socket: &UnixStream) -> Result<()> {
+fn exporter_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Result<()> {
     let (context, stream) = stream_of(driver)?;
     let (mut file, mut memory) = (None, None);
     let timeline = match kind {
@@ -150,7 +149,7 @@ fn exporter_of_timelines(driver: Driver, kind: &str, socket: &UnixStream) -> Res
                 _ => TimelineFile::protected(&context)?,
             };
             let timeline = Timeline::shared(stream, &made)?;
-            send_file(socket, made.as_fd());
+            handover.give(&made);
             file = Some(made);
             timeline
         }
@@ -177,11 +176,11 @@ fn name(timeline: &Timeline) -> String {
     handle.or_else(descriptor).expect("it is shared")
 }
 
-fn importer_of_timelines(driver: Driver, kind: &str, socket: &UnixStream) -> Result<()> {
+fn importer_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Result<()> {
     let (context, stream) = stream_of(driver)?;
     let reply = told("ready");
     let (name, first) = reply.split_once(' ').expect("a name and a value");
-    let import = Import::open(&context, kind, name, socket)?;
+    let import = Import::open(&context, kind, name, handover)?;
     import.point(first.parse().expect("a value"))?.wait()?;
     let value = told("opened").parse().expect("a value");
     let pending = import.point(value)?;
@@ -201,7 +200,7 @@ enum Import {
 }
 
 impl Import {
-    fn open(context: &Context, kind: &str, name: &str, socket: &UnixStream) -> Result<Self> {
+    fn open(context: &Context, kind: &str, name: &str, handover: &Handover) -> Result<Self> {
         let bytes = from_hex(name);
         if kind == "handle" {
             let handle = TimelineHandle::from_bytes(&bytes)?;
@@ -209,7 +208,7 @@ impl Import {
             return unsafe { OpenedTimeline::open(context, &handle) }.map(Self::Handle);
         }
         let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
-        ImportedTimeline::open(context, receive_file(socket), &descriptor).map(Self::File)
+        ImportedTimeline::open(context, handover.take(), &descriptor).map(Self::File)
     }
 
     fn point(&self, value: u64) -> Result<Point> {
@@ -223,22 +222,19 @@ impl Import {
 /// In a test: the process that is killed.
 struct Victim {
     child: Child,
-    socket: UnixStream,
+    handover: Handover,
 }
 
 impl Victim {
     fn start(side: &str, kind: &str, nth: u64) -> Self {
-        let (socket, theirs) = UnixStream::pair().expect("a socket");
-        let number = theirs.as_raw_fd();
-        let role = format!("{side} {kind} {nth} {number}");
-        let child = Child::start_with("victim", &role, |command| {
-            inherits(command, number);
+        let (child, handover) = Handover::start("victim", |command| {
+            command.env(PART, format!("{side} {kind} {nth}"));
             if Door::chosen() != Door::Native {
                 let fault = format!("fault=*:thread={VICTIM}:nth={nth}:kill");
                 command.env("CUDA_SOFT_DRIVER", soft_settings(&fault));
             }
         });
-        Self { child, socket }
+        Self { child, handover }
     }
 
     /// What it says next, as a word and the rest; none when it was killed.
@@ -376,7 +372,7 @@ fn an_exporter_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
         };
         match word.as_str() {
             "made" => {
-                let made = Import::open(&gpu.context, kind, &rest, &victim.socket);
+                let made = Import::open(&gpu.context, kind, &rest, &victim.handover);
                 import = Some(made.expect("it opens"));
             }
             "reached" => {
@@ -455,7 +451,7 @@ fn an_importer_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
         match word.as_str() {
             "ready" => {
                 if let Some(file) = &file {
-                    send_file(&victim.socket, file.as_fd());
+                    victim.handover.give_to(&mut victim.child, file);
                 }
                 reply = format!("{} {}", name(&timeline), first.value());
             }

@@ -10,5 +10,5 @@ mod lease;
 mod loss;
 #[cfg(target_os = "linux")]
 mod opened_timelines;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod shared_timelines;

@@ -72,7 +72,7 @@ fn handle_peer() {
                 say("opened");
             }
             "data" => {
-                data = Some(Data::at(&gpu, words[1]));
+                data = Some(Data::new(&gpu, memory::at(words[1])));
                 say("registered");
             }
             "hold" => {
@@ -182,7 +182,7 @@ fn data_is_in_order_by_handles() {
     let (mut peer, full) = peer(&gpu);
     let file = Data::file();
     assert_eq!(peer.step(&format!("data {}", memory::path(&file))), "registered");
-    let data = Data::at(&gpu, &memory::path(&file));
+    let data = Data::new(&gpu, file);
     let (_memory, empty) = own(&gpu);
     peer.open(&empty);
     let other = gpu.stream();

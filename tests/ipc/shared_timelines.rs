@@ -5,24 +5,18 @@
 
 use crate::common;
 
-use std::ffi::c_void;
 use std::future::IntoFuture;
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting};
 use common::futures::{Unpark, block_on, wait_until};
-use common::memory::{self, ALL_SEALS, Mapping, PAGE, SealFlags, reading};
+use common::handover::Handover;
+use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
 use common::timelines::{PATIENCE, WAIT, gpu, idle, poll, reached};
 use common::{Gpu, Latch, Other, check, crc32};
 use cuda_events::ext::{
@@ -31,10 +25,6 @@ use cuda_events::ext::{
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions, StreamRef};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
-};
 
 /// The value of every word that was made so by a copy.
 const WORDS: usize = 1 << 10;
@@ -50,38 +40,15 @@ fn error(result: Result<Progress>) -> Error {
     }
 }
 
-pub fn send_file(socket: &UnixStream, file: BorrowedFd<'_>) {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut rights = SendAncillaryBuffer::new(&mut space);
-    let files = [file];
-    assert!(rights.push(SendAncillaryMessage::ScmRights(&files)));
-    rustix::net::sendmsg(socket, &[IoSlice::new(b"f")], &mut rights, SendFlags::empty())
-        .expect("the peer is there");
-}
-
-pub fn receive_file(socket: &UnixStream) -> OwnedFd {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut rights = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let mut parts = [IoSliceMut::new(&mut byte)];
-    rustix::net::recvmsg(socket, &mut parts, &mut rights, RecvFlags::CMSG_CLOEXEC)
-        .expect("the peer is there");
-    let received = rights.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-        _ => None,
-    });
-    received.expect("a file came")
-}
-
 /// Memory that the streams of two processes copy to and from.
 pub struct Data(Mapping);
 
 impl Data {
-    pub fn file() -> OwnedFd {
-        memory::file(4 * WORDS as u64, SealFlags::empty())
+    pub fn file() -> Shared {
+        memory::plain(4 * WORDS)
     }
 
-    fn new(gpu: &Gpu, file: BorrowedFd<'_>) -> Self {
+    pub fn new(gpu: &Gpu, file: impl AsShared) -> Self {
         let mapping = Mapping::new(file, 4 * WORDS).expect("it can be mapped");
         let _current = gpu.context.make_current().expect("the context can be made current");
         let register = gpu.driver.symbols().cuMemHostRegister_v2;
@@ -90,12 +57,6 @@ impl Data {
         let code = unsafe { register(mapping.as_ptr(), 4 * WORDS, 3) };
         check(Function::cuMemHostRegister_v2, code);
         Self(mapping)
-    }
-
-    /// Memory of a file that another process has, too.
-    pub fn at(gpu: &Gpu, path: &str) -> Self {
-        let file = std::fs::File::options().read(true).write(true).open(path).expect(path);
-        Self::new(gpu, file.as_fd())
     }
 
     pub fn set(&self, stream: &StreamRef, value: u32) {
@@ -118,36 +79,12 @@ impl Data {
     }
 }
 
-/// The role of the peer, and the number of its end of the socket.
-const PEER: &str = "peer-";
-
-unsafe extern "C" {
-    fn fork() -> i32;
-    fn pause() -> i32;
-    fn unshare(flags: i32) -> i32;
-    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
-    fn _exit(status: i32) -> !;
-    fn prctl(option: i32, ...) -> i32;
-    fn kill(process: i32, signal: i32) -> i32;
-    fn close(file: i32) -> i32;
-    fn mount(
-        source: *const std::ffi::c_char,
-        target: *const std::ffi::c_char,
-        kind: *const std::ffi::c_char,
-        flags: u64,
-        data: *const c_void,
-    ) -> i32;
-}
-
 /// Not a test: the other process. Each line that it hears is one step, which it answers with the
 /// result.
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test ipc"]
 fn peer() {
-    let role = role().expect("this is no test of its own");
-    let socket = role.strip_prefix(PEER).and_then(|socket| socket.parse().ok());
-    // SAFETY: the parent has left it to this process.
-    let socket = unsafe { UnixStream::from_raw_fd(socket.expect("the number of the socket")) };
+    let handover = Handover::of_role(&role().expect("this is no test of its own"));
     end_after(300);
     let gpu = Gpu::new();
     let consumer = gpu.stream();
@@ -167,7 +104,7 @@ fn peer() {
                 };
                 let made = made.expect("a file");
                 let own = Timeline::shared(gpu.stream(), &made).expect("a timeline");
-                send_file(&socket, made.as_fd());
+                handover.give(&made);
                 say(&to_hex(&own.descriptor().expect("it is shared").to_bytes()));
                 (file, timeline) = (Some(made), Some(own));
             }
@@ -179,14 +116,14 @@ fn peer() {
             "import" => {
                 let descriptor =
                     TimelineDescriptor::from_bytes(&from_hex(words[1])).expect("a descriptor");
-                let received = receive_file(&socket);
+                let received = handover.take();
                 imported.push(
                     ImportedTimeline::open(&gpu.context, received, &descriptor).expect("an import"),
                 );
                 say("imported");
             }
             "data" => {
-                data = Some(Data::new(&gpu, receive_file(&socket).as_fd()));
+                data = Some(Data::new(&gpu, handover.take()));
                 say("registered");
             }
             "hold" => {
@@ -241,19 +178,7 @@ fn peer() {
                 file = None;
                 say("dropped");
             }
-            // A child that goes on living with all that it was given.
-            "fork" => {
-                // SAFETY: the child makes system calls only.
-                let child = unsafe { fork() };
-                if child == 0 {
-                    end_after(300);
-                    loop {
-                        // SAFETY: it has no preconditions.
-                        unsafe { pause() };
-                    }
-                }
-                say(&child.to_string());
-            }
+            "fork" => say(&fork_one_that_stays().to_string()),
             // Its driver is there by then.
             "signals-nothing" => say("nothing"),
             "end" => break,
@@ -262,37 +187,61 @@ fn peer() {
     }
 }
 
-/// Has a child that is about to start keep a file that is open here.
-pub fn inherits(command: &mut Command, number: i32) {
-    let inherit = move || {
-        // SAFETY: the parent has it open until the child has started.
-        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
-        rustix::io::fcntl_setfd(theirs, rustix::io::FdFlags::empty()).map_err(Into::into)
-    };
-    // SAFETY: it makes a system call only.
-    unsafe { command.pre_exec(inherit) };
+#[cfg(target_os = "linux")]
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn pause() -> i32;
+    fn unshare(flags: i32) -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+    fn prctl(option: i32, ...) -> i32;
+    fn kill(process: i32, signal: i32) -> i32;
+    fn close(file: i32) -> i32;
+    fn mount(
+        source: *const std::ffi::c_char,
+        target: *const std::ffi::c_char,
+        kind: *const std::ffi::c_char,
+        flags: u64,
+        data: *const std::ffi::c_void,
+    ) -> i32;
+}
+
+/// A child that goes on living with all that it was given.
+#[cfg(target_os = "linux")]
+fn fork_one_that_stays() -> i32 {
+    // SAFETY: the child makes system calls only.
+    let child = unsafe { fork() };
+    if child == 0 {
+        end_after(300);
+        loop {
+            // SAFETY: it has no preconditions.
+            unsafe { pause() };
+        }
+    }
+    child
+}
+
+#[cfg(windows)]
+fn fork_one_that_stays() -> i32 {
+    panic!("there is no such step here")
 }
 
 /// In a test: the other process.
 struct Peer {
     child: Child,
-    socket: UnixStream,
+    handover: Handover,
 }
 
 impl Peer {
+    #[track_caller]
     fn start() -> Self {
         Self::start_with(|_| {})
     }
 
+    #[track_caller]
     fn start_with(configure: impl FnOnce(&mut Command)) -> Self {
-        let (socket, theirs) = UnixStream::pair().expect("a socket");
-        let number = theirs.as_raw_fd();
-        let child = Child::start_with("peer", &format!("{PEER}{number}"), |command| {
-            inherits(command, number);
-            configure(command);
-        });
-        drop(theirs);
-        Self { child, socket }
+        let (child, handover) = Handover::start("peer", configure);
+        Self { child, handover }
     }
 
     /// Lets it take a step that may last.
@@ -312,18 +261,29 @@ impl Peer {
     }
 
     #[track_caller]
-    fn make(&mut self, kind: &str) -> (OwnedFd, TimelineDescriptor) {
-        let descriptor = self.step(&format!("make {kind}"));
-        let descriptor = TimelineDescriptor::from_bytes(&from_hex(&descriptor));
-        (receive_file(&self.socket), descriptor.expect("a descriptor"))
+    fn make(&mut self, kind: &str) -> (Shared, TimelineDescriptor) {
+        self.begin(&format!("make {kind}"));
+        let file = self.handover.take_from(&mut self.child);
+        let descriptor = TimelineDescriptor::from_bytes(&from_hex(&self.child.receive()));
+        (file, descriptor.expect("a descriptor"))
     }
 
     /// Gives it one of this process's.
     #[track_caller]
-    fn give(&mut self, file: BorrowedFd<'_>, descriptor: &TimelineDescriptor) {
-        send_file(&self.socket, file);
-        let step = format!("import {}", to_hex(&descriptor.to_bytes()));
-        assert_eq!(self.step(&step), "imported");
+    fn give(&mut self, file: impl AsShared, descriptor: &TimelineDescriptor) {
+        self.begin(&format!("import {}", to_hex(&descriptor.to_bytes())));
+        self.handover.give_to(&mut self.child, file);
+        assert_eq!(self.child.receive(), "imported");
+    }
+
+    /// Shares data with it.
+    #[track_caller]
+    fn share(&mut self, gpu: &Gpu) -> Data {
+        let file = Data::file();
+        self.begin("data");
+        self.handover.give_to(&mut self.child, &file);
+        assert_eq!(self.child.receive(), "registered");
+        Data::new(gpu, file)
     }
 
     #[track_caller]
@@ -333,7 +293,7 @@ impl Peer {
     }
 }
 
-fn open(gpu: &Gpu, (file, descriptor): (OwnedFd, TimelineDescriptor)) -> ImportedTimeline {
+fn open(gpu: &Gpu, (file, descriptor): (Shared, TimelineDescriptor)) -> ImportedTimeline {
     ImportedTimeline::open(&gpu.context, file, &descriptor).expect("an import")
 }
 
@@ -352,10 +312,7 @@ fn data_is_in_order_between_processes() {
     let Some(gpu) = gpu() else { return };
     for kind in ["plain", "protected"] {
         let mut peer = Peer::start();
-        let memory = Data::file();
-        send_file(&peer.socket, memory.as_fd());
-        assert_eq!(peer.step("data"), "registered");
-        let data = Data::new(&gpu, memory.as_fd());
+        let data = peer.share(&gpu);
         let full = make_and_open(&gpu, &mut peer, kind);
         let file = match kind {
             "plain" => TimelineFile::new(&gpu.context),
@@ -364,7 +321,7 @@ fn data_is_in_order_between_processes() {
         let file = file.expect("a file");
         let empty = Timeline::shared(gpu.stream(), &file).expect("a timeline");
         let other = gpu.stream();
-        peer.give(file.as_fd(), &empty.descriptor().expect("it is shared"));
+        peer.give(&file, &empty.descriptor().expect("it is shared"));
         data.set(empty.stream(), 0);
         let mut read = empty.signal().expect("a signal");
         for round in 1..=12 {
@@ -407,7 +364,7 @@ fn a_relayed_value_is_never_lost() {
     let file = TimelineFile::protected(&gpu.context).expect("a file");
     let maker = HostTimeline::shared(&file).expect("a timeline");
     let descriptor = maker.descriptor().expect("it is shared");
-    let readable = file.as_fd().try_clone_to_owned().expect("a descriptor");
+    let readable = memory::copy(&file);
     let import = ImportedTimeline::open(&gpu.context, readable, &descriptor).expect("an import");
     let (stream, next) = (gpu.stream(), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -441,7 +398,7 @@ fn many_importers_see_one_signal() {
         let latch = Latch::hold(timeline.stream());
         let value = timeline.signal().expect("a signal").value();
         for (way, peer) in &mut peers {
-            peer.give(file.as_fd(), &timeline.descriptor().expect("it is shared"));
+            peer.give(&file, &timeline.descriptor().expect("it is shared"));
             assert_eq!(peer.step(&format!("query {value}")), "Ok(Pending)");
             peer.begin(&format!("{way} {value}"));
         }
@@ -452,7 +409,7 @@ fn many_importers_see_one_signal() {
         }
         // Of the host, too.
         for (way, peer) in &mut peers {
-            peer.give(file.as_fd(), &host.descriptor().expect("it is shared"));
+            peer.give(&file, &host.descriptor().expect("it is shared"));
             peer.begin(&format!("{way} {}", host.completed() + 1));
         }
         host.signal().expect("a signal");
@@ -514,6 +471,7 @@ fn a_killed_maker_releases_all_who_wait() {
 
 /// What a process has of /dev/shm, open or mapped. (What a maker leaves there is looked at in
 /// `two_containers_share_timelines`, where it has one of its own.)
+#[cfg(target_os = "linux")]
 fn in_shm(process: u32) -> Vec<String> {
     let files = std::fs::read_dir(format!("/proc/{process}/fd")).expect("the process lives");
     let files = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
@@ -524,6 +482,12 @@ fn in_shm(process: u32) -> Vec<String> {
     all.retain(|path| path.starts_with("/dev/shm"));
     all.sort();
     all
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+fn in_shm(_: u32) -> [String; 0] {
+    []
 }
 
 /// Streams alone wait: nobody on the host asks. They are released all the same, also when nothing
@@ -617,8 +581,8 @@ fn other_importers_see_the_poison() {
     let Some(gpu) = gpu() else { return };
     let (mut maker, mut second) = (Peer::start(), Peer::start());
     let (file, descriptor) = maker.make("plain");
-    second.give(file.as_fd(), &descriptor);
-    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    second.give(&file, &descriptor);
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let imported = open(&gpu, (file, descriptor));
     maker.step("hold");
     let value = maker.number("signal");
@@ -643,7 +607,7 @@ fn poison_is_looked_after() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
     let (file, descriptor) = peer.make("plain");
-    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let word = &raw.words()[8 * usize::from(descriptor.to_bytes()[6])];
     let imported = open(&gpu, (file, descriptor));
     let pending = imported.point(100);
@@ -659,6 +623,7 @@ fn poison_is_looked_after() {
 }
 
 /// A forked child of the maker has all that the maker had, and does not pass for it.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_forked_child_of_the_maker_is_none() {
     let Some(gpu) = gpu() else { return };
@@ -703,6 +668,25 @@ fn a_dropped_timeline_ends_after_its_signals() {
     }
 }
 
+/// The maker drops the whole file, and lives. Who waits for a place that never was a timeline is
+/// told, too.
+#[test]
+fn a_dropped_file_is_an_end() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let mut empty = timeline.descriptor().expect("it is shared").to_bytes();
+    empty[6] = 63;
+    let check = crc32(&empty[..16]).to_le_bytes();
+    empty[16..].copy_from_slice(&check);
+    let empty = TimelineDescriptor::from_bytes(&empty).expect("a descriptor");
+    let imported = open(&gpu, (memory::copy(&file), empty));
+    drop(timeline);
+    assert_eq!(imported.point(1).query(), Ok(Progress::Pending), "the file is there");
+    drop(file);
+    assert_eq!(imported.point(1).query(), Err(Error::ExporterGone));
+}
+
 /// The maker's context fails: its signals say so, and importers get the poison.
 #[test]
 fn a_makers_failed_context_poisons() {
@@ -744,7 +728,7 @@ fn an_importers_failed_context_is_told() {
     };
     let mut peer = Peer::start();
     let (file, descriptor) = peer.make("plain");
-    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let imported = open(&gpu, (file, descriptor));
     peer.step("hold");
     let pending = imported.point(peer.number("signal"));
@@ -785,7 +769,7 @@ fn any_bytes_in_the_file_do_no_harm() {
         let Some(gpu) = gpu() else { return };
         let mut peer = Peer::start();
         let (file, descriptor) = peer.make("plain");
-        let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+        let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
         let file = if way == "reading" { reading(&file) } else { file };
         let imported = open(&gpu, (file, descriptor));
         let over = AtomicBool::new(false);
@@ -853,7 +837,7 @@ fn a_future_waits_anew_for_a_value_taken_back() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
     let (file, descriptor) = peer.make("plain");
-    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let word = &raw.words()[8];
     let imported = open(&gpu, (file, descriptor));
     let unpark = Unpark::new();
@@ -873,11 +857,56 @@ fn a_future_waits_anew_for_a_value_taken_back() {
     peer.end();
 }
 
-fn refused(gpu: &Gpu, file: OwnedFd, descriptor: &TimelineDescriptor) -> Refusal {
+fn refused(gpu: &Gpu, file: Shared, descriptor: &TimelineDescriptor) -> Refusal {
     match ImportedTimeline::open(&gpu.context, file, descriptor) {
         Err(Error::SharedTimeline(refusal)) => refusal,
         other => panic!("{other:?}"),
     }
+}
+
+/// What is not safe to look at, and why it is refused.
+#[cfg(target_os = "linux")]
+fn unsafe_files() -> Vec<(Shared, Refusal)> {
+    use common::memory::{ALL_SEALS, SealFlags};
+    // Not memory at all.
+    let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("a socket");
+    let exe = std::fs::File::open("/proc/self/exe").expect("this binary");
+    let mut files = vec![(socket.into(), Refusal::NotMemory), (exe.into(), Refusal::NotMemory)];
+    // Without one of the seals.
+    for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
+        files.push((memory::file(PAGE as u64, ALL_SEALS - missing), Refusal::Unsealed));
+    }
+    // Of another size, also one that was truncated before it was sealed.
+    for bytes in [0, 64, PAGE as u64 - 1, PAGE as u64 + 1, 1 << 33] {
+        let found = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let expected = Refusal::FileSize { found, expected: PAGE as u32 };
+        files.push((memory::file(bytes, ALL_SEALS), expected));
+    }
+    files
+}
+
+#[cfg(windows)]
+fn unsafe_files() -> Vec<(Shared, Refusal)> {
+    // Not memory at all, and memory of a file on a disk.
+    let exe =
+        || std::fs::File::open(std::env::current_exe().expect("a path")).expect("this binary");
+    let named = std::env::temp_dir().join(format!("cuda-events-test-{}", std::process::id()));
+    let mut disk = std::fs::File::options();
+    let disk =
+        disk.read(true).write(true).create(true).truncate(true).open(&named).expect("a file");
+    disk.set_len(PAGE as u64).expect("a file");
+    let of_disk = memory::of_file(&disk, PAGE as u64);
+    let mut files = vec![(exe().into(), Refusal::NotMemory), (of_disk, Refusal::NotMemory)];
+    // With pages that are not there.
+    let reserved = memory::of_kind(PAGE as u64, memory::RESERVED);
+    files.push((reserved, Refusal::Unsealed));
+    // Of another size. The system counts in pages.
+    for pages in [2, 16, 1 << 12] {
+        let found = pages * PAGE as u32;
+        let expected = Refusal::FileSize { found, expected: PAGE as u32 };
+        files.push((memory::plain(found as usize), expected));
+    }
+    files
 }
 
 /// Each reason for which a file is refused is its own error.
@@ -887,36 +916,20 @@ fn files_that_are_not_safe_are_refused() {
     let file = TimelineFile::new(&gpu.context).expect("a file");
     let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
-    let all = ALL_SEALS;
-    // Not memory at all.
-    let (socket, _other) = UnixStream::pair().expect("a socket");
-    assert_eq!(refused(&gpu, socket.into(), &descriptor), Refusal::NotMemory);
-    let exe = std::fs::File::open("/proc/self/exe").expect("this binary");
-    assert_eq!(refused(&gpu, exe.into(), &descriptor), Refusal::NotMemory);
-    // Without one of the seals.
-    for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
-        let file = memory::file(PAGE as u64, all - missing);
-        assert_eq!(refused(&gpu, file, &descriptor), Refusal::Unsealed, "{missing:?}");
-    }
-    // Of another size, also one that was truncated before it was sealed.
-    for bytes in [0, 64, PAGE as u64 - 1, PAGE as u64 + 1, 1 << 33] {
-        let found = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let expected = Refusal::FileSize { found, expected: PAGE as u32 };
-        assert_eq!(refused(&gpu, memory::file(bytes, all), &descriptor), expected);
+    for (number, (bad, refusal)) in unsafe_files().into_iter().enumerate() {
+        assert_eq!(refused(&gpu, bad, &descriptor), refusal, "{number}");
     }
     // Of the right size, and something else.
-    assert_eq!(refused(&gpu, memory::file(PAGE as u64, all), &descriptor), Refusal::FileMagic);
-    let strange = memory::file(PAGE as u64, all);
-    let words = Mapping::new(strange.as_fd(), PAGE).expect("it can be mapped").words();
-    words[0].store(u64::from(u32::from_le_bytes(*b"CUTL")) | 9 << 32, Ordering::SeqCst);
+    assert_eq!(refused(&gpu, memory::safe(&[]), &descriptor), Refusal::FileMagic);
+    let strange = memory::safe(&[u64::from(u32::from_le_bytes(*b"CUTL")) | 9 << 32]);
     let version = Refusal::FileVersion { found: 9, expected: 1 };
     assert_eq!(refused(&gpu, strange, &descriptor), version);
     // Another file than the descriptor's.
     let other = TimelineFile::new(&gpu.context).expect("a file");
-    let copy = other.as_fd().try_clone_to_owned().expect("a file");
+    let copy = memory::copy(&other);
     assert_eq!(refused(&gpu, copy, &descriptor), Refusal::OtherFile);
     // And the right one.
-    let copy = file.as_fd().try_clone_to_owned().expect("a file");
+    let copy = memory::copy(&file);
     let imported = open(&gpu, (copy, descriptor));
     let point = imported.point(timeline.signal().expect("a signal").value());
     reached(point);
@@ -962,8 +975,11 @@ fn damaged_descriptors_are_refused() {
 }
 
 /// The kernel holds importers to what they may do.
+#[cfg(target_os = "linux")]
 #[test]
 fn importers_cannot_change_the_file() {
+    use common::memory::SealFlags;
+    use std::os::fd::AsFd as _;
     let Some(gpu) = gpu() else { return };
     let plain = TimelineFile::new(&gpu.context).expect("a file");
     let protected = TimelineFile::protected(&gpu.context).expect("a file");
@@ -981,7 +997,54 @@ fn importers_cannot_change_the_file() {
         }
     }
     let read_only = reading(&plain);
-    assert!(Mapping::new(read_only.as_fd(), PAGE).is_err());
+    assert!(Mapping::new(&read_only, PAGE).is_err());
+}
+
+/// The system holds importers to what they may do, and gives them no stronger handle.
+#[cfg(windows)]
+#[test]
+fn importers_cannot_change_the_file() {
+    let Some(gpu) = gpu() else { return };
+    let plain = TimelineFile::new(&gpu.context).expect("a file");
+    let protected = TimelineFile::protected(&gpu.context).expect("a file");
+    assert!(Mapping::new(&plain, PAGE).is_ok());
+    for file in [memory::copy(&protected), reading(&plain), reading(&protected)] {
+        assert!(Mapping::for_reading(&file, PAGE).is_ok());
+        assert!(Mapping::new(&file, PAGE).is_err());
+        for (what, access) in memory::STRONGER {
+            assert!(memory::with_access(&file, access).is_err(), "{what}");
+        }
+    }
+    // One that says the same and is another: what was seen of the first is not taken for it.
+    let timeline = HostTimeline::shared(&protected).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let forged = Mapping::for_reading(&protected, PAGE).expect("it can be mapped");
+    let words: Vec<u64> = forged.words().iter().map(|word| word.load(Ordering::SeqCst)).collect();
+    let forged = memory::safe(&words);
+    let mapped = Mapping::new(&forged, PAGE).expect("it is ours");
+    let seen = open(&gpu, (forged, descriptor));
+    mapped.words()[8].store(7, Ordering::SeqCst);
+    assert_eq!(seen.completed(), 7);
+    assert_eq!(open(&gpu, (memory::copy(&protected), descriptor)).completed(), 0);
+}
+
+/// A child may inherit the handle. It has the same number there.
+#[cfg(windows)]
+#[test]
+fn a_child_inherits_a_section() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let inherited = memory::inherited(&file);
+    let mut peer = Peer::start();
+    peer.begin(&format!("import {}", to_hex(&timeline.descriptor().expect("one").to_bytes())));
+    let number = std::os::windows::io::AsRawHandle::as_raw_handle(&inherited).addr();
+    peer.begin(&number.to_string());
+    assert_eq!(peer.child.receive(), "imported");
+    assert_eq!(peer.step("query 1"), "Ok(Pending)");
+    let point = timeline.signal().expect("a signal");
+    assert_eq!(peer.step(&format!("query {}", point.value())), "Ok(Done)");
+    peer.end();
 }
 
 /// A wait of a stream is one call, also for another process's point; looking is none. The page of a
@@ -1071,6 +1134,7 @@ fn streams_of_another_context_wait_for_a_peer() {
 }
 
 /// In a forked child nothing of it works, and dropping does nothing to the parent.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_forked_child_imports_nothing() {
     common::own_process!();
@@ -1081,7 +1145,7 @@ fn a_forked_child_imports_nothing() {
     let imported = open(&gpu, (theirs, descriptor));
     let file = TimelineFile::new(&gpu.context).expect("a file");
     let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
-    let copy_of_own = file.as_fd().try_clone_to_owned().expect("a file");
+    let copy_of_own = memory::copy(&file);
     let seen = open(&gpu, (copy_of_own, own.descriptor().expect("it is shared")));
     peer.step("hold");
     let value = peer.number("signal");
@@ -1104,7 +1168,7 @@ fn a_forked_child_imports_nothing() {
         assert!(forked(point.query().map(drop)));
         assert!(forked(point.wait()));
         assert!(forked(stream.wait_point(point)));
-        let polled = pin!(point.into_future()).poll(&mut TaskContext::from_waker(Waker::noop()));
+        let polled = poll(&mut point.into_future(), Waker::noop());
         assert!(matches!(polled, Poll::Ready(Err(Error::ForkedChild { .. }))));
         drop((imported, file, own, quiet));
         String::from("well")
@@ -1131,6 +1195,7 @@ fn a_forked_child_imports_nothing() {
 
 /// Puts a process that is about to start into mounts, process ids and interprocess objects of its
 /// own, as a container does.
+#[cfg(target_os = "linux")]
 fn contain() -> std::io::Result<()> {
     const NEW_MOUNTS: i32 = 0x0002_0000;
     const NEW_IPC: i32 = 0x0800_0000;
@@ -1168,14 +1233,16 @@ fn contain() -> std::io::Result<()> {
     Ok(())
 }
 
+#[cfg(target_os = "linux")]
 fn contained(command: &mut Command) {
     // SAFETY: it makes system calls only.
-    unsafe { command.pre_exec(contain) };
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, contain) };
 }
 
 /// Two processes that share nothing but a socket, as two containers do: the one is in namespaces of
 /// its own, where the other's process id means nothing. Orders go both ways, and a killed one is
 /// noticed.
+#[cfg(target_os = "linux")]
 #[test]
 fn two_containers_share_timelines() {
     let mut command = Command::new("true");
@@ -1191,7 +1258,7 @@ fn two_containers_share_timelines() {
         let shm = std::fs::File::open(format!("/proc/{}/root/dev/shm", peer.child.id()));
         let shm = shm.expect("its own");
         let names = || {
-            let path = format!("/proc/self/fd/{}", shm.as_raw_fd());
+            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&shm));
             let entries = std::fs::read_dir(path).expect("a folder").flatten();
             entries.map(|entry| entry.file_name()).collect::<std::collections::BTreeSet<_>>()
         };
@@ -1199,7 +1266,7 @@ fn two_containers_share_timelines() {
         let imported = make_and_open(&gpu, &mut peer, kind);
         let file = TimelineFile::new(&gpu.context).expect("a file");
         let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
-        peer.give(file.as_fd(), &own.descriptor().expect("it is shared"));
+        peer.give(&file, &own.descriptor().expect("it is shared"));
         for way in ["stream", "wait", "await"] {
             let latch = Latch::hold(own.stream());
             let value = own.signal().expect("a signal").value();

@@ -32,7 +32,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// user. Send the descriptor over a Unix socket (`SCM_RIGHTS`, for which this type is `AsFd`) or
 /// let a child inherit it, and send each timeline's
 /// [descriptor](super::Timeline::descriptor) as bytes. The other process makes an
-/// [`ImportedTimeline`](super::ImportedTimeline) of the two. Make a file for each group of
+/// [`ImportedTimeline`](super::ImportedTimeline) of the two. [Windows](#on-windows) has handles in
+/// place of file descriptors. Make a file for each group of
 /// processes that may see the same timelines. Where no file descriptor can be sent, there is
 /// [`TimelineMemory`](super::TimelineMemory), which promises less.
 ///
@@ -59,7 +60,21 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// The page stays mapped until the process ends, and registered until the context does.
 ///
-/// Linux only: elsewhere it is [`Platform`](Refusal::Platform). It takes `/proc`.
+/// On Linux it takes `/proc`. On other systems than Linux and Windows it is
+/// [`Platform`](Refusal::Platform).
+///
+/// # On Windows
+///
+/// It is a section of the page file without a name, and this type is `AsHandle`. Copy the handle
+/// into the other process with `DuplicateHandle`, or let a child inherit a copy.
+///
+/// * The handle of a [`protected`](Self::protected) section only reads, and Windows gives no
+///   stronger copy of it. A process that may open this process for writing, such as most of the
+///   same user, can write the memory nevertheless.
+/// * For streams that wait without a detour give a handle of [`new`](Self::new) as it is. A copy
+///   that only reads (`FILE_MAP_READ`) serves as for one of `protected`.
+/// * The importer watches the maker's process, whose number and start time stand in the section. It
+///   must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -92,7 +107,7 @@ pub struct TimelineFile(Arc<SharedFile>);
 
 /// What a file's timelines keep.
 pub(super) struct SharedFile {
-    #[cfg_attr(not(unix), expect(dead_code, reason = "nobody can be given it"))]
+    #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody can be given it"))]
     file: File,
     number: u64,
     lines: &'static [Line],
@@ -236,6 +251,14 @@ impl Drop for SharedFile {
 impl std::os::fd::AsFd for TimelineFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.file.as_fd()
+    }
+}
+
+/// For `DuplicateHandle` into another process, and for a child that inherits a copy.
+#[cfg(windows)]
+impl std::os::windows::io::AsHandle for TimelineFile {
+    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+        self.0.file.as_handle()
     }
 }
 

@@ -8,7 +8,7 @@
 //! # How the end of the maker is seen, and what follows
 //!
 //! The maker holds a [lock](super::memory::Life) on the file, which the system takes back when the
-//! process ends. Hosts that wait ask for it as often as they ask the driver, and the crate's thread
+//! process ends. (On Windows importers have a handle of its process.) Hosts that wait ask for it as often as they ask the driver, and the crate's thread
 //! does for futures and for streams that wait. Whoever finds it gone releases the streams, which
 //! nobody else would:
 //!
@@ -76,7 +76,8 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 /// If the maker drops the timeline, or [poisons](super::Timeline::poison) it, or its context fails
 /// and it learns of that, they get [`Error::Poisoned`] instead, and streams are released, too.
 ///
-/// The bound holds in every container: the maker's life is a lock on the file. It does not hold
+/// The bound holds in every container: the maker's life is a lock on the file; on Windows it is the
+/// process, which the importer must be allowed to open. It does not hold
 /// while another process has stopped this one, or while it gets no processor time.
 ///
 /// # Dropping it
@@ -242,7 +243,7 @@ struct Page {
 /// The files of other processes.
 static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
-#[cfg_attr(not(unix), expect(dead_code, reason = "nobody gives a file"))]
+#[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
 impl Page {
     /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
     /// nobody else's hands.
@@ -308,10 +309,12 @@ impl ImportedTimeline {
     /// Opens a timeline of another process, in a context in which streams wait for it. It may be
     /// one of this process, too.
     ///
-    /// It is there on Unix, and works on Linux.
+    /// On Windows `file` is an [`OwnedHandle`](std::os::windows::io::OwnedHandle) of the section.
+    /// It works on Linux and on Windows.
     ///
     /// It checks the file before it looks into it. The descriptor is kept as long as anybody waits,
-    /// and closed then.
+    /// and closed then. On Windows one more handle of each file stays open, and the process of the
+    /// maker is kept by another one as long as anybody waits.
     ///
     /// Driver calls, where importers [may write](super::TimelineFile#who-can-write-it) the file:
     /// `cuDeviceGetAttribute`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the
@@ -326,10 +329,11 @@ impl ImportedTimeline {
     /// [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
     /// [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
     /// [`Platform`](Refusal::Platform); what the driver returns; [`Error::ForkedChild`].
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     pub fn open(
         context: &Context,
-        file: std::os::fd::OwnedFd,
+        #[cfg(unix)] file: std::os::fd::OwnedFd,
+        #[cfg(windows)] file: std::os::windows::io::OwnedHandle,
         descriptor: &TimelineDescriptor,
     ) -> Result<Self> {
         super::wait::refuse_fork()?;
@@ -341,14 +345,17 @@ impl ImportedTimeline {
         opened
     }
 
-    #[cfg_attr(not(unix), expect(dead_code, reason = "nobody gives a file"))]
+    #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
     fn open_page(
         context: &Context,
-        file: File,
+        mut file: File,
         page: &mut Page,
         descriptor: &TimelineDescriptor,
     ) -> Result<Self> {
         file::check_header(page.lines, descriptor.file)?;
+        if let Some(header) = page.lines.first() {
+            file.find_maker(header)?;
+        }
         let index = usize::from(descriptor.index);
         let unknown = Refusal::NoSuchTimeline { index: descriptor.index };
         let slot = page.slot(index).ok_or(unknown)?;

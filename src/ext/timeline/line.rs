@@ -138,6 +138,36 @@ impl Line {
         [self.value.load(Ordering::Acquire), self.poison.load(Ordering::Acquire)]
     }
 
+    /// Notes in the first line of a file who made it: the number of the process, and when it
+    /// started.
+    #[cfg(windows)]
+    pub(super) fn put_maker(&self, words: [u64; 2]) {
+        let [number, started, ..] = &self.rest;
+        number.store(words[0], Ordering::Release);
+        started.store(words[1], Ordering::Release);
+    }
+
+    /// What [`put_maker`](Self::put_maker) stored.
+    #[cfg(windows)]
+    pub(super) fn maker(&self) -> [u64; 2] {
+        let [number, started, ..] = &self.rest;
+        [number.load(Ordering::Acquire), started.load(Ordering::Acquire)]
+    }
+
+    /// Notes in the first line of a file that its maker does not have it any more.
+    #[cfg(windows)]
+    pub(super) fn give_up(&self) {
+        let [_, _, given_up, ..] = &self.rest;
+        given_up.store(1, Ordering::Release);
+    }
+
+    /// Whether its maker has noted that.
+    #[cfg(windows)]
+    pub(super) fn is_given_up(&self) -> bool {
+        let [_, _, given_up, ..] = &self.rest;
+        given_up.load(Ordering::Acquire) != 0
+    }
+
     /// The value that a stream writes after its last signal, to end all waits of other streams.
     pub(super) fn end_after(last: u64) -> u64 {
         last | POISON

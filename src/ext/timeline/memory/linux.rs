@@ -1,0 +1,340 @@
+//! Files of memory that can be sealed, and locks as lives.
+
+#![allow(unsafe_code)]
+
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::fs::Permissions;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Once;
+
+use super::Line;
+use crate::Result;
+use crate::ext::needs::forked;
+use crate::ipc::SharedTimelineError as Refusal;
+
+unsafe extern "C" {
+    fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, bytes: usize) -> c_int;
+    fn fcntl(file: c_int, command: c_int, ...) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn close(file: c_int) -> c_int;
+    fn pthread_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
+}
+
+const SHARED: c_int = 1;
+
+fn refused(error: &io::Error) -> Refusal {
+    Refusal::System { errno: error.raw_os_error().unwrap_or_default() }
+}
+
+fn last() -> Refusal {
+    refused(&io::Error::last_os_error())
+}
+
+/// Maps so many lines, for ever.
+pub(super) fn map(
+    lines: usize,
+    writable: bool,
+    flags: c_int,
+    file: c_int,
+) -> Result<&'static [Line], Refusal> {
+    let memory = map_raw(lines, writable, flags, file)?;
+    // SAFETY: so many bytes at the start of a memory page; any bytes are a value of `Line`.
+    // They are never unmapped, and only changed through atomics, by devices and other processes
+    // included. A file's size is the same for ever: `File` has seen the seals that say so, or
+    // has made them.
+    Ok(unsafe { core::slice::from_raw_parts(memory.cast(), lines) })
+}
+
+fn map_raw(
+    lines: usize,
+    writable: bool,
+    flags: c_int,
+    file: c_int,
+) -> Result<*mut c_void, Refusal> {
+    const READ: c_int = 1;
+    const WRITE: c_int = 2;
+    let (anywhere, bytes) = (core::ptr::null_mut(), lines * size_of::<Line>());
+    let protection = if writable { READ | WRITE } else { READ };
+    // SAFETY: the declaration is that of the C library. A new mapping, and no existing memory
+    // is named.
+    let memory = unsafe { mmap(anywhere, bytes, protection, flags, file, 0) };
+    if memory.addr() == usize::MAX { Err(last()) } else { Ok(memory) }
+}
+
+const SEAL_SEALS: c_int = 1;
+const SEAL_SHRINK: c_int = 2;
+const SEAL_GROW: c_int = 4;
+const SEAL_WRITE: c_int = 8;
+const SEAL_FUTURE_WRITE: c_int = 16;
+/// Without these the file may become shorter than what is mapped of it. Then a load of this
+/// process would end it. The last one, so that nobody adds one against writing later, when the
+/// file must be poisoned.
+const NEEDED: c_int = SEAL_SHRINK | SEAL_GROW | SEAL_SEALS;
+
+/// A file of memory of a fixed size.
+pub(crate) struct File {
+    file: std::fs::File,
+    /// Whether it can be mapped for writing.
+    pub(crate) writable: bool,
+}
+
+/// Tells one file from all others that this process has mapped.
+pub(crate) type Identity = (u64, u64);
+
+impl File {
+    /// A new one, of fresh lines, which are mapped for writing. If it is `protected`, nobody
+    /// else can ever do that. Its life is told to whoever has the file.
+    pub(crate) fn create(
+        lines: usize,
+        protected: bool,
+    ) -> Result<(Self, &'static [Line], Life), Refusal> {
+        const ADD_SEALS: c_int = 1033;
+        const CLOSE_ON_EXEC: c_uint = 1;
+        const ALLOW_SEALING: c_uint = 2;
+        #[cfg(target_arch = "x86_64")]
+        const MEMFD_CREATE: c_long = 319;
+        #[cfg(target_arch = "x86")]
+        const MEMFD_CREATE: c_long = 356;
+        // The number of all newer platforms.
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
+        const MEMFD_CREATE: c_long = 279;
+        let (name, flags) = (c"cuda-events".as_ptr(), CLOSE_ON_EXEC | ALLOW_SEALING);
+        // Not by its name in the C library, which older ones do not have.
+        // SAFETY: the number is the call's, whose arguments are a C string and flags.
+        let file = unsafe { syscall(MEMFD_CREATE, name as *const c_char, flags) };
+        let file = c_int::try_from(file).ok().filter(|file| *file >= 0).ok_or_else(last)?;
+        // SAFETY: it is new, and nobody else's.
+        let file = unsafe { std::fs::File::from_raw_fd(file) };
+        let bytes = (lines * size_of::<Line>()) as u64;
+        file.set_len(bytes).map_err(|error| refused(&error))?;
+        let mapped = map(lines, true, SHARED, file.as_raw_fd())?;
+        let more = if protected { SEAL_FUTURE_WRITE } else { 0 };
+        // SAFETY: the command takes a number.
+        if unsafe { fcntl(file.as_raw_fd(), ADD_SEALS, NEEDED | more) } < 0 {
+            return Err(last());
+        }
+        let life = Life::begin(&file)?;
+        // So that a process of another user that is given the file for reading cannot open it
+        // for writing.
+        file.set_permissions(Permissions::from_mode(0o400)).map_err(|error| refused(&error))?;
+        Ok((Self { file, writable: !protected }, mapped, life))
+    }
+
+    /// One that another process has made, if it is safe to look at.
+    pub(crate) fn open(file: OwnedFd, lines: usize) -> Result<Self, Refusal> {
+        const GET_SEALS: c_int = 1034;
+        const GET_FLAGS: c_int = 3;
+        const ACCESS: c_int = 3;
+        const READ_AND_WRITE: c_int = 2;
+        let file = std::fs::File::from(file);
+        // SAFETY: the command takes nothing.
+        let seals = unsafe { fcntl(file.as_raw_fd(), GET_SEALS) };
+        if seals < 0 {
+            return Err(Refusal::NotMemory);
+        }
+        if seals & NEEDED != NEEDED {
+            return Err(Refusal::Unsealed);
+        }
+        // Only now, as it cannot change any more.
+        let data = file.metadata().map_err(|error| refused(&error))?;
+        let expected = lines * size_of::<Line>();
+        if data.len() != expected as u64 {
+            let (found, expected) = (data.len(), expected as u32);
+            let found = u32::try_from(found).unwrap_or(u32::MAX);
+            return Err(Refusal::FileSize { found, expected });
+        }
+        // SAFETY: the command takes nothing.
+        let flags = unsafe { fcntl(file.as_raw_fd(), GET_FLAGS) };
+        let writable = flags >= 0
+            && flags & ACCESS == READ_AND_WRITE
+            && seals & (SEAL_WRITE | SEAL_FUTURE_WRITE) == 0;
+        Ok(Self { file, writable })
+    }
+
+    pub(crate) fn identity(&self) -> Result<Identity, Refusal> {
+        let data = self.file.metadata().map_err(|error| refused(&error))?;
+        Ok((data.dev(), data.ino()))
+    }
+
+    /// Maps it for reading alone, for ever.
+    pub(crate) fn map(&self, lines: usize) -> Result<&'static [Line], Refusal> {
+        map(lines, false, SHARED, self.file.as_raw_fd())
+    }
+
+    /// Nothing that must be looked for: the maker has a lock on the file itself.
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Windows it is a process")]
+    pub(crate) fn find_maker(&mut self, _header: &'static Line) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Maps it for writing, for as long as `write` takes.
+    pub(crate) fn write(&self, lines: usize, write: impl FnOnce(&[Line])) -> Result<(), Refusal> {
+        let memory = map_raw(lines, true, SHARED, self.file.as_raw_fd())?;
+        // SAFETY: as for `map`, until it is unmapped below.
+        write(unsafe { core::slice::from_raw_parts(memory.cast::<Line>(), lines) });
+        // SAFETY: mapped above, and nothing refers to it any more.
+        unsafe { munmap(memory, lines * size_of::<Line>()) };
+        Ok(())
+    }
+
+    /// Whether the [`Life`] of the file has ended. If the system does not tell, it has not.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        // A lock for reading, as only whoever can write the file could pretend to live.
+        let mut lock = Lock::of(READ_LOCK);
+        // SAFETY: the command takes a place for a lock of this layout.
+        let told = unsafe { fcntl(self.file.as_raw_fd(), GET_LOCK, &raw mut lock) };
+        told >= 0 && lock.kind == NO_LOCK
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+const READ_LOCK: i16 = 0;
+const WRITE_LOCK: i16 = 1;
+const NO_LOCK: i16 = 2;
+const GET_LOCK: c_int = 36;
+const SET_LOCK: c_int = 37;
+
+/// A lock of an open file description, `struct flock` with 64-bit offsets. All zero: of the
+/// whole file.
+#[repr(C)]
+#[derive(Default)]
+struct Lock {
+    kind: i16,
+    whence: i16,
+    start: i64,
+    length: i64,
+    process: i32,
+}
+
+impl Lock {
+    fn of(kind: i16) -> Self {
+        Self { kind, ..Self::default() }
+    }
+}
+
+/// That the maker of a file lives: a lock on the file, of a file description that nobody else
+/// has.
+///
+/// The system releases it when the process ends, however it ends, or replaces itself by
+/// another program. Whoever has the file can ask for the lock, in whichever namespaces and
+/// containers the two are, where a process id would mean nothing.
+///
+/// A forked child would share the description and with it the lock. So a handler closes it
+/// there.
+pub(crate) struct Life(&'static Place);
+
+/// A file descriptor that forked children close, or -1. Places are never freed.
+struct Place {
+    file: AtomicI32,
+    next: *const Place,
+}
+
+// SAFETY: `next` is written once, before the place can be seen.
+unsafe impl Sync for Place {}
+// SAFETY: as above.
+unsafe impl Send for Place {}
+
+static LIVES: AtomicPtr<Place> = AtomicPtr::new(core::ptr::null_mut());
+
+fn places() -> impl Iterator<Item = &'static Place> {
+    // SAFETY: places are never freed, and none is changed after it was put in the list except
+    // for its atomic.
+    let at = |place: *const Place| unsafe { place.as_ref() };
+    core::iter::successors(at(LIVES.load(Ordering::Acquire)), move |place| at(place.next))
+}
+
+extern "C" fn close_in_child() {
+    for place in places() {
+        let file = place.file.load(Ordering::Acquire);
+        if file >= 0 {
+            // SAFETY: it is the child's own number for the description, which nobody uses any
+            // more there. `close` is allowed in a forked child.
+            unsafe { close(file) };
+        }
+    }
+}
+
+impl Life {
+    fn begin(file: &std::fs::File) -> Result<Self, Refusal> {
+        static HANDLER: Once = Once::new();
+        // SAFETY: the handler reads a list without locks and closes files, which a forked child
+        // may do.
+        HANDLER.call_once(|| unsafe {
+            pthread_atfork(None, None, Some(close_in_child));
+        });
+        // Another description of the same file: a lock on the one that is sent would live in
+        // every process that has it.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let mut options = std::fs::File::options();
+        let own = std::fs::OpenOptions::open(options.read(true).write(true), path);
+        let own = own.map_err(|error| refused(&error))?.into_raw_fd();
+        // In the list before it is locked, so that no child keeps the lock.
+        let life = Self(Self::place(own));
+        let mut lock = Lock::of(WRITE_LOCK);
+        // SAFETY: the command takes a lock of this layout.
+        if unsafe { fcntl(own, SET_LOCK, &raw mut lock) } < 0 {
+            return Err(last());
+        }
+        Ok(life)
+    }
+
+    fn place(file: c_int) -> &'static Place {
+        let take = |place: &&'static Place| {
+            let order = Ordering::AcqRel;
+            place.file.compare_exchange(-1, file, order, Ordering::Relaxed).is_ok()
+        };
+        if let Some(place) = places().find(take) {
+            return place;
+        }
+        let mut first = LIVES.load(Ordering::Acquire);
+        let place = Box::leak(Box::new(Place { file: AtomicI32::new(file), next: first }));
+        let new: *mut Place = place;
+        loop {
+            let order = Ordering::AcqRel;
+            match LIVES.compare_exchange_weak(first, new, order, Ordering::Acquire) {
+                // SAFETY: the place was leaked above, so that it lives as long as the process.
+                // `next` is not written after this exchange, and `file` is an atomic.
+                Ok(_) => return unsafe { &*new },
+                Err(now) => {
+                    first = now;
+                    // SAFETY: nobody else sees it yet.
+                    unsafe { (*new).next = now };
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        if forked() {
+            // Closed there already.
+            return;
+        }
+        let file = self.0.file.swap(-1, Ordering::AcqRel);
+        if file >= 0 {
+            // SAFETY: it was this life's own.
+            unsafe { close(file) };
+        }
+    }
+}
