@@ -5,15 +5,15 @@ use crate::common;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Latch;
 use common::child::{Child, role};
-use common::counting::{counting, fail_next};
+use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, wait_until};
-use common::timelines::{WRITE, gpu, idle, poll, reached, timeline};
+use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use cuda_events::ext::{HostTimeline, Point, Timeline};
-use cuda_events::sys::CUresult;
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions, StreamRef};
 
 /// Whoever waits for a context that fails gets its error, and does not wait for ever.
@@ -57,6 +57,71 @@ fn a_wait_for_a_failed_context_is_its_error() {
     assert!(failed(&timeline.signal().expect_err("it failed")));
     assert!(!pending.is_done() && done.is_done());
     assert_eq!(done.wait(), Ok(()), "what was reached stays reached");
+    drop(latch);
+}
+
+/// Each way to wait for a short time.
+const SHORT: [fn(&Point) -> Result<Progress, Error>; 3] = [
+    |point| point.spin_timeout(Duration::ZERO),
+    |point| point.wait_timeout(Duration::ZERO),
+    |point| point.wait_timeout(Duration::from_micros(100)),
+];
+
+/// A watchdog waits for a short time again and again.
+#[test]
+fn short_waits_learn_of_a_failed_context() {
+    for wait in SHORT {
+        let Some(gpu) = gpu() else { return };
+        let Some(soft) = gpu.soft() else {
+            return common::not_run(
+                "a context that fails is the software driver's; on a GPU it would be everybody's",
+            );
+        };
+        let timeline = timeline(&gpu);
+        let latch = Latch::hold(timeline.stream());
+        let pending = timeline.signal().expect("a signal");
+        assert_eq!(wait(&pending), Ok(Progress::Pending));
+        let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+        soft.fail_contexts(code);
+        wait_until("the error is told", || wait(&pending) != Ok(Progress::Pending));
+        assert_eq!(wait(&pending).map_err(|error| error.code()), Err(Some(code)));
+        drop(latch);
+    }
+}
+
+/// They ask the driver every 5 ms, over all of them, and not each time.
+#[test]
+fn short_waits_ask_now_and_then() {
+    const QUESTIONS: usize = 4;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    for wait in SHORT {
+        let latch = Latch::hold(timeline.stream());
+        let pending = timeline.signal().expect("a signal");
+        let (started, mut asked) = (Instant::now(), 0);
+        while asked < QUESTIONS {
+            let (seen, made) = calls(|| wait(&pending));
+            assert_eq!(seen, Ok(Progress::Pending));
+            let questions = made.iter().filter(|made| **made == Function::cuEventQuery).count();
+            assert_eq!(made.is_empty(), questions == 0, "{made:?}");
+            asked += questions;
+            assert!(started.elapsed() < PATIENCE, "{asked} questions");
+        }
+        // One of them may be due at once, where somebody has waited for this timeline before.
+        let (most, every) = (QUESTIONS as u32 - 1, Duration::from_millis(5));
+        assert!(started.elapsed() >= every * most, "{:?}", started.elapsed());
+        latch.release();
+        reached(pending);
+    }
+    // The first wait for a timeline asks nobody.
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let pending = timeline.signal().expect("a signal");
+    assert_eq!(calls(|| SHORT[0](&pending)), (Ok(Progress::Pending), vec![]));
     drop(latch);
 }
 

@@ -560,6 +560,23 @@ fn the_first_question_tells_of_the_end() {
     }
 }
 
+/// Whoever waits for a short time again and again is told, too.
+#[test]
+fn short_waits_learn_of_the_end() {
+    let Some(gpu) = gpu() else { return };
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        peer.step("hold");
+        let pending = imported.point(peer.number("signal"));
+        let wait = || pending.spin_timeout(Duration::ZERO);
+        assert_eq!(wait(), Ok(Progress::Pending));
+        peer.child.kill();
+        wait_until("the end is told", || wait() != Ok(Progress::Pending));
+        assert_eq!(wait(), Err(Error::ExporterGone), "{way}");
+    }
+}
+
 trait Minute {
     fn wait_minute(&self) -> Result<Progress>;
     fn spin_minute(&self) -> Result<Progress>;

@@ -25,7 +25,7 @@ use crate::{Error, Progress, Result, StreamRef};
 /// | --- | --- | --- |
 /// | [`is_done`](Self::is_done) | looks once, by one load | |
 /// | [`query`](Self::query) | looks, and asks the driver if the point is not reached | |
-/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest |
+/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; a thread that spins for an event is told some microseconds sooner |
 /// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between looks, a 64th of the time it has waited, between 20 µs and 1 ms | some tens of microseconds, longer after a long wait |
 /// | `point.await` | none: one thread of the process looks for all | as for [`Completion`](crate::ext::Completion) |
 /// | [`StreamRef::wait_point`] | none: the stream waits | |
@@ -34,7 +34,10 @@ use crate::{Error, Progress, Result, StreamRef};
 ///
 /// A context that has failed never signals. So the waiting methods and futures ask the driver every
 /// 5 ms, and return its error. They never wait longer than that for a signal that cannot come, plus
-/// what the one driver call takes. `is_done` asks nobody: a loop around it alone may never end.
+/// what the one driver call takes. A loop of waits with a short limit learns of it as well: before
+/// a wait returns [`Pending`](Progress::Pending), it asks if no wait for the timeline has asked for
+/// 5 ms. The first such wait for a timeline does not ask, whatever its limit below 5 ms. `is_done`
+/// asks nobody: a loop around it alone may never end.
 ///
 /// For a point of an [imported](crate::ext::ImportedTimeline) timeline they ask the system as often
 /// whether the maker's process lives, and return
@@ -133,7 +136,11 @@ impl Point {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Sleep).map(drop)
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`: whether the point is reached.
+    /// As [`wait`](Self::wait), for at most `timeout`: whether the point is reached. It may return
+    /// later by the driver calls that it makes.
+    ///
+    /// Driver calls: those of [`query`](Self::query) every 5 ms, over all waits for the timeline
+    /// [whose limits are shorter](Self#failures).
     ///
     /// # Errors
     ///
@@ -153,7 +160,8 @@ impl Point {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Spin).map(drop)
     }
 
-    /// As [`spin`](Self::spin), for at most `timeout`: whether the point is reached.
+    /// As [`spin`](Self::spin), for at most `timeout`: whether the point is reached. Driver calls
+    /// as for [`wait_timeout`](Self::wait_timeout).
     ///
     /// # Errors
     ///

@@ -28,6 +28,7 @@ use super::line::{BYTES, LINES, Line};
 use super::memory;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
+use super::wait::Asked;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
 use crate::sys::{
@@ -53,6 +54,8 @@ pub(super) struct Slot {
     pub(super) state: Mutex<State>,
     home: Mutex<Option<Home>>,
     pub(super) queue: Queue,
+    /// When waits with a limit must ask whether the timeline works.
+    pub(super) asked: Asked,
     whose: Whose,
 }
 
@@ -123,6 +126,7 @@ impl Slot {
     /// What is seen of a value that is not reached, as it is to be understood here.
     #[inline(always)]
     pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
+            asked: Asked::new(),
         match &self.whose {
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
             _ => seen,
@@ -232,6 +236,7 @@ struct Page {
     /// How many lines belong to timelines that were not dropped. Each of them has a share of the
     /// context.
     live: usize,
+        self.asked.begin();
     /// Which lines nobody has.
     free: Vec<&'static Slot>,
     /// Which lines streams may still write.

@@ -1,11 +1,12 @@
 //! Waiting for a point on the host.
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::slot::Slot;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{forked, let_others_run, now, sleep};
+use crate::ext::needs::{Moment, forked, let_others_run, now, sleep};
 use crate::ext::precise_sleep::PreciseSleep;
 use crate::sys::Function;
 use crate::{Error, Event, Progress, Result};
@@ -41,7 +42,7 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
     loop {
         let waited = now() - started;
         if waited >= timeout {
-            return Ok(Progress::Pending);
+            return give_up(slot, value, started + waited, &mut health);
         }
         let left = timeout - waited;
         match rest {
@@ -58,11 +59,75 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
         let waited = now() - started;
         if waited - asked >= ASK {
             asked = waited;
+            slot.asked.note(started + waited);
             if let Err(error) = ask(slot, &mut health) {
-                // Unless it was reached meanwhile: what is done stays done.
-                return if slot.line.reached() >= value { Ok(Progress::Done) } else { Err(error) };
+                return reached_or(slot, value, error);
             }
         }
+    }
+}
+
+/// The end of a wait whose time is up. Whoever waits for a short time again and again must learn of
+/// failures, too: it asks if nobody has for as long as a long wait goes without.
+fn give_up(
+    slot: &Slot,
+    value: u64,
+    now: Moment,
+    health: &mut Option<Arc<Event>>,
+) -> Result<Progress> {
+    if !slot.asked.is_due(now) {
+        return Ok(Progress::Pending);
+    }
+    match ask(slot, health) {
+        Ok(()) => slot.look(value),
+        Err(error) => reached_or(slot, value, error),
+    }
+}
+
+/// The error, unless the value was reached meanwhile: what is done stays done.
+fn reached_or(slot: &Slot, value: u64, error: Error) -> Result<Progress> {
+    if slot.line.reached() >= value { Ok(Progress::Done) } else { Err(error) }
+}
+
+/// When somebody who waits for a timeline last asked whether it works.
+pub(super) struct Asked {
+    /// When somebody first waited.
+    first: OnceLock<Moment>,
+    /// In nanoseconds since then, or `NEVER`.
+    last: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Asked {
+    pub(super) const fn new() -> Self {
+        Self { first: OnceLock::new(), last: AtomicU64::new(NEVER) }
+    }
+
+    /// A new timeline begins, of which nobody has asked.
+    pub(super) fn begin(&self) {
+        self.last.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Notes a question.
+    fn note(&self, now: Moment) {
+        self.last.store(self.since_first(now), Ordering::Relaxed);
+    }
+
+    /// Whether it is time for a question; if so, this thread has to ask. The time runs from the
+    /// first time that somebody wants to know.
+    fn is_due(&self, now: Moment) -> bool {
+        let now = self.since_first(now);
+        let last = self.last.load(Ordering::Relaxed);
+        let due = last != NEVER && u128::from(now.saturating_sub(last)) >= ASK.as_nanos();
+        let order = Ordering::Relaxed;
+        // Of several threads one asks.
+        (due || last == NEVER) && self.last.compare_exchange(last, now, order, order).is_ok() && due
+    }
+
+    fn since_first(&self, now: Moment) -> u64 {
+        let since = now - *self.first.get_or_init(|| now);
+        u64::try_from(since.as_nanos()).unwrap_or(NEVER - 1)
     }
 }
 
