@@ -847,6 +847,58 @@ fn any_bytes_in_the_file_do_no_harm() {
     }
 }
 
+/// Whoever has the file can write any reason for which the timeline is poisoned. The maker does not
+/// believe that its own driver has said so.
+#[test]
+fn a_forged_reason_is_not_believed() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let (value, reason) = (&raw.words()[8], &raw.words()[9]);
+    let other = gpu.stream();
+    let untouched = value.load(Ordering::SeqCst);
+    let unpark = Unpark::new();
+    let mut future = point.into_future();
+    assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+    let errors = || {
+        [
+            point.query(),
+            point.wait().map(|()| Progress::Done),
+            point.spin().map(|()| Progress::Done),
+            point.spin_timeout(PATIENCE),
+            other.wait_point(point).map(|()| Progress::Done),
+        ]
+    };
+    // Errors of the driver, of which some are sticky; the marks of this crate; and nothing but the
+    // bit in the value.
+    for forged in [700, 719, 600, 4, 0xFFFF_FFFF, u64::MAX - 1, u64::MAX, 1 << 40, 0] {
+        reason.store(forged, Ordering::SeqCst);
+        value.fetch_or(1 << 62, Ordering::SeqCst);
+        assert!(errors().iter().all(|seen| *seen == Err(Error::Poisoned)), "{forged}");
+    }
+    wait_until("the future is woken", || unpark.woken() > 0);
+    assert_eq!(poll(&mut future, Waker::noop()), Poll::Ready(Err(Error::Poisoned)));
+    // All of it is taken back.
+    reason.store(0, Ordering::SeqCst);
+    value.store(untouched, Ordering::SeqCst);
+    assert_eq!(point.query(), Ok(Progress::Pending));
+    if let Some(soft) = gpu.soft() {
+        let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+        soft.fail_contexts(code);
+        // What this process knows by itself stays so, whatever is written there.
+        for forged in [0, 719, u64::MAX] {
+            let codes = errors().map(|seen| seen.map_err(|error| error.code()));
+            assert!(codes.iter().all(|seen| *seen == Err(Some(code))), "{codes:?}");
+            reason.store(forged, Ordering::SeqCst);
+            value.store(untouched, Ordering::SeqCst);
+        }
+    }
+    drop(latch);
+}
+
 /// Somebody takes a value back after a future was woken for it, and before the task has looked. It
 /// waits anew.
 #[test]

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use super::descriptor::TimelineDescriptor;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
-use super::slot::{self, Slot, Whose, lock};
+use super::slot::{self, Known, Slot, Whose, lock};
 use super::wait;
 use crate::ext::needs::forked;
 use crate::ipc::SharedTimelineError as Refusal;
@@ -45,7 +45,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`protected`](Self::protected) | cannot write it, by a seal that the kernel holds them to | wait for memory of the importer's own, to which a thread copies the value: some tens of microseconds more |
 ///
 /// A process that has the file of `new` and means harm can write any bytes. It can make points seem
-/// reached or poisoned, and nothing else, in all processes that have the file. It could also take
+/// reached or poisoned, and nothing else, in all processes that have the file. In this one, too:
+/// the error is [`Error::Poisoned`](crate::Error::Poisoned) unless this process's own driver has
+/// said otherwise. It could also take
 /// the page out of the file or a value back, and then streams of other importers would go on
 /// waiting. Give it to processes that you trust, and one of `protected` to others. An importer does
 /// not have to trust the maker for memory safety. If it does not trust the maker to let it go on,
@@ -219,7 +221,8 @@ impl SharedFile {
         let line = self.lines.get(index).ok_or(Refusal::FileFull)?;
         // Whatever another process has written there.
         line.put([0, 0]);
-        let slot: &'static Slot = Box::leak(Box::new(Slot::new(line, Whose::Shared)));
+        let slot: &'static Slot =
+            Box::leak(Box::new(Slot::new(line, Whose::Shared(Known::default()))));
         slot.begin(&self.context, self.address + (index * size_of::<Line>()) as CUdeviceptr);
         slots.push(slot);
         Ok(slot)

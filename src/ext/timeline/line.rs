@@ -30,7 +30,9 @@ pub(super) const BYTES: usize = LINES * size_of::<Line>();
 /// The value, why it is poisoned, and which timeline has the line.
 ///
 /// Devices and other processes write it, and nothing that stands here is trusted: values are only
-/// compared, and whatever they are, the worst is that a point seems reached or poisoned.
+/// compared, and whatever they are, the worst is that a point seems reached or poisoned. For which
+/// reason a line is poisoned is believed only where no other process can write it: see
+/// [`Known`](super::slot::Known) and [`Foreign`](super::foreign::Foreign).
 ///
 /// All of it may be zero, as fresh memory is.
 #[repr(C, align(64))]
@@ -194,8 +196,13 @@ fn error(reason: u64) -> Error {
     match u32::try_from(reason) {
         // Only the bit is there: the timeline was dropped.
         Ok(0) | Err(_) => Error::Poisoned,
-        Ok(code) => Error::Driver { function: Function::cuEventQuery, code: CUresult(code) },
+        Ok(code) => failure(CUresult(code)),
     }
+}
+
+/// The error of a timeline whose context has failed.
+pub(super) fn failure(code: CUresult) -> Error {
+    Error::Driver { function: Function::cuEventQuery, code }
 }
 
 static_assertions::assert_eq_size!(Line, [u8; 64]);

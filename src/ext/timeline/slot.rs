@@ -20,11 +20,11 @@
 
 use core::ffi::c_void;
 use core::fmt;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::foreign::Foreign;
-use super::line::{BYTES, LINES, Line};
+use super::line::{self, BYTES, LINES, Line};
 use super::memory;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
@@ -63,10 +63,39 @@ pub(super) struct Slot {
 pub(super) enum Whose {
     /// Nobody: this process alone.
     Own,
-    /// Processes that were given its file. They may wait for any value.
-    Shared,
+    /// Processes that were given its file. They may wait for any value, and some may write any.
+    Shared(Known),
     /// It is another process's, and is mapped for reading alone: a store there ends this process.
     Foreign(Foreign),
+}
+
+/// What this process knows of a line of its own that others may write: whether the context has
+/// failed, as its driver said here.
+#[derive(Default)]
+pub(super) struct Known(AtomicU32);
+
+impl Known {
+    fn note(&self, code: CUresult) {
+        let order = Ordering::Relaxed;
+        let _ = self.0.compare_exchange(0, code.0, Ordering::Release, order);
+    }
+
+    fn failure(&self) -> Option<Error> {
+        let code = CUresult(self.0.load(Ordering::Acquire));
+        (code != CUresult::CUDA_SUCCESS).then(|| line::failure(code))
+    }
+
+    /// What a look at the line says here, where the value was not reached. Whoever has the file may
+    /// have written a reason there: a code of the driver's would say that this process's own
+    /// context has failed.
+    #[cold]
+    fn judge(&self, seen: Result<Progress>) -> Result<Progress> {
+        match (self.failure(), seen) {
+            (Some(failure), _) => Err(failure),
+            (None, Ok(seen)) => Ok(seen),
+            (None, Err(_)) => Err(Error::Poisoned),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -97,6 +126,7 @@ impl Slot {
             state: Mutex::default(),
             home: Mutex::new(None),
             queue: Queue::new(),
+            asked: Asked::new(),
             whose,
         }
     }
@@ -111,7 +141,16 @@ impl Slot {
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.whose, Whose::Shared)
+        matches!(self.whose, Whose::Shared(_))
+    }
+
+    /// Poisons a line of this process, whose context has failed with this code.
+    pub(super) fn fail(&self, code: CUresult) {
+        if let Whose::Shared(known) = &self.whose {
+            // First, so that whoever sees the poison here knows the reason.
+            known.note(code);
+        }
+        self.line.poison(Some(code));
     }
 
     /// Whether the value is reached, or an error if it will not be.
@@ -126,16 +165,25 @@ impl Slot {
     /// What is seen of a value that is not reached, as it is to be understood here.
     #[inline(always)]
     pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
-            asked: Asked::new(),
         match &self.whose {
+            Whose::Own => seen,
+            Whose::Shared(known) => match known.judge(seen) {
+                // Reached after that look, and before the context failed.
+                Err(_) if self.line.reached() >= value => Ok(Progress::Done),
+                seen => seen,
+            },
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
-            _ => seen,
         }
     }
 
     /// Whether nobody will reach any more values, as far as this process knows.
     pub(super) fn is_lost(&self) -> bool {
-        self.line.is_poisoned() || self.foreign().is_some_and(Foreign::is_gone)
+        let known = match &self.whose {
+            Whose::Own => false,
+            Whose::Shared(known) => known.failure().is_some(),
+            Whose::Foreign(foreign) => foreign.is_gone(),
+        };
+        known || self.line.is_poisoned()
     }
 
     #[inline(always)]
@@ -188,6 +236,7 @@ impl Slot {
         *lock(&self.home) = Some(Home { driver, context: weak, health: Weak::new() });
         self.context.store(context.as_raw().addr(), Ordering::Relaxed);
         self.address.store(address, Ordering::Relaxed);
+        self.asked.begin();
         self.line.begin();
     }
 
@@ -236,7 +285,6 @@ struct Page {
     /// How many lines belong to timelines that were not dropped. Each of them has a share of the
     /// context.
     live: usize,
-        self.asked.begin();
     /// Which lines nobody has.
     free: Vec<&'static Slot>,
     /// Which lines streams may still write.

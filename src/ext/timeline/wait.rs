@@ -179,7 +179,7 @@ impl Slot {
             && error.is_sticky()
             && self.foreign().is_none()
         {
-            self.line.poison(Some(*code));
+            self.fail(*code);
         }
     }
 }
