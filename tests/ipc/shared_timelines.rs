@@ -853,7 +853,7 @@ fn any_bytes_in_the_file_do_no_harm() {
 fn a_forged_reason_is_not_believed() {
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::new(&gpu.context).expect("a file");
-    let raw = Mapping::new(file.as_fd(), PAGE).expect("it can be mapped");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
     let point = timeline.signal().expect("a signal");
