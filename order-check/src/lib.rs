@@ -75,6 +75,8 @@
 //! * A thread that has synchronized, or whose query said that the work is done, is after that work.
 //! * A wait for a value is after the write that ended it. If several writes may have done that, it
 //!   is after what all of them are after.
+//!   If no write of a value can have done it, a copy has, or somebody whom nobody told of: it is
+//!   after all copies to it. So a wait is no race with a copy to its value.
 //! * A graph's nodes are in the order of its edges, and a launch is an operation of its stream.
 //! * Threads: see [`HostOrder`].
 //! * A wait for an interprocess event is after what was recorded here. What other processes

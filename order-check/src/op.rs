@@ -124,6 +124,9 @@ pub enum AccessKind {
     AtomicRead,
     /// They are written as one value.
     AtomicWrite,
+    /// A stream waits until they are a value. It looks until they are, so that whatever writes them
+    /// meanwhile is seen or is not: a copy or a memset may end the wait as a write of a value may.
+    Wait,
     /// They begin to be memory of this program. Whatever was there before is forgotten.
     Allocate,
     /// They end. Nothing may touch them before the next [`Allocate`](Self::Allocate).
@@ -133,30 +136,33 @@ pub enum AccessKind {
 impl AccessKind {
     /// Whether two accesses need an order between them.
     pub(crate) fn conflicts(self, other: Self) -> bool {
-        use AccessKind::{AtomicRead, AtomicWrite, Read};
+        use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Wait};
         !matches!(
             (self, other),
             (Read | AtomicRead, Read | AtomicRead)
                 | (AtomicWrite, AtomicRead | AtomicWrite)
                 | (AtomicRead, AtomicWrite)
-        )
+        ) && ![self, other].contains(&Wait)
+            || [self, other].iter().any(|kind| matches!(kind, Allocate | Free))
     }
 
     /// Whether everything that conflicts with `earlier` conflicts with this one, which is after it,
-    /// as well. Then `earlier` need not be kept.
+    /// as well. Then `earlier` need not be kept. (A wait for a value would have to be after an
+    /// allocation, and not after the writes that stand for it.)
     pub(crate) fn replaces(self, earlier: Self) -> bool {
-        use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Write};
+        use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Wait, Write};
         match self {
             Write | Allocate | Free => true,
-            Read => matches!(earlier, Read | AtomicRead),
-            AtomicWrite => matches!(earlier, AtomicWrite | AtomicRead),
-            AtomicRead => earlier == AtomicRead,
+            Read => matches!(earlier, Read | AtomicRead | Wait),
+            AtomicWrite => matches!(earlier, AtomicWrite | AtomicRead | Wait),
+            AtomicRead => matches!(earlier, AtomicRead | Wait),
+            Wait => earlier == Wait,
         }
     }
 
     pub(crate) fn verb(self) -> &'static str {
         match self {
-            Self::Read | Self::AtomicRead => "reads",
+            Self::Read | Self::AtomicRead | Self::Wait => "reads",
             Self::Write | Self::AtomicWrite => "writes",
             Self::Allocate => "allocates",
             Self::Free => "frees",

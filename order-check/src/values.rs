@@ -33,6 +33,10 @@ struct Value {
 pub(crate) struct Values(BTreeMap<u64, Value>);
 
 impl Values {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     fn value(&mut self, cell: Cell) -> &mut Value {
         let of = self.0.entry(cell.address).or_default();
         of.bytes = of.bytes.max(cell.bytes);
@@ -62,6 +66,11 @@ impl Values {
         knows: impl Fn(Slot, u64) -> bool,
         anew: bool,
     ) {
+        // It may be what ends a wait that comes later.
+        let bytes = range.end.saturating_sub(range.start);
+        if !anew && matches!(bytes, 4 | 8) && range.start.is_multiple_of(bytes) {
+            self.value(Cell { address: range.start, bytes: bytes as u8 });
+        }
         if self.0.is_empty() || range.is_empty() {
             return;
         }
@@ -128,7 +137,9 @@ impl Values {
             for write in &mut of.writes {
                 write.clock.prune(floor);
             }
-            !of.writes.is_empty() || !of.waiting.is_empty()
+            // A copy that everybody is after tells nobody anything.
+            let tells = |write: &Write| write.value.is_some() || !known(write.slot, write.time);
+            of.writes.iter().any(tells) || !of.waiting.is_empty()
         });
     }
 }

@@ -18,12 +18,13 @@ struct Watched {
     ranges: usize,
     agents: usize,
     tasks: usize,
+    values: usize,
 }
 
 impl Watched {
     fn new(host_order: HostOrder) -> Self {
         let checker = Checker::new(Options { host_order, ..Options::default() });
-        Self { checker, number: 0, ranges: 0, agents: 0, tasks: 0 }
+        Self { checker, number: 0, ranges: 0, agents: 0, tasks: 0, values: 0 }
     }
 
     fn tell(&mut self, thread: ThreadId, op: Op<'_>) {
@@ -33,6 +34,7 @@ impl Watched {
         self.ranges = self.ranges.max(size.ranges);
         self.agents = self.agents.max(size.agents);
         self.tasks = self.tasks.max(size.tasks);
+        self.values = self.values.max(size.values);
     }
 
     fn work(&mut self, stream: u64, access: Access) {
@@ -179,4 +181,18 @@ fn work_behind_a_value_that_never_comes_is_bounded() {
         all.work(1, Access::write(0x1000, 64));
     }
     all.right(2, 2, (1 << 16) + 1);
+}
+
+/// Copies of a value each, which somebody could have waited for.
+#[test]
+fn small_copies_are_forgotten() {
+    let mut all = Watched::new(HostOrder::Submission);
+    for turn in 0..OPERATIONS / 2 {
+        all.work(1, Access::write(turn << 3, 8));
+        if turn % 500 == 0 {
+            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
+        }
+    }
+    all.right(20_000, 2, 0);
+    assert!(all.values > 1 && all.values <= 20_000, "{}", all.values);
 }

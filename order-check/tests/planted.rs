@@ -194,6 +194,11 @@ fn signal(stream: u64, value: u64) -> At {
     of(Do::Write(stream, FLAG, value))
 }
 
+/// A copy or a memset of a value.
+fn reset(stream: u64) -> At {
+    touches(stream, Access::write(FLAG.address, 4))
+}
+
 fn wait_value(stream: u64, value: u64, compare: Compare) -> At {
     of(Do::WaitValue(stream, FLAG, value, compare))
 }
@@ -531,6 +536,26 @@ fn table() -> Vec<Planted> {
         signal(A, 1), record(1, A), wait(C, 1), touches(C, Access::write(FLAG.address, 4)).one(),
         record(2, C),
         wait(A, 2).mended(), signal(A, 2).two(),
+    ]);
+    // A copy or a memset may end a wait. What it is after, the wait is after.
+    t.row("a copy releases a wait, and is too early", Race, vec![
+        reset(A).faulty(), writes(A).one(), reset(A).mended(),
+        wait_value(B, 1, Compare::GreaterOrEqual), stream_sync(B), reads(B).two(),
+    ]);
+    t.row("a copy releases a wait that comes before it", Race, vec![
+        wait_value(B, 1, Compare::GreaterOrEqual), reset(A).faulty(), writes(A).one(),
+        reset(A).mended(), stream_sync(B), reads(B).two(),
+    ]);
+    // With the wait itself neither copy needs an order.
+    t.row("two copies to a value", Race, vec![
+        reset(A).one(), wait_value(B, 1, Compare::GreaterOrEqual),
+        record(1, A).mended(), wait(C, 1).mended(), reset(C).two(),
+    ]);
+    t.row("a wait for a value that is freed", Race, vec![
+        touches(A, Access::allocate(FLAG.address, 4)), record(1, A), wait(B, 1),
+        wait_value(B, 1, Compare::GreaterOrEqual).one(), signal(A, 1),
+        record(2, B).mended(), wait(A, 2).mended(),
+        touches(A, Access::free(FLAG.address, 4)).two(),
     ]);
     t.row("the host sees an earlier value", Race, vec![
         signal(A, 1), writes(A).one(), signal(A, 2), does(Do::HostSaw(FLAG, 1)).faulty(),

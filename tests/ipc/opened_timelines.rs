@@ -27,6 +27,14 @@ use crate::shared_timelines::Data;
 const COPY: Function = Function::cuMemcpyDtoHAsync_v2;
 const PEER: &str = "handle-peer";
 
+/// For tests in which a maker ends while points are pending. One byte of its word is written then,
+/// without an order to copies of the word that are over: whatever they get is only compared.
+macro_rules! rescued {
+    () => {
+        common::own_process!("order=off");
+    };
+}
+
 fn open(context: &Context, handle: &TimelineHandle) -> Result<OpenedTimeline> {
     // SAFETY: the peer keeps the memory until it is told to end, or killed.
     unsafe { OpenedTimeline::open(context, handle) }
@@ -243,7 +251,7 @@ fn many_processes_open_one_handle() {
 /// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
 #[test]
 fn a_killed_maker_of_a_handle_releases_all() {
-    common::own_process!();
+    rescued!();
     let Some(gpu) = gpu() else { return };
     let (mut peer, opened) = peer(&gpu);
     assert_eq!(opened.context(), &gpu.context);
@@ -303,7 +311,7 @@ fn ends_with_its_context(gpu: Gpu, other: Other) {
 /// or the value has come.
 #[test]
 fn dropped_with_points_that_are_pending() {
-    common::own_process!();
+    rescued!();
     for killed in [true, false] {
         let Some(gpu) = gpu() else { return };
         let other = Other::new(&gpu);
@@ -333,6 +341,7 @@ fn dropped_with_points_that_are_pending() {
 /// other importers.
 #[test]
 fn the_end_of_a_maker_can_be_said() {
+    rescued!();
     let Some(gpu) = gpu() else { return };
     let mut maker = Peer::start();
     let handle = maker.make();

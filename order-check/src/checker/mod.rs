@@ -241,6 +241,7 @@ impl Checker {
             ranges: self.memory.len(),
             agents: self.slots.len() - self.spare.len(),
             tasks: self.tasks.len(),
+            values: self.values.len(),
         }
     }
 

@@ -82,4 +82,6 @@ pub struct Size {
     pub agents: usize,
     /// Operations that something holds back.
     pub tasks: usize,
+    /// Values that streams wait for, or may.
+    pub values: usize,
 }

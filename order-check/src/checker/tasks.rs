@@ -91,14 +91,8 @@ impl Checker {
                     }
                 }
                 let time = self.tick(*slot, clock, call);
-                self.touch(
-                    AccessKind::AtomicRead,
-                    &cell.range(),
-                    (*slot, time),
-                    clock,
-                    agent,
-                    call,
-                );
+                let kind = AccessKind::Wait;
+                self.touch(kind, &cell.range(), (*slot, time), clock, agent, call);
                 true
             }
             Action::Function(accesses) => {

@@ -14,14 +14,19 @@ use super::{Do, Step};
 type Set = BTreeSet<usize>;
 
 fn conflict(one: AccessKind, two: AccessKind) -> bool {
-    use AccessKind::{AtomicRead, AtomicWrite, Read};
+    use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Wait};
+    // What streams wait for is any write's to end.
+    if one == Wait || two == Wait {
+        return matches!((one, two), (Allocate | Free, _) | (_, Allocate | Free));
+    }
     let read = |kind| matches!(kind, Read | AtomicRead);
     let atomic = |kind| matches!(kind, AtomicWrite | AtomicRead);
     let both = |is: fn(AccessKind) -> bool| is(one) && is(two);
     !both(read) && !both(atomic)
 }
 
-/// Whether whatever conflicts with `old` conflicts with `new`.
+/// Whether whatever conflicts with `old` conflicts with `new`, waits apart: a write stands for the
+/// allocation before it, though a wait would have to be after that alone.
 fn shadows(new: AccessKind, old: AccessKind) -> bool {
     use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Write};
     [Read, Write, AtomicRead, AtomicWrite, Allocate, Free]
@@ -625,7 +630,7 @@ impl Reference {
                         return false;
                     }
                 }
-                self.access(node, &Access { kind: AccessKind::AtomicRead, range: range(cell) });
+                self.access(node, &Access { kind: AccessKind::Wait, range: range(cell) });
             }
             Act::Function(accesses) => {
                 if task.running.is_none() {
@@ -720,6 +725,10 @@ impl Reference {
             (access.kind == AccessKind::Allocate, access.kind == AccessKind::Write);
         if range.is_empty() || !(anew || written) {
             return;
+        }
+        let bytes = range.end - range.start;
+        if written && (bytes == 4 || bytes == 8) && range.start.is_multiple_of(bytes) {
+            self.width(Cell { address: range.start, bytes: bytes as u8 });
         }
         let over =
             |cell: &(&u64, &u8)| *cell.0 < range.end && cell.0 + u64::from(*cell.1) > range.start;
