@@ -6,7 +6,7 @@ use crate::common::{self, table};
 use std::ffi::{c_uint, c_void};
 
 use common::counting::Watched;
-use common::{Gpu, Latch, current, own_process};
+use common::{Gpu, Latch, current};
 use cuda_events::green::SmResource;
 use cuda_events::sys::{
     CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function,
@@ -495,7 +495,7 @@ fn a_driver_that_is_too_old_says_so() {
 #[cfg(unix)]
 fn a_forked_child_leaves_it_alone() {
     // A fork of a process with other running tests takes their locks along.
-    own_process!();
+    common::own_process!();
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let device = primary.device();

@@ -9,6 +9,7 @@ use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 
 /// An event, its stream and their context, dropped where the destructor runs.
+#[cfg(unix)]
 struct Held {
     _event: Event,
     _stream: Stream,
@@ -16,14 +17,17 @@ struct Held {
 }
 
 /// Says that what is above it was dropped.
+#[cfg(unix)]
 struct Dropped;
 
+#[cfg(unix)]
 impl Drop for Dropped {
     fn drop(&mut self) {
         child::say("dropped");
     }
 }
 
+#[cfg(unix)]
 fn held(gpu: &Gpu) -> Held {
     let stream = gpu.stream();
     let event = stream.record_event(EventFlags::empty()).expect("an event");

@@ -8,13 +8,12 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use common::Latch;
-use common::child::{Child, role};
 use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use cuda_events::ext::{HostTimeline, Point, Timeline};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions};
 
 /// Whoever waits for a context that fails gets its error, and does not wait for ever.
 #[test]
@@ -227,6 +226,8 @@ fn refused_poison_is_there_at_once() {
 #[test]
 fn a_forked_child() {
     // In a process of its own: a fork takes along the locks that other threads have.
+    use common::child::{Child, role};
+    use cuda_events::StreamRef;
     if role().is_none() {
         return Child::start("a_forked_child", "fork").finish();
     }

@@ -1,26 +1,19 @@
 //! Graphs: event nodes, launches, what keeps events alive, external records and waits.
 
-use crate::common::{self, table};
+use crate::common;
 
-use std::ffi::c_void;
-use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
 
 use common::counting::Watched;
-use common::own_process;
 use common::{Gpu, Latch, Other, check, current};
-use cuda_events::capture::{
-    Capture, CaptureMode, CaptureStatus, RecordFlags, ThreadCaptureMode, WaitFlags,
-};
+use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, WaitFlags};
 use cuda_events::graph::{Graph, GraphNode};
-use cuda_events::sys::{CUevent, CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, Function};
+use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version,
 };
 use cuda_soft_driver::{Fault, SoftDriver};
-use table::replaced;
 
 pub fn event(gpu: &Gpu) -> Arc<Event> {
     Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
@@ -248,7 +241,7 @@ fn nodes_give_and_take_events() {
 
 /// The processor's time that this thread has had.
 #[cfg(unix)]
-fn worked() -> Duration {
+fn worked() -> std::time::Duration {
     use std::ffi::{c_int, c_long};
 
     #[repr(C)]
@@ -263,7 +256,7 @@ fn worked() -> Duration {
     let mut time = Time { seconds: 0, nanoseconds: 0 };
     // SAFETY: a place for the time.
     assert_eq!(unsafe { clock_gettime(OF_THIS_THREAD, &mut time) }, 0);
-    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+    std::time::Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
 
 /// All the work that a node is for this crate, whatever it is: in the processor's time, of a driver
@@ -272,6 +265,13 @@ fn worked() -> Duration {
 #[cfg(unix)]
 #[test]
 fn a_node_of_a_long_graph_takes_as_long() {
+    use std::ffi::c_void;
+    use std::ptr::without_provenance_mut;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use common::table::replaced;
+    use cuda_events::sys::{CUevent, CUgraph, CUgraphNode};
+
     /// Gives nodes at addresses in no order, as those of a driver are.
     unsafe extern "C" fn add(
         node: *mut CUgraphNode,
@@ -591,7 +591,7 @@ fn an_interprocess_event_stays_in_its_context() {
 #[test]
 fn a_forked_child_can_drop_all_that_there_is() {
     // A fork of a process with other running tests takes their locks along.
-    own_process!();
+    common::own_process!();
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
         return;
@@ -603,7 +603,8 @@ fn a_forked_child_can_drop_all_that_there_is() {
     let exec = graph.instantiate().expect("an executable graph");
     let capture = begin(&capturing);
     let relaxed =
-        ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed).expect("the mode changes");
+        cuda_events::capture::ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
+            .expect("the mode changes");
     let mut objects = Some((graph, exec, capture, relaxed, event));
     let (_, status) = common::fork::in_child(|| {
         let (graph, exec, capture, relaxed, event) =

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{AccessDesc, Location, PoolPointer, PoolProps};
+use cuda_soft_driver::abi::{AccessDesc, Location, PoolProps};
 use cuda_soft_driver::{OrderCheck, SoftDriver};
 
 const NON_BLOCKING: u32 = 1;
@@ -277,6 +277,7 @@ fn access_of_other_devices() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_pool_for_another_process() {
+    use cuda_soft_driver::abi::PoolPointer;
     let (exporter, importer) = (Raw::new(), Raw::new());
     let (there, here) = (exporter.stream(NON_BLOCKING), importer.stream(NON_BLOCKING));
     let pool = create(&exporter, &props(1)).unwrap();

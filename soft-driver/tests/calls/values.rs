@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_events_test_support::child::{
-    command, full_name, how_it_failed, is_emulated, own_binary, role,
-};
-use cuda_events_test_support::say_not_run;
+use cuda_events_test_support::child::{command, full_name, how_it_failed, own_binary, role};
 use cuda_soft_driver::{Builder, OnDeadlock, SoftDriver};
 
 const LAUNCH_TIMEOUT: u32 = 702;
@@ -525,6 +522,8 @@ impl Drop for Page<'_> {
 
 #[cfg(target_os = "linux")]
 mod registered {
+    use cuda_events_test_support::child::is_emulated;
+    use cuda_events_test_support::say_not_run;
     use libc::{PROT_READ, PROT_WRITE};
 
     use super::*;
@@ -622,18 +621,22 @@ unsafe fn export<F: Copy>(raw: &Raw, name: &std::ffi::CStr) -> F {
     unsafe { std::mem::transmute_copy(&address) }
 }
 
+#[cfg(target_os = "linux")]
 type Handle = [u8; 64];
 
+#[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct ByValue(Handle);
 
+#[cfg(target_os = "linux")]
 fn mem_alloc(raw: &Raw, bytes: usize) -> CUdeviceptr {
     let mut address = 0;
     assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, bytes) }.0, OK);
     address
 }
 
+#[cfg(target_os = "linux")]
 fn handle_of(raw: &Raw, address: CUdeviceptr) -> Result<Handle, u32> {
     let mut handle = [0; 64];
     let get: unsafe extern "C" fn(*mut Handle, CUdeviceptr) -> CUresult =
@@ -644,6 +647,7 @@ fn handle_of(raw: &Raw, address: CUdeviceptr) -> Result<Handle, u32> {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn open(raw: &Raw, handle: Handle, flags: u32) -> Result<CUdeviceptr, u32> {
     type Open = unsafe extern "C" fn(*mut CUdeviceptr, ByValue, u32) -> CUresult;
     let open: Open = unsafe { export(raw, c"cuIpcOpenMemHandle_v2") };
@@ -654,6 +658,7 @@ fn open(raw: &Raw, handle: Handle, flags: u32) -> Result<CUdeviceptr, u32> {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn close(raw: &Raw, address: CUdeviceptr) -> u32 {
     let close: unsafe extern "C" fn(CUdeviceptr) -> CUresult =
         unsafe { export(raw, c"cuIpcCloseMemHandle") };
