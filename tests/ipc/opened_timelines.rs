@@ -13,8 +13,10 @@ use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory;
-use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, poll, reached};
-use common::{Gpu, Latch, Other, crc32};
+use common::timelines::{
+    PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, gpu, idle, poll, reached,
+};
+use common::{Gpu, Latch, Other};
 use cuda_events::ext::{
     OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineHandle, TimelineMemory,
 };
@@ -453,6 +455,22 @@ fn what_a_handle_costs_in_driver_calls() {
     peer.end();
 }
 
+/// The memory is the driver's again once the last of its timelines is dropped.
+#[test]
+fn memory_without_timelines_is_freed() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let (memory, timeline) = own(&gpu);
+    let text = format!("{memory:?}");
+    assert!(text.starts_with("TimelineMemory { number: 0x"), "{text}");
+    drop(memory);
+    reached(timeline.signal().expect("the timeline keeps it"));
+    let Some(soft) = gpu.soft() else { return };
+    assert_eq!(soft.live().allocations, 1);
+    drop(timeline);
+    assert_eq!(soft.live().allocations, 0);
+}
+
 #[test]
 fn device_memory_has_63_timelines() {
     let Some(gpu) = gpu() else { return };
@@ -483,15 +501,6 @@ fn device_memory_has_63_timelines() {
     assert_eq!(Timeline::in_memory(theirs, &memory).map(drop), Err(mismatch));
 }
 
-/// With a check value that fits.
-fn forged(handle: &TimelineHandle, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let mut bytes = handle.to_bytes();
-    let (body, check) = bytes.split_at_mut(TimelineHandle::LEN - 4);
-    change(body);
-    check.copy_from_slice(&crc32(body).to_le_bytes());
-    bytes.to_vec()
-}
-
 #[test]
 fn damaged_handles_are_refused() {
     let Some(gpu) = gpu() else { return };
@@ -502,37 +511,14 @@ fn damaged_handles_are_refused() {
     assert_eq!(handle.exporter_pid(), std::process::id());
     assert_eq!(Ok(handle.device_uuid()), gpu.context.device().uuid());
     assert!(format!("{handle:?}").starts_with("TimelineHandle { index: 1, exporter_pid: "));
-    let read = |bytes: &[u8]| match TimelineHandle::from_bytes(bytes) {
-        Err(Error::SharedTimeline(refusal)) => refusal,
-        other => panic!("{other:?}"),
-    };
-    for length in 0..TimelineHandle::LEN {
-        let expected = Refusal::DescriptorLength { found: length as u32, expected: 136 };
-        assert_eq!(read(&bytes[..length]), expected);
-    }
-    let longer = [&bytes[..], &[0]].concat();
-    assert_eq!(read(&longer), Refusal::DescriptorLength { found: 137, expected: 136 });
-    for bit in 0..8 * TimelineHandle::LEN {
-        let mut damaged = bytes;
-        damaged[bit / 8] ^= 1 << (bit % 8);
-        let expected = match bit / 8 {
-            0..4 => Refusal::DescriptorMagic,
-            4..6 => Refusal::DescriptorVersion { found: 1 ^ 1 << (bit - 32), expected: 1 },
-            _ => Refusal::DescriptorChecksum,
-        };
-        assert_eq!(read(&damaged), expected, "{bit}");
-    }
-    for index in [0, 64, u16::MAX] {
-        let bytes = forged(&handle, |body| body[6..8].copy_from_slice(&index.to_le_bytes()));
-        assert_eq!(read(&bytes), Refusal::NoSuchTimeline { index });
-    }
+    each_damage_is_refused(bytes, TimelineHandle::from_bytes);
     // One is not the other.
     assert_eq!(
         TimelineDescriptor::from_bytes(&bytes).map(drop),
         Err(Refusal::DescriptorMagic.into())
     );
     // Fields lie where the table says.
-    let moved = forged(&handle, |body| body[124] ^= 1);
+    let moved = forged(handle.to_bytes(), |body| body[124] ^= 1);
     let moved = TimelineHandle::from_bytes(&moved).expect("whole");
     assert!(moved != handle && moved.exporter_pid() == handle.exporter_pid());
 }
@@ -551,16 +537,16 @@ fn handles_of_something_else_are_refused() {
     assert_eq!(refused(&own.to_bytes()), Refusal::SameProcess { pid }.into());
     let mut peer = Peer::start();
     let handle = peer.make();
-    let other = forged(&handle, |body| body[124] ^= 1);
+    let other = forged(handle.to_bytes(), |body| body[124] ^= 1);
     assert_eq!(refused(&other), Refusal::OtherMemory.into());
-    let unknown = forged(&handle, |body| body[12..28].fill(0xEE));
+    let unknown = forged(handle.to_bytes(), |body| body[12..28].fill(0xEE));
     let expected = Refusal::MemoryOfOtherDevice { exported: None, context: 0 };
     assert_eq!(refused(&unknown), expected.into());
     if gpu.soft().is_some() {
         // A card's driver may open any other memory; a stream would not look at it before the
         // header was seen.
         for byte in [60, 70, 84] {
-            let refusal = refused(&forged(&handle, |body| body[byte] ^= 0x40));
+            let refusal = refused(&forged(handle.to_bytes(), |body| body[byte] ^= 0x40));
             assert_eq!(refusal.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{byte}");
         }
     }

@@ -17,8 +17,8 @@ use common::counting::{calls, counting};
 use common::futures::{Unpark, block_on, wait_until};
 use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
-use common::timelines::{PATIENCE, WAIT, gpu, idle, poll, reached};
-use common::{Gpu, Latch, Other, check, crc32};
+use common::timelines::{PATIENCE, WAIT, each_damage_is_refused, forged, gpu, idle, poll, reached};
+use common::{Gpu, Latch, Other, check};
 use cuda_events::ext::{
     HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
 };
@@ -692,10 +692,8 @@ fn a_dropped_file_is_an_end() {
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::new(&gpu.context).expect("a file");
     let timeline = HostTimeline::shared(&file).expect("a timeline");
-    let mut empty = timeline.descriptor().expect("it is shared").to_bytes();
-    empty[6] = 63;
-    let check = crc32(&empty[..16]).to_le_bytes();
-    empty[16..].copy_from_slice(&check);
+    let bytes = timeline.descriptor().expect("it is shared").to_bytes();
+    let empty = forged(bytes, |body| body[6] = 63);
     let empty = TimelineDescriptor::from_bytes(&empty).expect("a descriptor");
     let imported = open(&gpu, (memory::copy(&file), empty));
     drop(timeline);
@@ -1012,34 +1010,7 @@ fn damaged_descriptors_are_refused() {
     let descriptor = timeline.descriptor().expect("it is shared");
     let bytes = descriptor.to_bytes();
     assert_eq!(TimelineDescriptor::from_bytes(&bytes), Ok(descriptor));
-    let read = |bytes: &[u8]| match TimelineDescriptor::from_bytes(bytes) {
-        Err(Error::SharedTimeline(refusal)) => refusal,
-        other => panic!("{other:?}"),
-    };
-    for length in 0..TimelineDescriptor::LEN {
-        let expected = Refusal::DescriptorLength { found: length as u32, expected: 20 };
-        assert_eq!(read(&bytes[..length]), expected);
-    }
-    let longer = [&bytes[..], &[0]].concat();
-    assert_eq!(read(&longer), Refusal::DescriptorLength { found: 21, expected: 20 });
-    for bit in 0..8 * TimelineDescriptor::LEN {
-        let mut damaged = bytes;
-        damaged[bit / 8] ^= 1 << (bit % 8);
-        let expected = match bit / 8 {
-            0..4 => Refusal::DescriptorMagic,
-            4..6 => Refusal::DescriptorVersion { found: 1 ^ 1 << (bit - 32), expected: 1 },
-            _ => Refusal::DescriptorChecksum,
-        };
-        assert_eq!(read(&damaged), expected, "{bit}");
-    }
-    // Whole, and of a place that no file has.
-    for index in [0, 64, u16::MAX] {
-        let mut forged = bytes;
-        forged[6..8].copy_from_slice(&index.to_le_bytes());
-        let check = crc32(&forged[..16]).to_le_bytes();
-        forged[16..].copy_from_slice(&check);
-        assert_eq!(read(&forged), Refusal::NoSuchTimeline { index });
-    }
+    each_damage_is_refused(bytes, TimelineDescriptor::from_bytes);
     assert_eq!(Timeline::new(gpu.stream()).expect("a timeline").descriptor(), None);
 }
 
