@@ -8,9 +8,9 @@
 //! # How the end of the maker is seen, and what follows
 //!
 //! The maker holds a [lock](super::memory::Life) on the file, which the system takes back when the
-//! process ends. (On Windows importers have a handle of its process.) Hosts that wait ask for it as often as they ask the driver, and the crate's thread
-//! does for futures and for streams that wait. Whoever finds it gone releases the streams, which
-//! nobody else would:
+//! process ends. On Windows importers have a handle of its process. Hosts that wait ask for the one
+//! or the other as often as they ask the driver, and the crate's thread does for futures and for
+//! streams that wait. Whoever finds it gone releases the streams, which nobody else would:
 //!
 //! * Where the file can be written, the line is poisoned in the file: it is mapped for writing for
 //!   that moment. Other importers see it, too. The device of a process that was killed may still
