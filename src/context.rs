@@ -5,10 +5,8 @@ use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::OnceLock;
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
@@ -18,6 +16,7 @@ use crate::driver::process::Identity;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
+use crate::share::{Share, WeakShare};
 use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 
 /// A context, shared by reference count: cloning it and keeping it in an event or a stream is
@@ -62,14 +61,13 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// and `cuCtxPopCurrent` where it is not current already.
 ///
 /// Equality and hash are by handle.
-pub struct Context(ManuallyDrop<Arc<Inner>>);
+#[derive(Clone)]
+pub struct Context(Share<Inner>);
 
 struct Inner {
     raw: CUcontext,
     device: Device,
     owned: Owned,
-    /// Set once, after which one share of the count is never given back, and no others need be.
-    leaked: AtomicBool,
     origin: OnceLock<Origin>,
     /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed
     /// with this.
@@ -78,22 +76,22 @@ struct Inner {
 
 /// A context without a share of it.
 #[derive(Clone)]
-pub(crate) struct WeakContext(Weak<Inner>);
+pub(crate) struct WeakContext(WeakShare<Inner>);
 
 impl WeakContext {
     /// A share, unless the last one was dropped.
     pub(crate) fn upgrade(&self) -> Option<Context> {
-        self.0.upgrade().map(|inner| Context(ManuallyDrop::new(inner)))
+        self.0.upgrade().map(Context)
     }
 
     /// Whether somebody has a share now. Unlike `upgrade` it cannot leave the caller with the last
     /// one, whose drop may block.
     pub(crate) fn is_held(&self) -> bool {
-        self.0.strong_count() > 0
+        self.0.is_held()
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.0.ptr_eq(&other.0)
+        self.0.is_same(&other.0)
     }
 }
 
@@ -121,7 +119,7 @@ pub(crate) struct Origin {
 // the handle is an address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
-// SAFETY: as for Send; nothing in it changes but the once-cell and the atomic flag, which are Sync.
+// SAFETY: as for Send; nothing in it changes but the once-cells, which are Sync.
 #[allow(unsafe_code)]
 unsafe impl Sync for Inner {}
 
@@ -149,14 +147,8 @@ impl Context {
     }
 
     pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
-        Self(ManuallyDrop::new(Arc::new(Inner {
-            raw,
-            device,
-            owned,
-            leaked: AtomicBool::new(false),
-            origin: OnceLock::new(),
-            join: OnceLock::new(),
-        })))
+        let (origin, join) = (OnceLock::new(), OnceLock::new());
+        Self(Share::new(Inner { raw, device, owned, origin, join }))
     }
 
     /// Keeps the context until the process ends: the primary context that this one retained is
@@ -185,21 +177,7 @@ impl Context {
     /// ```
     #[must_use = "what is dropped cannot be used; keep it, or any clone"]
     pub fn leak(self) -> Self {
-        // Why the count never falls to zero again, and every copy stays valid, with relaxed loads
-        // of a flag that is never cleared:
-        //
-        // 1. The share in `self` is counted, unless another `leak` has set the flag before: then
-        //    that one's share is meant in these steps. It is set here by the thread that has this
-        //    share. Whoever drops the share has it from this thread, by itself or by something that
-        //    synchronizes. So the store happens before that load in `drop`, which sees it and gives
-        //    nothing back: the count stays at one at least, for good.
-        // 2. A clone that was made by a load of `false` is counted. Its drop gives one back, or,
-        //    having seen the flag, none: the count is right, or too high.
-        // 3. A clone that was made by a load of `true` is not counted. Whoever drops it has it from
-        //    the thread of that load, so that the load happens before the one in `drop`; of two
-        //    loads in that order the later one reads nothing older. It sees the flag, too, and
-        //    gives nothing back.
-        self.0.leaked.store(true, Ordering::Relaxed);
+        self.0.leak();
         self
     }
 
@@ -431,7 +409,7 @@ impl Context {
     }
 
     pub(crate) fn downgrade(&self) -> WeakContext {
-        WeakContext(Arc::downgrade(&self.0))
+        WeakContext(self.0.downgrade())
     }
 
     pub(crate) fn owned(&self) -> &Owned {
@@ -529,31 +507,6 @@ fn restore(through: impl Through + Copy, raw: CUcontext) -> Result<()> {
         let _ = pop(through);
     }
     popped
-}
-
-impl Clone for Context {
-    #[allow(unsafe_code)]
-    #[inline]
-    fn clone(&self) -> Self {
-        if self.0.leaked.load(Ordering::Relaxed) {
-            // SAFETY: the count keeps the share of the one that was leaked for ever, so that a copy
-            // is valid without one of its own; dropped, it sees the flag as this does, and gives
-            // none back.
-            return Self(unsafe { core::ptr::read(&self.0) });
-        }
-        Self(self.0.clone())
-    }
-}
-
-impl Drop for Context {
-    #[allow(unsafe_code)]
-    #[inline]
-    fn drop(&mut self) {
-        if !self.0.leaked.load(Ordering::Relaxed) {
-            // SAFETY: it is dropped here only, and not used afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.0) };
-        }
-    }
 }
 
 impl Drop for Inner {

@@ -135,10 +135,13 @@ mod forms;
 pub mod graph;
 pub mod green;
 pub mod ipc;
+mod list;
 pub mod loader;
 mod order;
 mod progress;
+mod share;
 mod stream;
+mod sync;
 pub mod sys;
 mod timeout;
 

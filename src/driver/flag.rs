@@ -32,14 +32,16 @@
 //!    step 2: by itself, or by something that synchronizes, such as a channel, a lock, or the list
 //!    of loaded drivers. So step 2 happens before its load.
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, Ordering, global};
 
 /// A bit of the flag: this process was forked from one in which the driver was initialised.
 pub(super) const FORKED: u8 = 1;
 /// A bit of the flag: this process has loaded more than one driver library.
 pub(super) const SEVERAL_LIBRARIES: u8 = 2;
 
-static UNUSUAL: AtomicU8 = AtomicU8::new(0);
+global! {
+    static UNUSUAL: AtomicU8 = AtomicU8::new(0);
+}
 
 /// Whether the hot path must look closer.
 #[inline(always)]

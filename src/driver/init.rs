@@ -1,10 +1,9 @@
 //! Initialising the driver.
 
-use core::sync::atomic::Ordering;
-
 use super::call::{Answer, Ready, ask};
 use super::{Driver, fork};
 use crate::error::{Error, Result};
+use crate::sync::Ordering;
 use crate::sys::CUresult;
 
 impl Driver {

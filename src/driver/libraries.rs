@@ -1,12 +1,13 @@
 //! Whether this process has loaded more than one driver library.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-
 use super::flag;
+use crate::sync::{AtomicUsize, Ordering, global};
 
 /// Notes that a driver library was loaded; `library` tells it from others, and is not 0.
 pub(super) fn note(library: usize) {
-    static FIRST: AtomicUsize = AtomicUsize::new(0);
+    global! {
+        static FIRST: AtomicUsize = AtomicUsize::new(0);
+    }
     let first = FIRST.compare_exchange(0, library, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != library) {
         // Why whoever gets this driver sees it: see `flag`, step 3.

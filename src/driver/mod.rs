@@ -13,15 +13,14 @@ pub(crate) mod trampolines;
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
-use core::iter::successors;
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::path::{Path, PathBuf};
 
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
+use crate::list::List;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
+use crate::sync::{AtomicBool, global};
 use crate::sys::Symbols;
 use crate::sys::Version;
 
@@ -57,69 +56,14 @@ impl Instance {
     }
 }
 
-/// A driver that was loaded, by what it was looked for as: an element of a list that only grows, at
-/// its front.
+/// A driver that was loaded, by what it was looked for as.
 struct Known {
     candidates: Candidates,
     instance: Instance,
-    earlier: Option<&'static Known>,
 }
 
-/// The front of that list. It is no lock, as a lock may be held by another thread when a process
-/// forks.
-///
-/// Why a reader sees whole elements, and no driver is in it twice:
-///
-/// 1. `keep` writes an element as a whole, its `earlier` among it, while nobody else knows it.
-/// 2. It exchanges the front, as it has read it, for this element, with release: the writes of step
-///    1 happen before it. If the exchange fails, nobody has seen the element, and it is freed.
-/// 3. `newest` loads the front with acquire. The load reads a pointer that an exchange of step 2
-///    wrote, so that the exchange, and step 1, happen before it: the element is whole.
-/// 4. Its `earlier` is the front that its `keep` loaded by step 3. So that element was whole before
-///    this one was published, and so on to the end of the list.
-/// 5. No element is changed after step 2, and none is ever freed. So a `&'static` to it is sound,
-///    and a front that compares equal in step 2 is the very element that was searched from: no
-///    other can have its address. Nothing was added since the search, which found no such driver.
-/// 6. A failed exchange uses nothing of what it read, and so needs no acquire: the loop begins with
-///    step 3 again.
-static NEWEST: AtomicPtr<Known> = AtomicPtr::new(null_mut());
-
-#[allow(unsafe_code)]
-impl Known {
-    fn newest() -> Option<&'static Self> {
-        // SAFETY: NULL, or an element that `keep` put there, complete before it was visible
-        // (release and acquire), and that is neither changed nor freed from then on.
-        unsafe { NEWEST.load(Ordering::Acquire).as_ref() }
-    }
-
-    fn find(newest: Option<&'static Self>, candidates: &Candidates) -> Option<Driver> {
-        let mut list = successors(newest, |known| known.earlier);
-        list.find(|known| known.candidates == *candidates).map(|known| Driver(&known.instance))
-    }
-
-    /// Puts a driver into the list, unless another thread was faster: then that thread's is given,
-    /// and this table, which nobody has seen, is freed. The library stays open, as one that was
-    /// opened twice.
-    fn keep(candidates: Candidates, loaded: Loaded) -> Driver {
-        let mut mine =
-            Box::new(Self { candidates, instance: Instance::new(loaded), earlier: None });
-        loop {
-            let newest = Self::newest();
-            if let Some(driver) = Self::find(newest, &mine.candidates) {
-                return driver;
-            }
-            mine.earlier = newest;
-            let expected =
-                newest.map_or(null_mut(), |newest| core::ptr::from_ref(newest).cast_mut());
-            let raw = Box::into_raw(mine);
-            match NEWEST.compare_exchange(expected, raw, Ordering::Release, Ordering::Relaxed) {
-                // SAFETY: it is in the list now, so never changed or freed again.
-                Ok(_) => return Driver(unsafe { &(*raw).instance }),
-                // SAFETY: the box that was taken apart above; it did not get into the list.
-                Err(_) => mine = unsafe { Box::from_raw(raw) },
-            }
-        }
-    }
+global! {
+    static KNOWN: List<Known> = List::new();
 }
 
 impl Driver {
@@ -178,14 +122,17 @@ impl Driver {
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
         // By candidates and not by options: the environment may have changed since.
         let candidates = options.candidates();
-        if let Some(driver) = Known::find(Known::newest(), &candidates) {
-            return Ok(driver);
+        if let Some(known) = KNOWN.items().find(|known| known.candidates == candidates) {
+            return Ok(Self(&known.instance));
         }
         // Without any lock of this crate: opening runs the library's own code, which may load as
         // well, and another thread may fork meanwhile, whose child would inherit a lock that nobody
         // gives back.
         let loaded = loader::open(&candidates)?;
-        Ok(Known::keep(candidates, loaded))
+        let known = Known { candidates, instance: Instance::new(loaded) };
+        // Another thread may have been faster. Then the library stays open, as one that was opened
+        // twice.
+        Ok(Self(&KNOWN.add(known, |known, new| known.candidates == new.candidates).instance))
     }
 
     /// A driver whose exported functions are found by `resolve`: one that is linked into the

@@ -5,17 +5,17 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use core::sync::atomic::AtomicUsize;
 
+use crate::ext::needs::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, PoisonError, few};
 use crate::ext::needs::{capture_under_way, forked, form_of, has_failed, note_failure};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
 /// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
-const SHELVES: usize = 16;
+const SHELVES: usize = few(16, 1);
 /// How many free events a shelf holds, each in a slot of its own: a cache line of them.
-const SLOTS: usize = 8;
+const SLOTS: usize = few(8, 1);
 
 /// A pool of events of one context and one set of flags.
 ///
@@ -244,7 +244,7 @@ impl Store {
     /// Empties the pool, and leaves `leave` in every slot.
     fn empty(&self, leave: *mut Entry) {
         for slot in self.shelves.iter().flat_map(|shelf| &shelf.0) {
-            let entry = slot.swap(leave, Ordering::AcqRel);
+            let entry = slot.swap(leave, Ordering::Acquire);
             if !entry.is_null() {
                 // SAFETY: as in `take` (steps 3 and 7).
                 drop(unsafe { Box::from_raw(entry) });

@@ -19,6 +19,7 @@
 mod completion;
 mod current_stream;
 mod event_pool;
+mod inbox;
 mod ipc_lease;
 mod lazy_event;
 mod needs;

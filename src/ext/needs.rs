@@ -11,6 +11,13 @@ pub(super) use crate::capture::under_way as capture_under_way;
 /// it beforehand.
 pub(super) use crate::driver::fork::forked;
 
+/// What has an ordering argument is checked with loom's atomics and locks in std's place.
+pub(super) use crate::sync;
+
+/// What forked children must close is in a list without a lock: `add`, `items`.
+#[cfg(target_os = "linux")]
+pub(super) use crate::list::List;
+
 /// Wakers are the caller's code on this crate's thread.
 pub(super) use crate::driver::panics::contain;
 

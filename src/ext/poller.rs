@@ -4,9 +4,10 @@
 //! and `timeline/poller.rs` loads the values of timelines. Each takes its rounds when it is due.
 
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::inbox::Inbox;
+use super::needs::sync::global;
 use super::precise_sleep::PreciseSleep;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::{Driver, Result};
@@ -44,60 +45,18 @@ pub(super) struct Seat {
     pub(super) make: fn() -> Box<dyn Rounds>,
 }
 
-/// The thread's inbox.
-///
-/// Why no arrival is slept through:
-///
-/// 1. What arrives is put where the rounds take it from, and after that [`Seat::call`] puts the
-///    seat into `called` under this lock. If `asleep` is set, it clears it and notifies.
-/// 2. The thread looks at `called` and sets `asleep` under the same lock. It goes to sleep and
-///    gives the lock back in one step, which is what a condition variable does.
-/// 3. So a seat is called either before the thread looks, which then finds it, or after the thread
-///    has begun to sleep. Then `asleep` is set, and the notification reaches the thread.
-/// 4. A seat that the thread has found has a round after that, which takes all that arrived before
-///    the round. What arrives during the round, too late for it, has called the seat anew.
-/// 5. While the thread looks or rests, `asleep` is not set. What arrives then waits until it takes
-///    the inbox: for one round and one rest, of a millisecond at the most.
-///
-/// Why there is one thread: `started` is read and set under the lock, with the start in between.
-/// The new thread waits for that lock first.
-struct Inbox {
-    called: Vec<&'static Seat>,
-    /// Whether there is the thread.
-    started: bool,
-    /// Whether the thread waits for a notification.
-    asleep: bool,
-}
-
-static INBOX: Mutex<Inbox> =
-    Mutex::new(Inbox { called: Vec::new(), started: false, asleep: false });
-static ARRIVAL: Condvar = Condvar::new();
-
-fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    // It is never left half changed.
-    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+global! {
+    /// The thread's inbox.
+    static INBOX: Inbox<Seat> = Inbox::new();
 }
 
 impl Seat {
     /// Hands something over, by `put`, and has a round begin soon; whether there is a thread. If
     /// the system has none, `put` is not called.
     pub(super) fn call(&'static self, put: impl FnOnce()) -> bool {
-        let mut inbox = lock(&INBOX);
-        if !inbox.started {
-            let thread = std::thread::Builder::new().name("cuda-events".to_owned()).spawn(run);
-            inbox.started = thread.is_ok();
-            if !inbox.started {
-                return false;
-            }
-        }
-        put();
-        if !inbox.called.iter().any(|seat| core::ptr::eq(*seat, self)) {
-            inbox.called.push(self);
-        }
-        if core::mem::take(&mut inbox.asleep) {
-            ARRIVAL.notify_one();
-        }
-        true
+        INBOX.call(self, put, || {
+            std::thread::Builder::new().name("cuda-events".to_owned()).spawn(run).is_ok()
+        })
     }
 }
 
@@ -137,14 +96,10 @@ impl Turn {
 
 fn run() {
     let _precise = PreciseSleep::begin();
-    let mut turns: Vec<Turn> = Vec::new();
+    let (mut turns, mut called): (Vec<Turn>, _) = (Vec::new(), Vec::new());
     loop {
-        let mut inbox = lock(&INBOX);
-        while inbox.called.is_empty() && turns.iter().all(|turn| turn.due().is_none()) {
-            inbox.asleep = true;
-            inbox = ARRIVAL.wait(inbox).unwrap_or_else(PoisonError::into_inner);
-        }
-        for seat in inbox.called.drain(..) {
+        INBOX.take(turns.iter().all(|turn| turn.due().is_none()), &mut called);
+        for seat in called.drain(..) {
             match turns.iter_mut().find(|turn| core::ptr::eq(turn.seat, seat)) {
                 Some(turn) => turn.called = true,
                 None => {
@@ -153,7 +108,6 @@ fn run() {
                 }
             }
         }
-        drop(inbox);
         let now = Instant::now();
         for turn in turns.iter_mut().filter(|turn| turn.due().is_some_and(|due| due <= now)) {
             turn.take();
@@ -163,18 +117,8 @@ fn run() {
         // Nothing that comes now could have a round before that.
         std::thread::sleep(rested.saturating_duration_since(Instant::now()));
         if let Some(due) = waiting().filter_map(Turn::due).min() {
-            wait_for_call(due.saturating_duration_since(Instant::now()));
+            INBOX.sleep(due.saturating_duration_since(Instant::now()));
         }
-    }
-}
-
-/// Sleeps until somebody calls, or so long.
-fn wait_for_call(time: Duration) {
-    let mut inbox = lock(&INBOX);
-    if inbox.called.is_empty() && !time.is_zero() {
-        inbox.asleep = true;
-        let waited = ARRIVAL.wait_timeout(inbox, time);
-        waited.unwrap_or_else(PoisonError::into_inner).0.asleep = false;
     }
 }
 

@@ -1,10 +1,9 @@
 //! What a future and the poller share.
 
-use core::sync::atomic::AtomicBool;
 use core::task::Waker;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::capture::{CaptureMode, ThreadCaptureMode};
+use crate::ext::needs::sync::{AtomicBool, Mutex, MutexGuard, PoisonError};
 use crate::ext::needs::{contain, query_handle};
 use crate::sys::CUevent;
 use crate::{Driver, Error, Progress, Result};

@@ -9,12 +9,12 @@ mod poller;
 
 use core::fmt;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Poll};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use self::entry::{Entry, Handle, Watch, lock};
 use crate::ext::event_pool::PooledEvent;
+use crate::ext::needs::sync::{AtomicBool, Mutex, Ordering};
 use crate::ext::needs::{forked, note_failure};
 use crate::sys::Function;
 use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};

@@ -1,10 +1,10 @@
 //! What this process knows of a line of another one.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use super::queue::lock;
 use crate::ext::needs::Moment;
+use crate::ext::needs::sync::{AtomicBool, Mutex, Ordering};
 use crate::{Error, Progress, Result, StreamRef};
 
 /// What this process knows of another one's line.

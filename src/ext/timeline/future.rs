@@ -149,7 +149,8 @@ impl Future for PointCompletion {
         // after it, and so sees the line at least as it was then.
         let seen = self.look();
         if seen.is_pending() && self.waiting.as_ref().is_some_and(|it| it.entry.is_taken()) {
-            // Another process has put the value back since. It waits anew.
+            // The poller has come after that look, or another process has put the value back since.
+            // It waits anew.
             self.leave();
             task.waker().wake_by_ref();
         }

@@ -28,11 +28,11 @@
 //! same file in the same context.
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use super::descriptor::TimelineDescriptor;
+use super::followed::Followed;
 use super::foreign::{Follow, Foreign, Link};
 use super::line::{LARGEST, LINES, Line};
 use super::memory::{File, Identity};
@@ -102,10 +102,8 @@ struct Import {
     context: usize,
     held: WeakContext,
     relay: Option<Relay>,
-    /// The largest value that a stream was given to wait for.
-    waited: AtomicU64,
-    /// Whether the thread has it.
-    followed: AtomicBool,
+    /// Until when the thread has it.
+    followed: Followed,
 }
 
 /// A line of this process, for which streams wait in the other one's place.
@@ -162,8 +160,7 @@ impl Link for Import {
             return Err(Error::DriverMismatch { function });
         }
         // Before the wait, so that there is none that nobody looks after.
-        self.waited.fetch_max(value, Ordering::SeqCst);
-        let first = !self.followed.swap(true, Ordering::SeqCst);
+        let first = self.followed.begin(value);
         if (first || self.relay.is_some())
             && !poller::follow(Arc::clone(&self) as Arc<dyn Follow>, first)
         {
@@ -195,8 +192,7 @@ impl Follow for Import {
         if ask && self.ask().is_err() && gone.is_none() {
             *gone = Some(now);
         }
-        let is_over = || {
-            let waited = self.waited.load(Ordering::SeqCst);
+        let is_over = |waited| {
             // A stream that comes to its wait later finds the line as it is now. Where it waits for
             // the relay, that is what counts: the value may have come after it was copied.
             let released = match &self.relay {
@@ -206,13 +202,7 @@ impl Follow for Import {
             };
             released || gone.is_some_and(|gone| now - gone >= AFTERLIFE)
         };
-        if !is_over() {
-            return true;
-        }
-        // A wait that comes now either finds this and gives it to the thread again, or is seen
-        // here.
-        self.followed.store(false, Ordering::SeqCst);
-        !is_over() && !self.followed.swap(true, Ordering::SeqCst)
+        !self.followed.is_over(is_over)
     }
 }
 
@@ -377,8 +367,7 @@ impl ImportedTimeline {
             context: context.as_raw().addr(),
             held: downgrade(context),
             relay,
-            waited: AtomicU64::new(0),
-            followed: AtomicBool::new(false),
+            followed: Followed::new(),
         });
         if let Some(foreign) = slot.foreign() {
             foreign.link_by(&(Arc::clone(&link) as Arc<dyn Link>));

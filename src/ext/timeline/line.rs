@@ -1,7 +1,6 @@
 //! What a timeline is in memory: one cache line, which devices, threads and processes share.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
+use crate::ext::needs::sync::{AtomicU64, Ordering};
 use crate::sys::{CUresult, Function};
 use crate::{Error, Progress, Result};
 
@@ -35,6 +34,7 @@ pub(super) const BYTES: usize = LINES * size_of::<Line>();
 /// [`Known`](super::slot::Known) and [`Foreign`](super::foreign::Foreign).
 ///
 /// All of it may be zero, as fresh memory is.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub(super) struct Line {
     value: AtomicU64,
@@ -91,7 +91,7 @@ impl Line {
     /// memory both counts and publishes, so that threads that signal at once get values of their
     /// own, and the value never goes back.
     pub(super) fn advance(&self) -> u64 {
-        (self.value.fetch_add(1, Ordering::AcqRel) & LARGEST) + 1
+        (self.value.fetch_add(1, Ordering::Release) & LARGEST) + 1
     }
 
     /// Poisons the line: `code` is the driver's, or none. The first reason stays.
@@ -204,9 +204,6 @@ fn error(reason: u64) -> Error {
 pub(super) fn failure(code: CUresult) -> Error {
     Error::Driver { function: Function::cuEventQuery, code }
 }
-
-static_assertions::assert_eq_size!(Line, [u8; 64]);
-static_assertions::const_assert_eq!(align_of::<Line>(), 64);
 
 #[cfg(test)]
 mod tests {

@@ -25,6 +25,7 @@ use crate::{Context, Error, Result, Stream, StreamRef};
 mod crossing;
 mod descriptor;
 mod file;
+mod followed;
 mod foreign;
 mod future;
 mod handle;

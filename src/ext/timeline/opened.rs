@@ -89,13 +89,13 @@ struct Opened {
     exporter: ExporterProcess,
     /// Whether the maker is known to have ended.
     ended: AtomicBool,
-    /// Whether the thread has it.
-    followed: AtomicBool,
     work: Mutex<Work>,
 }
 
 /// What is done for the points.
 struct Work {
+    /// Whether the thread has it.
+    followed: bool,
     /// The largest value that a point was asked for.
     asked: u64,
     /// Whether the follower waits for one more, of which the copy was refused.
@@ -256,7 +256,7 @@ impl Follow for Opened {
             return true;
         }
         // Under the lock under which a point is asked for, so that none comes in between.
-        self.followed.store(false, Ordering::SeqCst);
+        work.followed = false;
         let streams = if work.dropped { work.streams.take() } else { None };
         drop(work);
         // It may be the last share of the context.
@@ -313,8 +313,8 @@ impl OpenedTimeline {
             slot,
             exporter,
             ended: AtomicBool::new(false),
-            followed: AtomicBool::new(false),
             work: Mutex::new(Work {
+                followed: false,
                 asked: 0,
                 stray: false,
                 streams: Some(streams),
@@ -349,10 +349,11 @@ impl OpenedTimeline {
             return Ok(point);
         }
         // The thread first, so that there is no wait that nobody looks after.
-        let first = !link.followed.swap(true, Ordering::SeqCst);
-        if first && !poller::follow(Arc::clone(link) as Arc<dyn Follow>, true) {
-            link.followed.store(false, Ordering::SeqCst);
-            return Err(slot::no_memory());
+        if !work.followed {
+            work.followed = poller::follow(Arc::clone(link) as Arc<dyn Follow>, true);
+            if !work.followed {
+                return Err(slot::no_memory());
+            }
         }
         let streams = work.streams.as_ref().ok_or(Error::ContextDropped)?;
         let submitted = streams.follow(value, link.slot);
@@ -427,8 +428,7 @@ impl Drop for OpenedTimeline {
         // While the follower has something to wait for, the thread has it, and drops them then.
         let ended = self.link.ended.load(Ordering::Acquire);
         let released = || ended && !work.streams.as_ref().is_some_and(Streams::rescue);
-        let over =
-            !self.link.followed.load(Ordering::SeqCst) || self.link.is_reached(&work) || released();
+        let over = !work.followed || self.link.is_reached(&work) || released();
         let streams = if over { work.streams.take() } else { None };
         drop(work);
         drop(streams);

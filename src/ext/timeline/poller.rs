@@ -93,10 +93,7 @@ impl Points {
         followed.retain_mut(|(link, gone)| link.follow(ask, now, gone));
         let mut woken = 0;
         watched.retain(|slot| {
-            let reached = slot.line.reached();
-            if slot.queue.is_due(reached) {
-                slot.queue.take(Some(reached), due);
-            }
+            slot.queue.take_reached(slot.line.reached(), due);
             woken += due.len();
             due.drain(..).for_each(|entry| entry.wake(None));
             if ask {
@@ -120,7 +117,7 @@ fn look_for_failure(
         slot.condemn(error);
     }
     if asked.is_err() || slot.is_lost() {
-        slot.queue.take(None, due);
+        slot.queue.take_all(due);
     }
     let error = asked.err();
     let woken = due.len();

@@ -1,10 +1,10 @@
 //! The futures that wait for points of one timeline.
 
-use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Waker;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use crate::ext::needs::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::ext::needs::{contain, forked, query_handle};
 use crate::ext::poller::Relaxed;
 use crate::sys::CUevent;
@@ -112,13 +112,19 @@ impl Queue {
         drop(waker);
     }
 
-    /// Whether somebody waits for a value up to this one.
-    pub(super) fn is_due(&self, reached: u64) -> bool {
-        self.next.load(Ordering::Relaxed) <= reached
+    /// Takes out the entries up to the value that the line has reached, if there are any.
+    pub(super) fn take_reached(&self, reached: u64, due: &mut Vec<Arc<Entry>>) {
+        if self.next.load(Ordering::Relaxed) <= reached {
+            self.take(Some(reached), due);
+        }
     }
 
-    /// Takes out the entries up to a value, or all.
-    pub(super) fn take(&self, reached: Option<u64>, due: &mut Vec<Arc<Entry>>) {
+    /// Takes out all entries.
+    pub(super) fn take_all(&self, due: &mut Vec<Arc<Entry>>) {
+        self.take(None, due);
+    }
+
+    fn take(&self, reached: Option<u64>, due: &mut Vec<Arc<Entry>>) {
         let mut inner = lock(&self.inner);
         while let Some(first) = inner.entries.first_entry() {
             if reached.is_some_and(|reached| first.key().0 > reached) {

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicI32, Ordering};
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::sync::Once;
 
 use super::Line;
 use crate::Result;
-use crate::ext::needs::forked;
+use crate::ext::needs::{List, forked};
 use crate::ipc::SharedTimelineError as Refusal;
 
 unsafe extern "C" {
@@ -243,29 +243,14 @@ impl Lock {
 /// there.
 pub(crate) struct Life(&'static Place);
 
-/// A file descriptor that forked children close, or -1. Places are never freed.
-struct Place {
-    file: AtomicI32,
-    next: *const Place,
-}
+static LIVES: List<Place> = List::new();
 
-// SAFETY: `next` is written once, before the place can be seen.
-unsafe impl Sync for Place {}
-// SAFETY: as above.
-unsafe impl Send for Place {}
-
-static LIVES: AtomicPtr<Place> = AtomicPtr::new(core::ptr::null_mut());
-
-fn places() -> impl Iterator<Item = &'static Place> {
-    // SAFETY: places are never freed, and none is changed after it was put in the list except
-    // for its atomic.
-    let at = |place: *const Place| unsafe { place.as_ref() };
-    core::iter::successors(at(LIVES.load(Ordering::Acquire)), move |place| at(place.next))
-}
+/// A file descriptor that forked children close, or -1.
+type Place = AtomicI32;
 
 extern "C" fn close_in_child() {
-    for place in places() {
-        let file = place.file.load(Ordering::Acquire);
+    for place in LIVES.items() {
+        let file = place.load(Ordering::Acquire);
         if file >= 0 {
             // SAFETY: it is the child's own number for the description, which nobody uses any
             // more there. `close` is allowed in a forked child.
@@ -301,27 +286,10 @@ impl Life {
     fn place(file: c_int) -> &'static Place {
         let take = |place: &&'static Place| {
             let order = Ordering::AcqRel;
-            place.file.compare_exchange(-1, file, order, Ordering::Relaxed).is_ok()
+            place.compare_exchange(-1, file, order, Ordering::Relaxed).is_ok()
         };
-        if let Some(place) = places().find(take) {
-            return place;
-        }
-        let mut first = LIVES.load(Ordering::Acquire);
-        let place = Box::leak(Box::new(Place { file: AtomicI32::new(file), next: first }));
-        let new: *mut Place = place;
-        loop {
-            let order = Ordering::AcqRel;
-            match LIVES.compare_exchange_weak(first, new, order, Ordering::Acquire) {
-                // SAFETY: the place was leaked above, so that it lives as long as the process.
-                // `next` is not written after this exchange, and `file` is an atomic.
-                Ok(_) => return unsafe { &*new },
-                Err(now) => {
-                    first = now;
-                    // SAFETY: nobody else sees it yet.
-                    unsafe { (*new).next = now };
-                }
-            }
-        }
+        let place = LIVES.items().find(take);
+        place.unwrap_or_else(|| LIVES.add(Place::new(file), |_, _| false))
     }
 }
 
@@ -331,7 +299,7 @@ impl Drop for Life {
             // Closed there already.
             return;
         }
-        let file = self.0.file.swap(-1, Ordering::AcqRel);
+        let file = self.0.swap(-1, Ordering::AcqRel);
         if file >= 0 {
             // SAFETY: it was this life's own.
             unsafe { close(file) };

@@ -2,6 +2,10 @@
 
 use super::line::Line;
 
+// As other processes have it, and devices.
+static_assertions::assert_eq_size!(Line, [u8; 64]);
+static_assertions::const_assert_eq!(align_of::<Line>(), 64);
+
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(any(target_os = "linux", windows)))]

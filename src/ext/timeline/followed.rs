@@ -1,0 +1,48 @@
+//! Whether the thread looks after an import, and until when.
+
+use crate::ext::needs::sync::{AtomicBool, AtomicU64, Ordering};
+
+/// For which value streams wait, and whether the thread knows.
+///
+/// Why no wait is without the thread:
+///
+/// 1. [`begin`](Self::begin) notes the value, and then exchanges `on` for `true`.
+///    [`is_over`](Self::is_over) exchanges `on` for `false`, and then reads the value.
+/// 2. Exchanges of one atomic have one order, and each reads what the one before it wrote.
+/// 3. If that of `begin` comes later, it reads `false`, and the caller gives the import to the
+///    thread again.
+/// 4. If it comes earlier, that of `is_over` reads it, or one that was made since, which goes on its
+///    release whatever its own order is. It acquires, so that the value that it reads next is not
+///    older than the one of step 1: the thread goes on, unless that value is over, too.
+/// 5. If the thread then goes on, it exchanges `on` once more. Whoever was given `false` in between
+///    has given the import to the thread a second time, and this first one ends. This exchange
+///    orders nothing: what step 3 gives to the thread goes through a lock.
+pub(super) struct Followed {
+    /// The largest value that a stream was given to wait for.
+    waited: AtomicU64,
+    /// Whether the thread has the import.
+    on: AtomicBool,
+}
+
+impl Followed {
+    pub(super) fn new() -> Self {
+        Self { waited: AtomicU64::new(0), on: AtomicBool::new(false) }
+    }
+
+    /// Notes, before it is submitted, that a stream waits for a value; whether the thread must be
+    /// given the import.
+    pub(super) fn begin(&self, value: u64) -> bool {
+        self.waited.fetch_max(value, Ordering::Relaxed);
+        !self.on.swap(true, Ordering::Release)
+    }
+
+    /// For the thread: whether it needs the import no more, as `is_over` says of the value.
+    pub(super) fn is_over(&self, is_over: impl Fn(u64) -> bool) -> bool {
+        let is_over = || is_over(self.waited.load(Ordering::Relaxed));
+        if !is_over() {
+            return false;
+        }
+        self.on.swap(false, Ordering::Acquire);
+        is_over() || self.on.swap(true, Ordering::Relaxed)
+    }
+}

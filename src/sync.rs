@@ -1,0 +1,32 @@
+//! The atomics and locks of every structure whose comments argue about orderings.
+//!
+//! They are those of core and std. `tests/orderings` compiles the same source files with loom's in
+//! this module's place, and tries the orders in which threads may run and see each other's writes.
+
+pub(crate) use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
+};
+pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Declares a static. Loom makes it anew for each run.
+macro_rules! global {
+    ($(#[$note:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$note])*
+        static $name: $type = $value;
+    };
+}
+pub(crate) use global;
+
+/// Declares a constructor that statics can use. Loom's constructors are not constant.
+macro_rules! constant {
+    ($(#[$note:meta])* $visible:vis fn $($rest:tt)*) => {
+        $(#[$note])*
+        $visible const fn $($rest)*
+    };
+}
+pub(crate) use constant;
+
+/// How many of something there are: what is checked has fewer, as all of its orders are tried.
+pub(crate) const fn few(shipped: usize, _checked: usize) -> usize {
+    shipped
+}

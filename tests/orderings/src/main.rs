@@ -1,0 +1,98 @@
+//! Tries the orders in which threads may run and see each other's writes.
+//!
+//! The files of the library that are named here are the shipped ones, by path: `crate::sync` is
+//! loom's in this program. What they import besides is in `world.rs`, in a few lines. the
+//! files `checks.rs` have what must be so, in whichever order. `tools/orderings` runs this, and then weakens one thing
+//! after the other in the sources and demands that a check finds it.
+//!
+//! orderings --list         the checks
+//! orderings [CHECK...]     runs these, or all
+
+// Each check uses a part of a file.
+#![allow(dead_code, unused_imports, unsafe_code)]
+// There is one shelf here; the driver's names begin alike.
+#![allow(clippy::modulo_one, clippy::enum_variant_names, clippy::new_without_default)]
+
+mod sync;
+mod world;
+
+#[path = "../../../src/list.rs"]
+mod list;
+#[path = "../../../src/share.rs"]
+mod share;
+
+pub use world::{Context, Driver, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
+use world::{capture, error, sys};
+
+/// A check, and its name.
+type Check = (&'static str, fn());
+
+fn checks() -> impl Iterator<Item = Check> {
+    let all = [driver::checks::ALL, ext::checks::ALL, ext::completion::checks::ALL];
+    all.into_iter().chain([ext::timeline::checks::ALL]).flatten().copied()
+}
+
+mod driver {
+    pub mod checks;
+
+    pub use super::world::{Driver, call, fork};
+
+    #[path = "../../../../src/driver/flag.rs"]
+    pub mod flag;
+    #[path = "../../../../src/driver/init.rs"]
+    pub mod init;
+    #[path = "../../../../src/driver/libraries.rs"]
+    pub mod libraries;
+}
+
+mod ext {
+    pub mod checks;
+
+    pub use super::world::{needs, poller};
+
+    #[path = "../../../../src/ext/event_pool.rs"]
+    pub mod event_pool;
+    #[path = "../../../../src/ext/inbox.rs"]
+    pub mod inbox;
+
+    pub mod completion {
+        pub mod checks;
+
+        #[path = "../../../../../src/ext/completion/entry.rs"]
+        pub mod entry;
+    }
+
+    pub mod timeline {
+        pub mod checks;
+
+        #[path = "../../../../../src/ext/timeline/followed.rs"]
+        pub mod followed;
+        #[path = "../../../../../src/ext/timeline/foreign.rs"]
+        pub mod foreign;
+        #[path = "../../../../../src/ext/timeline/line.rs"]
+        pub mod line;
+        #[path = "../../../../../src/ext/timeline/queue.rs"]
+        pub mod queue;
+    }
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted == ["--list"] {
+        for (name, _) in checks() {
+            println!("{name}");
+        }
+        return;
+    }
+    let unknown = wanted.iter().find(|name| checks().all(|(known, _)| known != *name));
+    if let Some(name) = unknown {
+        eprintln!("there is no check {name}: see --list");
+        std::process::exit(2);
+    }
+    for (name, check) in checks() {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            let runs = world::run(check);
+            println!("{name}: {runs} orders");
+        }
+    }
+}
