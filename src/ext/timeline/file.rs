@@ -60,7 +60,10 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// passed the last signals, importers see an end. If this process is killed, they see that: at once
 /// in [`ImportedTimeline`](super::ImportedTimeline). A forked child takes no part in it.
 ///
-/// The page stays mapped until the process ends, and registered until the context does.
+/// The page stays mapped until the process ends, and registered until the context does. Each file
+/// that a process makes or imports takes one mapping so, and Linux gives a process 65530 of them
+/// (`vm.max_map_count`): a process that lives long uses a file for many timelines and many peers,
+/// and does not make one for each.
 ///
 /// On Linux it takes `/proc`. On other systems than Linux and Windows it is
 /// [`Platform`](Refusal::Platform).
