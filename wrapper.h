@@ -35,6 +35,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+typedef struct CUextMemory_st *CUexternalMemory;
 
 /* Stream handles that name a default stream. They are addresses, hence size_t. */
 static const size_t CU_STREAM_LEGACY = 0x1;
@@ -265,6 +267,31 @@ typedef enum {
     CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED = 1,
 } CUdevWorkqueueConfigScope;
 
+typedef enum {
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD = 1,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32 = 2,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT = 3,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE = 4,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE = 5,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC = 6,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX = 7,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT = 8,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD = 9,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32 = 10,
+} CUexternalSemaphoreHandleType;
+
+typedef enum {
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32 = 2,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT = 3,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP = 4,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE = 5,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE = 6,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT = 7,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF = 8,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD = 9,
+} CUexternalMemoryHandleType;
+
 /* ---- Flags: passed as plain unsigned integers ---- */
 
 typedef enum {
@@ -364,6 +391,13 @@ typedef enum {
     CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0,
     CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
 } CUgraphDependencyType;
+
+/* Of external semaphores of NvSciSync alone. */
+#define CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC 0x01
+#define CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC 0x02
+
+/* The external memory is an allocation of its own. */
+#define CUDA_EXTERNAL_MEMORY_DEDICATED 0x1
 
 #define CU_MEMHOSTALLOC_PORTABLE 0x01
 #define CU_MEMHOSTALLOC_DEVICEMAP 0x02
@@ -533,6 +567,103 @@ struct CUdevResource {
     CUdevResource_u u;
     CUdevResource *nextResource;
 };
+
+typedef struct {
+    void *handle;
+    const void *name;
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u;
+
+typedef union {
+    int fd;
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u win32;
+    const void *nvSciSyncObj;
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u;
+
+typedef struct {
+    CUexternalSemaphoreHandleType type;
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u handle;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+
+typedef struct {
+    unsigned long long value;
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u;
+
+typedef union {
+    void *fence;
+    unsigned long long reserved;
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u;
+
+typedef struct {
+    unsigned long long key;
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u;
+
+typedef struct {
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u fence;
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u nvSciSync;
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u keyedMutex;
+    unsigned int reserved[12];
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u;
+
+typedef struct {
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u params;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+
+typedef struct {
+    unsigned long long value;
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u;
+
+typedef union {
+    void *fence;
+    unsigned long long reserved;
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u;
+
+typedef struct {
+    unsigned long long key;
+    unsigned int timeoutMs;
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u;
+
+typedef struct {
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u fence;
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u nvSciSync;
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u keyedMutex;
+    unsigned int reserved[10];
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u;
+
+typedef struct {
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u params;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
+
+typedef struct {
+    void *handle;
+    const void *name;
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u;
+
+typedef union {
+    int fd;
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u win32;
+    const void *nvSciBufObject;
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u;
+
+typedef struct {
+    CUexternalMemoryHandleType type;
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u handle;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct {
+    unsigned long long offset;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
 /* Reached only through a pointer that the driver hands to a callback. */
 typedef struct CUgraphNodeParams_st CUgraphNodeParams;
@@ -884,3 +1015,26 @@ typedef CUresult (*PFN_cuMemcpyDtoDAsync_v3020)(CUdeviceptr destination, CUdevic
 typedef CUresult (*PFN_cuMemcpyDtoDAsync_v7000_ptsz)(CUdeviceptr destination, CUdeviceptr source,
     size_t bytes,
     CUstream stream);
+
+/* ---- Semaphores and memory of other APIs ---- */
+
+typedef CUresult (*PFN_cuImportExternalSemaphore_v10000)(CUexternalSemaphore *semaphore,
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *description);
+typedef CUresult (*PFN_cuDestroyExternalSemaphore_v10000)(CUexternalSemaphore semaphore);
+typedef CUresult (*PFN_cuSignalExternalSemaphoresAsync_v10000)(
+    const CUexternalSemaphore *semaphores,
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params, unsigned int count, CUstream stream);
+typedef CUresult (*PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz)(
+    const CUexternalSemaphore *semaphores,
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params, unsigned int count, CUstream stream);
+typedef CUresult (*PFN_cuWaitExternalSemaphoresAsync_v10000)(
+    const CUexternalSemaphore *semaphores,
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params, unsigned int count, CUstream stream);
+typedef CUresult (*PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz)(
+    const CUexternalSemaphore *semaphores,
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params, unsigned int count, CUstream stream);
+typedef CUresult (*PFN_cuImportExternalMemory_v10000)(CUexternalMemory *memory,
+    const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *description);
+typedef CUresult (*PFN_cuExternalMemoryGetMappedBuffer_v10000)(CUdeviceptr *address,
+    CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *description);
+typedef CUresult (*PFN_cuDestroyExternalMemory_v10000)(CUexternalMemory memory);

@@ -1,5 +1,8 @@
 // Generated from wrapper.h by `tools/bindings --write`. Do not edit.
 
+pub const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC: u32 = 1;
+pub const CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC: u32 = 2;
+pub const CUDA_EXTERNAL_MEMORY_DEDICATED: u32 = 1;
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 pub const CU_MEMHOSTALLOC_DEVICEMAP: u32 = 2;
 pub const CU_MEMHOSTALLOC_WRITECOMBINED: u32 = 4;
@@ -58,6 +61,18 @@ pub struct CUgraphNode_st {
     _unused: [u8; 0],
 }
 pub type CUgraphNode = *mut CUgraphNode_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUextSemaphore_st {
+    _unused: [u8; 0],
+}
+pub type CUexternalSemaphore = *mut CUextSemaphore_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUextMemory_st {
+    _unused: [u8; 0],
+}
+pub type CUexternalMemory = *mut CUextMemory_st;
 pub const CU_STREAM_LEGACY: usize = 1;
 pub const CU_STREAM_PER_THREAD: usize = 2;
 impl CUresult {
@@ -412,6 +427,73 @@ impl CUdevWorkqueueConfigScope {
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUdevWorkqueueConfigScope(pub u32);
+impl CUexternalSemaphoreHandleType {
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        1,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        2,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        3,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        4,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        5,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        6,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        7,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        8,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        9,
+    );
+    pub const CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32: CUexternalSemaphoreHandleType = CUexternalSemaphoreHandleType(
+        10,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUexternalSemaphoreHandleType(pub u32);
+impl CUexternalMemoryHandleType {
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        1,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        2,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        3,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        4,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        5,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        6,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        7,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        8,
+    );
+    pub const CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD: CUexternalMemoryHandleType = CUexternalMemoryHandleType(
+        9,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUexternalMemoryHandleType(pub u32);
 pub const CU_EVENT_DEFAULT: CUevent_flags = 0;
 pub const CU_EVENT_BLOCKING_SYNC: CUevent_flags = 1;
 pub const CU_EVENT_DISABLE_TIMING: CUevent_flags = 2;
@@ -1295,6 +1377,567 @@ impl Default for CUdevResource {
         }
     }
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u {
+    pub handle: *mut ::core::ffi::c_void,
+    pub name: *const ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u>() - 16usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u::handle",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u, handle)
+        - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u::name",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u, name)
+        - 8usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u {
+    pub fd: ::core::ffi::c_int,
+    pub win32: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u,
+    pub nvSciSyncObj: *const ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u>() - 16usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u::fd",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u, fd) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u::win32",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u, win32) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u::nvSciSyncObj",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u, nvSciSyncObj)
+        - 0usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+    pub type_: CUexternalSemaphoreHandleType,
+    pub handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u,
+    pub flags: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>() - 96usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::type_",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, type_) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::handle",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, handle) - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::flags",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, flags) - 24usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, reserved) - 28usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u {
+    pub value: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u>() - 8usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u::value",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u, value)
+        - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u {
+    pub fence: *mut ::core::ffi::c_void,
+    pub reserved: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u>()
+        - 8usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u>()
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u::fence",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u, fence)
+        - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u::reserved",
+    ][::core::mem::offset_of!(
+        CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u, reserved
+    ) - 0usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u {
+    pub key: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u>()
+        - 8usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u>()
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u::key",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u, key)
+        - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u {
+    pub fence: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u,
+    pub nvSciSync: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u,
+    pub keyedMutex: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_keyedMutex_u,
+    pub reserved: [::core::ffi::c_uint; 12usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u>() - 72usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u::fence",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u, fence) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u::nvSciSync",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u, nvSciSync)
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u::keyedMutex",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u, keyedMutex)
+        - 16usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u, reserved)
+        - 24usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
+    pub params: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u,
+    pub flags: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>() - 144usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::params",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, params) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::flags",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, flags) - 72usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, reserved)
+        - 76usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u {
+    pub value: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u>() - 8usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u::value",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u, value)
+        - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u {
+    pub fence: *mut ::core::ffi::c_void,
+    pub reserved: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u>()
+        - 8usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u>()
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u::fence",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u, fence)
+        - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u, reserved)
+        - 0usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u {
+    pub key: ::core::ffi::c_ulonglong,
+    pub timeoutMs: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u>()
+        - 16usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u>()
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u::key",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u, key)
+        - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u::timeoutMs",
+    ][::core::mem::offset_of!(
+        CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u, timeoutMs
+    ) - 8usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u {
+    pub fence: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u,
+    pub nvSciSync: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u,
+    pub keyedMutex: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_keyedMutex_u,
+    pub reserved: [::core::ffi::c_uint; 10usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u>() - 72usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u::fence",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u, fence) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u::nvSciSync",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u, nvSciSync)
+        - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u::keyedMutex",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u, keyedMutex)
+        - 16usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u, reserved)
+        - 32usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
+    pub params: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u,
+    pub flags: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>() - 144usize];
+    [
+        "Alignment of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::params",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, params) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::flags",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, flags) - 72usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, reserved) - 76usize];
+};
+impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u {
+    pub handle: *mut ::core::ffi::c_void,
+    pub name: *const ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u>() - 16usize];
+    [
+        "Alignment of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u::handle",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u, handle)
+        - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u::name",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u, name) - 8usize];
+};
+impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u {
+    pub fd: ::core::ffi::c_int,
+    pub win32: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32_u,
+    pub nvSciBufObject: *const ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u>() - 16usize];
+    [
+        "Alignment of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u::fd",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u, fd) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u::win32",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u, win32) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u::nvSciBufObject",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u, nvSciBufObject)
+        - 0usize];
+};
+impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+    pub type_: CUexternalMemoryHandleType,
+    pub handle: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u,
+    pub size: ::core::ffi::c_ulonglong,
+    pub flags: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>() - 104usize];
+    [
+        "Alignment of CUDA_EXTERNAL_MEMORY_HANDLE_DESC",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC::type_",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, type_) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC::handle",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, handle) - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC::size",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size) - 24usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC::flags",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, flags) - 32usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_HANDLE_DESC::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, reserved) - 36usize];
+};
+impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+    pub offset: ::core::ffi::c_ulonglong,
+    pub size: ::core::ffi::c_ulonglong,
+    pub flags: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXTERNAL_MEMORY_BUFFER_DESC",
+    ][::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>() - 88usize];
+    [
+        "Alignment of CUDA_EXTERNAL_MEMORY_BUFFER_DESC",
+    ][::core::mem::align_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>() - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_BUFFER_DESC::offset",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, offset) - 0usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_BUFFER_DESC::size",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, size) - 8usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_BUFFER_DESC::flags",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, flags) - 16usize];
+    [
+        "Offset of field: CUDA_EXTERNAL_MEMORY_BUFFER_DESC::reserved",
+    ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, reserved) - 20usize];
+};
 #[repr(C)]
 #[derive(Debug)]
 pub struct CUgraphNodeParams_st {
@@ -2308,6 +2951,63 @@ pub type PFN_cuMemcpyDtoDAsync_v7000_ptsz = ::core::option::Option<
         stream: CUstream,
     ) -> CUresult,
 >;
+pub type PFN_cuImportExternalSemaphore_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        semaphore: *mut CUexternalSemaphore,
+        description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+    ) -> CUresult,
+>;
+pub type PFN_cuDestroyExternalSemaphore_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(semaphore: CUexternalSemaphore) -> CUresult,
+>;
+pub type PFN_cuSignalExternalSemaphoresAsync_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+        count: ::core::ffi::c_uint,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+        count: ::core::ffi::c_uint,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuWaitExternalSemaphoresAsync_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+        count: ::core::ffi::c_uint,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz = ::core::option::Option<
+    unsafe extern "C" fn(
+        semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+        count: ::core::ffi::c_uint,
+        stream: CUstream,
+    ) -> CUresult,
+>;
+pub type PFN_cuImportExternalMemory_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        memory: *mut CUexternalMemory,
+        description: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    ) -> CUresult,
+>;
+pub type PFN_cuExternalMemoryGetMappedBuffer_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        address: *mut CUdeviceptr,
+        memory: CUexternalMemory,
+        description: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
+    ) -> CUresult,
+>;
+pub type PFN_cuDestroyExternalMemory_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(memory: CUexternalMemory) -> CUresult,
+>;
 /// Each result code that CUDA 13.5 has, with its name, in the order of `wrapper.h`.
 pub const RESULT_CODES: &[(CUresult, &::core::ffi::CStr)] = &[
     (CUresult::CUDA_SUCCESS, c"CUDA_SUCCESS"),
@@ -2597,6 +3297,41 @@ impl ::core::fmt::Debug for CUdevWorkqueueConfigScope {
             Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX => "CU_WORKQUEUE_SCOPE_DEVICE_CTX",
             Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED",
             _ => "CUdevWorkqueueConfigScope",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUexternalSemaphoreHandleType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32 => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD",
+            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32 => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32",
+            _ => "CUexternalSemaphoreHandleType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUexternalMemoryHandleType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32 => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF",
+            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD",
+            _ => "CUexternalMemoryHandleType",
         };
         write!(f, "{name} ({})", self.0)
     }

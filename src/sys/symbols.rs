@@ -419,6 +419,17 @@ macro_rules! for_each_entry_point {
             optional cuGraphExecEventRecordNodeSetEvent
                 PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
             optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+
+            optional cuImportExternalSemaphore PFN_cuImportExternalSemaphore_v10000, creates;
+            optional cuDestroyExternalSemaphore PFN_cuDestroyExternalSemaphore_v10000;
+            optional cuSignalExternalSemaphoresAsync PFN_cuSignalExternalSemaphoresAsync_v10000
+                PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz;
+            optional cuWaitExternalSemaphoresAsync PFN_cuWaitExternalSemaphoresAsync_v10000
+                PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz;
+            optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
+            optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000,
+                creates;
+            optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
         }
     };
 }
