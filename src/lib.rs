@@ -61,6 +61,7 @@
 //! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`ext::Completion`] |
 //! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
 //! | other containers, and processes that may be killed | [`ext::TimelineFile`], [`ext::ImportedTimeline`]; by bytes alone [`ext::TimelineMemory`], [`ext::OpenedTimeline`] |
+//! | order with a graphics API | [`external`] |
 //! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |
 //! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`mem_ops`] |
 //! | stream attributes | [`attributes`] |
@@ -130,6 +131,7 @@ mod driver;
 mod error;
 mod event;
 pub mod ext;
+pub mod external;
 mod flags;
 mod forms;
 pub mod graph;

@@ -73,6 +73,9 @@
 //! * Memory of a pool begins and ends in stream order, and the order checker is told so. It comes
 //!   from the system and goes back at once; what a real pool would keep is only counted. It cannot
 //!   be allocated in a stream capture.
+//! * An [external semaphore](ExternalSemaphore) is a page of a file of memory. A signal or a wait
+//!   that is captured becomes a node of the graph, as is documented of a card: each launch signals
+//!   or waits for the same value again. External memory is not supported.
 //! * A child graph is part of the order that its graph is launched in, node by node.
 //! * In a forked child, and while a process ends, it answers as the real driver does then.
 //!
@@ -153,6 +156,11 @@ pub use api::busy::busy_shared_library;
 #[doc(hidden)]
 pub use api::control::control_shared_library;
 pub use api::driver::SoftDriver;
+pub use api::external::ExternalSemaphore;
+#[doc(hidden)]
+pub use api::external::{
+    external_semaphore_shared_library, signal_external_semaphore_shared_library,
+};
 #[doc(hidden)]
 pub use api::order::tell_shared_library;
 pub use api::report::Live;
@@ -166,6 +174,7 @@ pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
 pub use model::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
+pub use model::external::SemaphoreKind;
 pub use model::places::SLOTS;
 #[doc(hidden)]
 pub use model::places::waits_for_places;

@@ -92,6 +92,7 @@ pub enum Error {
     /// * A stream or a context can wait only for those
     ///   [interprocess](crate::EventFlags::INTERPROCESS) events that belong to its own context: the
     ///   driver crashes over another wait. Ordinary events may belong to any context.
+    /// * A stream can use the [semaphores](crate::external) of its own context.
     /// * Two streams must belong to one context, or a stream to the context that it was named with:
     ///   to the driver, the default streams of two contexts have one handle.
     ContextMismatch {
@@ -190,6 +191,25 @@ pub enum Error {
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
     /// ended before it reached the value.
     ExporterGone,
+    /// A [semaphore](crate::external) was to be imported in a context of another device than its
+    /// own. The driver was not asked.
+    SemaphoreOfOtherDevice {
+        /// The call that was not made.
+        function: Function,
+        /// The ordinal that the semaphore's device has in this process; none if it is not visible
+        /// here.
+        semaphore: Option<u16>,
+        /// The device of the context.
+        context: u16,
+    },
+    /// What was to be imported is no [semaphore](crate::external) of that kind, which the driver can
+    /// import.
+    NotASemaphore {
+        /// The call.
+        function: Function,
+        /// The driver's code; none if it was not asked, as the handle stands for none.
+        code: Option<CUresult>,
+    },
     /// The process has no place for another [observer](crate::Driver::observe) of this driver.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
@@ -224,6 +244,8 @@ impl Error {
             | Self::GraphMismatch { function }
             | Self::CaptureMismatch { function }
             | Self::ResourceMismatch { function }
+            | Self::SemaphoreOfOtherDevice { function, .. }
+            | Self::NotASemaphore { function, .. }
             | Self::TimingDisabled { function, .. }
             | Self::NotRecorded { function, .. }
             | Self::NotReady { function, .. } => Some(function),
@@ -243,6 +265,7 @@ impl Error {
                 Some(code)
             }
             Self::ContextMismatch { code, .. }
+            | Self::NotASemaphore { code, .. }
             | Self::TimingDisabled { code, .. }
             | Self::NotRecorded { code, .. } => code,
             Self::NoSuchDevice { .. } => Some(CUresult::CUDA_ERROR_INVALID_DEVICE),

@@ -110,6 +110,26 @@ impl fmt::Display for Error {
                 }
                 f.write_str("; make a TimelineFile in the stream's context")
             }
+            Self::ContextMismatch {
+                function:
+                    function @ (Function::cuSignalExternalSemaphoresAsync
+                    | Function::cuWaitExternalSemaphoresAsync),
+                device,
+                other_device,
+                ..
+            } => {
+                write!(f, "{function} was not called: the semaphore was imported in ")?;
+                if device == other_device {
+                    write!(f, "another context of device {device} than the stream's")?;
+                } else {
+                    write!(
+                        f,
+                        "a context of device {device}, and the stream belongs to one of device \
+                         {other_device}"
+                    )?;
+                }
+                f.write_str("; import it in the stream's context")
+            }
             Self::ContextMismatch { function, device, other_device, .. } => {
                 write!(f, "{function} was not called: the interprocess event belongs to ")?;
                 if device == other_device {
@@ -162,6 +182,27 @@ impl fmt::Display for Error {
                 "{function} was not called: a green context takes one resource of its device, or \
                  several different parts of one split"
             ),
+            Self::SemaphoreOfOtherDevice { function, semaphore: Some(semaphore), context } => {
+                write!(
+                    f,
+                    "{function} was not called: the semaphore belongs to device {semaphore}, and the \
+                 context to device {context}; import it in a context of device {semaphore}"
+                )
+            }
+            Self::SemaphoreOfOtherDevice { function, semaphore: None, context } => write!(
+                f,
+                "{function} was not called: the semaphore belongs to a device that this process \
+                 does not see, and the context to device {context}; create it on the device whose \
+                 UUID is Device::uuid, and look at CUDA_VISIBLE_DEVICES"
+            ),
+            Self::NotASemaphore { function, code } => {
+                function_and_code(f, *function, *code)?;
+                f.write_str(
+                    "this is no semaphore that the driver can import as that kind; export it as an \
+                     opaque file descriptor or NT handle, with NVIDIA's driver, for each import \
+                     anew, and import a timeline semaphore as one and a binary one as the other",
+                )
+            }
             Self::TimingWithInterprocess => f.write_str(
                 "an event cannot be both TIMING and INTERPROCESS: the driver does not time \
                  interprocess events; create one event for each",

@@ -12,6 +12,7 @@ use common::{Gpu, Latch, Other};
 use cuda_events::attributes::SynchronizationPolicy;
 use cuda_events::capture::{CaptureMode, DependencyUpdate, RecordFlags, WaitFlags};
 use cuda_events::ext::{EventPool, HostTimeline, LazyEvent, Timeline};
+use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUcontext, CUdevice, CUresult, Function};
 use cuda_events::{
@@ -108,7 +109,26 @@ fn objects_of_two_libraries_are_kept_apart() {
     let point = held.signal().expect("a signal");
     let ahead = |value: u64| value + 1;
 
+    // No driver is given these, which are none.
+    let no_semaphore = std::ptr::without_provenance_mut(8);
+    // SAFETY: as above; they are given up again below.
+    let (timeline, binary) = unsafe {
+        (
+            TimelineSemaphore::from_raw(&other, no_semaphore),
+            BinarySemaphore::from_raw(&other, no_semaphore),
+        )
+    };
+    let points = [timeline.at(1), binary.once()];
+    let (signals, waits) =
+        (Function::cuSignalExternalSemaphoresAsync, Function::cuWaitExternalSemaphoresAsync);
+
     let cases: Vec<Case> = table! {
+        "StreamRef::signal_external": signals => stream.signal_external(&timeline, 1);
+        "StreamRef::wait_external_semaphore": waits => stream.wait_external_semaphore(&timeline, 1);
+        "StreamRef::signal_external_binary": signals => stream.signal_external_binary(&binary);
+        "StreamRef::wait_external_binary": waits => stream.wait_external_binary(&binary);
+        "StreamRef::signal_externals": signals => stream.signal_externals(&points);
+        "StreamRef::wait_externals": waits => stream.wait_externals(&points);
         "StreamRef::wait_point": Function::cuStreamWaitValue64_v2 => stream.wait_point(point);
         "Timeline::wait_ahead": Function::cuStreamWaitValue64_v2
             => held.wait_ahead(&stream, ahead(point.value()));
@@ -219,6 +239,7 @@ fn objects_of_two_libraries_are_kept_apart() {
         );
     }
     capture.end().expect("none of it has reached the capture");
+    assert_eq!((timeline.into_raw(), binary.into_raw()), (no_semaphore, no_semaphore));
 
     // "LazyEvent::create" and "LazyEvent::ipc_descriptor": a created lazy event has its context,
     // and looks at no other.

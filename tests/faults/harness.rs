@@ -56,6 +56,7 @@ const DESTROYS: &[Function] = &[
     Function::cuGreenCtxDestroy,
     Function::cuMemFree_v2,
     Function::cuIpcCloseMemHandle,
+    Function::cuDestroyExternalSemaphore,
 ];
 
 /// The calls that do not both work and fail on any driver: a handle that nobody was given, a mode
@@ -384,6 +385,10 @@ fn redo(driver: Driver, record: &CallRecord) -> Result<(), String> {
             Some(Function::cuStreamDestroy_v2) => (symbols.cuStreamDestroy_v2)(address.cast()),
             Some(Function::cuGraphDestroy) => (symbols.cuGraphDestroy)(address.cast()),
             Some(Function::cuGraphExecDestroy) => (symbols.cuGraphExecDestroy)(address.cast()),
+            Some(Function::cuDestroyExternalSemaphore) => {
+                let destroy = symbols.cuDestroyExternalSemaphore.expect("it was called before");
+                destroy(address.cast())
+            }
             // In the primary context, which has it.
             Some(Function::cuMemFree_v2 | Function::cuIpcCloseMemHandle) => {
                 let mut primary = null_mut();

@@ -22,17 +22,17 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "driver/libraries" "driver/mod" "driver/observer" "driver/panics" "driver/process"
     "error/advice" "error/descriptor" "error/mod" "error/shared_timeline" "error/texts" "event"
     "ext/completion/entry" "ext/completion/mod" "ext/completion/poller" "ext/current_stream"
-    "ext/event_pool" "ext/inbox" "ext/ipc_lease" "ext/lazy_event" "ext/mod" "ext/needs" "ext/poller"
-    "ext/precise_sleep" "ext/timeline/crossing" "ext/timeline/descriptor" "ext/timeline/file"
-    "ext/timeline/followed" "ext/timeline/foreign" "ext/timeline/future" "ext/timeline/handle"
-    "ext/timeline/host" "ext/timeline/import" "ext/timeline/line" "ext/timeline/memory/linux"
-    "ext/timeline/memory/mod" "ext/timeline/memory/other" "ext/timeline/memory/windows"
-    "ext/timeline/mod" "ext/timeline/opened" "ext/timeline/point" "ext/timeline/poller"
-    "ext/timeline/queue" "ext/timeline/slot" "ext/timeline/wait" "ext/timer" "flags" "forms"
-    "graph/exec" "graph/kept" "graph/mod" "graph/node" "green" "ipc/envelope" "ipc/exporter"
-    "ipc/mod" "list" "loader/error" "loader/mod" "order" "progress" "share" "stream/attributes"
-    "stream/capture_info" "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod"
-    "stream/options" "sync" "sys/version" "timeout"
+    "ext/event_pool" "ext/inbox" "ext/ipc_lease" "ext/lazy_event" "ext/mod" "ext/needs"
+    "ext/poller" "ext/precise_sleep" "ext/timeline/crossing" "ext/timeline/descriptor"
+    "ext/timeline/file" "ext/timeline/followed" "ext/timeline/foreign" "ext/timeline/future"
+    "ext/timeline/handle" "ext/timeline/host" "ext/timeline/import" "ext/timeline/line"
+    "ext/timeline/memory/linux" "ext/timeline/memory/mod" "ext/timeline/memory/other"
+    "ext/timeline/memory/windows" "ext/timeline/mod" "ext/timeline/opened" "ext/timeline/point"
+    "ext/timeline/poller" "ext/timeline/queue" "ext/timeline/slot" "ext/timeline/wait" "ext/timer"
+    "external" "flags" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
+    "ipc/envelope" "ipc/exporter" "ipc/mod" "list" "loader/error" "loader/mod" "order" "progress"
+    "share" "stream/attributes" "stream/capture_info" "stream/foreign" "stream/host_functions"
+    "stream/mem_ops" "stream/mod" "stream/options" "sync" "sys/version" "timeout"
 };
 
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to
@@ -100,6 +100,15 @@ methods! {
         StreamRef::write_value64, StreamRef::batch_mem_op, MemOp::wait_value32, MemOp::wait_value64,
         MemOp::write_value32, MemOp::write_value64, MemOp::flush_remote_writes, MemOp::barrier,
         MemOp::as_raw;
+    external_semaphores: BinarySemaphore::import_fd, BinarySemaphore::once,
+        BinarySemaphore::context, BinarySemaphore::as_raw, BinarySemaphore::from_raw,
+        BinarySemaphore::into_raw, BinarySemaphore::close, TimelineSemaphore::import_fd,
+        TimelineSemaphore::at, TimelineSemaphore::context, TimelineSemaphore::as_raw,
+        TimelineSemaphore::from_raw, TimelineSemaphore::into_raw, TimelineSemaphore::close,
+        ImportError::error, ImportError::into_handle, ImportError::into_parts,
+        StreamRef::signal_external, StreamRef::wait_external_semaphore,
+        StreamRef::signal_external_binary, StreamRef::wait_external_binary,
+        StreamRef::signal_externals, StreamRef::wait_externals;
     lazy_events: LazyEvent::new, LazyEvent::flags, LazyEvent::state, LazyEvent::event,
         LazyEvent::context, LazyEvent::device, LazyEvent::create, LazyEvent::record,
         LazyEvent::record_external, LazyEvent::record_once, LazyEvent::wait,
@@ -264,11 +273,15 @@ fn used() -> BTreeSet<Function> {
 pub fn assert_all_reached(called: &BTreeSet<Function>) {
     let used = used();
     assert!(used.len() > 50, "the sources name {} entry points", used.len());
-    // The software driver has memory for other processes on Linux alone.
+    // The software driver has memory for other processes, and external semaphores, on Linux alone.
     let only_linux = [
         Function::cuIpcOpenMemHandle_v2,
         Function::cuIpcCloseMemHandle,
         Function::cuMemcpyDtoHAsync_v2,
+        Function::cuImportExternalSemaphore,
+        Function::cuDestroyExternalSemaphore,
+        Function::cuSignalExternalSemaphoresAsync,
+        Function::cuWaitExternalSemaphoresAsync,
     ];
     let missed: Vec<_> = used
         .difference(called)
@@ -283,6 +296,7 @@ pub fn assert_all_reached(called: &BTreeSet<Function>) {
 
 /// The types whose values stand for objects of the driver.
 const OBJECTS: &[&str] = &[
+    "BinarySemaphore",
     "Capture",
     "CaptureDependency",
     "Completion",
@@ -295,8 +309,10 @@ const OBJECTS: &[&str] = &[
     "GraphNode",
     "LazyEvent",
     "PooledEvent",
+    "SemaphorePoint",
     "Stream",
     "StreamRef",
+    "TimelineSemaphore",
     "Timer",
     "Timing",
 ];

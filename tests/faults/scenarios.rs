@@ -19,6 +19,8 @@ use cuda_events::ext::{
     StreamScope, Timeline, TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory, Timer,
     current_stream,
 };
+#[cfg(target_os = "linux")]
+use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
 use cuda_events::ipc::{DescriptorError, ExporterState};
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
@@ -31,6 +33,8 @@ use cuda_events::{
 };
 
 use cuda_soft_driver::SoftDriver;
+#[cfg(target_os = "linux")]
+use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 
 use crate::common::crc32;
 use crate::common::futures::block_on;
@@ -184,6 +188,13 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("context_events", context_events),
     plain("host_functions", host_functions),
     plain("values", values),
+    // The guards round an import and a destruction have nobody to tell.
+    Scenario {
+        name: "external_semaphores",
+        run: external_semaphores,
+        closes: &[Function::cuDestroyExternalSemaphore],
+        silent: &[Function::cuCtxPopCurrent_v2],
+    },
     plain("lazy_events", lazy_events),
     plain("timers", timers),
     plain("pools", pools),
@@ -330,6 +341,64 @@ fn green_contexts(run: &Run) -> Result<()> {
     run.refused(unsafe { Context::green(device, &[]) }, |error| {
         matches!(error, Error::ResourceMismatch { .. })
     })
+}
+
+#[cfg(target_os = "linux")]
+fn external_semaphores(run: &Run) -> Result<()> {
+    let (context, stream) = run.stream()?;
+    let device_uuid = *context.device().uuid()?.as_bytes();
+    let [their_timeline, their_binary] = [SemaphoreKind::Timeline, SemaphoreKind::Binary]
+        .map(|kind| ExternalSemaphore::new(kind).expect("a semaphore"));
+    let descriptor = |of: &ExternalSemaphore| of.descriptor().expect("a descriptor");
+    let fd = descriptor(&their_binary);
+    // SAFETY: of this kind, for the one import, here and below.
+    let binary = unsafe { BinarySemaphore::import_fd(&context, fd, device_uuid) };
+    let binary = match binary {
+        Ok(binary) => binary,
+        Err(refused) => {
+            let said = refused.error().clone();
+            let (error, fd) = refused.into_parts();
+            assert_eq!(said, error);
+            // It is still of the scenario.
+            drop(fd);
+            return Err(error);
+        }
+    };
+    stream.signal_external_binary(&binary)?;
+    stream.wait_external_binary(&binary)?;
+    let fd = descriptor(&their_binary);
+    // SAFETY: the software driver sees that it is none.
+    let none = unsafe { TimelineSemaphore::import_fd(&context, fd, device_uuid) };
+    run.refused(
+        none.map_err(|refused| (refused.error().clone(), refused.into_handle()).0),
+        |error| matches!(error, Error::NotASemaphore { .. } | Error::Unsupported { .. }),
+    )?;
+    let fd = descriptor(&their_timeline);
+    // SAFETY: as above.
+    let timeline = unsafe { TimelineSemaphore::import_fd(&context, fd, device_uuid) };
+    if let Some(timeline) = run.optional(timeline.map_err(Error::from))? {
+        stream.signal_external(&timeline, 1)?;
+        stream.wait_external_semaphore(&timeline, 1)?;
+        let points = [timeline.at(2), binary.once()];
+        stream.signal_externals(&points)?;
+        stream.wait_externals(&points)?;
+        stream.synchronize()?;
+        assert_eq!((timeline.context(), timeline.as_raw()), (&context, timeline.as_raw()));
+        // SAFETY: it was given up just now.
+        let timeline = unsafe { TimelineSemaphore::from_raw(&context, timeline.into_raw()) };
+        timeline.close()?;
+    }
+    stream.synchronize()?;
+    assert_eq!((binary.context(), binary.as_raw()), (&context, binary.as_raw()));
+    // SAFETY: as above.
+    let binary = unsafe { BinarySemaphore::from_raw(&context, binary.into_raw()) };
+    binary.close()
+}
+
+/// The software driver has them on Linux alone.
+#[cfg(not(target_os = "linux"))]
+fn external_semaphores(_run: &Run) -> Result<()> {
+    Ok(())
 }
 
 fn guards(run: &Run) -> Result<()> {

@@ -11,8 +11,9 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
-    busy_shared_library, for_each_entry_point, for_each_export, for_each_foreign, foreign,
-    start_shared_library, tell_shared_library, unless_foreign, unless_supported, unlisted,
+    busy_shared_library, external_semaphore_shared_library, for_each_entry_point, for_each_export,
+    for_each_foreign, foreign, signal_external_semaphore_shared_library, start_shared_library,
+    tell_shared_library, unless_foreign, unless_supported, unlisted,
 };
 
 macro_rules! function {
@@ -192,6 +193,30 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
 pub unsafe extern "C" fn cuda_soft_driver_busy(stream: CUstream, nanoseconds: u64) -> CUresult {
     start_shared_library(addresses);
     busy_shared_library(stream, nanoseconds)
+}
+
+/// Makes an external semaphore, a timeline or a binary one: its descriptor, which an import takes
+/// over, or -1; see `ExternalSemaphore`.
+///
+/// # Safety
+///
+/// There is nothing that a caller could do wrong.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_external_semaphore(timeline: c_int) -> c_int {
+    external_semaphore_shared_library(timeline != 0)
+}
+
+/// Gives an external semaphore a value, as a graphics queue would; see `ExternalSemaphore::signal`.
+///
+/// # Safety
+///
+/// There is nothing that a caller could do wrong.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_signal_external_semaphore(
+    descriptor: c_int,
+    value: u64,
+) -> CUresult {
+    signal_external_semaphore_shared_library(descriptor, value)
 }
 
 /// Where everything is exported, in the order of the lists.

@@ -29,10 +29,12 @@ pub struct Live {
     pub graph_execs: usize,
     /// User objects that something still refers to.
     pub user_objects: usize,
+    /// External semaphores that were imported and not destroyed, counted as streams are.
+    pub external_semaphores: usize,
     /// Pieces of device and host memory that were not freed. Memory that the program registered is
     /// not counted: it is the program's own, and its registration ends with the context.
     pub allocations: usize,
-    /// Streams, events and pieces of memory that went with their context, at its last release or
+    /// Streams, events, external semaphores and pieces of memory that went with their context, at its last release or
     /// its destruction, and that nobody had destroyed until then: leaks that the context's end
     /// hides. What the program tried to destroy is not counted, where a [fault](crate::Fault) kept
     /// that call from its work or the context had failed; nor is what `cuDevicePrimaryCtxReset`
@@ -59,6 +61,7 @@ impl fmt::Display for Live {
             (self.graphs, "graph", "graphs"),
             (self.graph_execs, "executable graph", "executable graphs"),
             (self.user_objects, "user object", "user objects"),
+            (self.external_semaphores, "external semaphore", "external semaphores"),
             (self.allocations, "piece of memory", "pieces of memory"),
             (
                 self.lost,
@@ -98,6 +101,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         graphs: state.graphs.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
         graph_execs: state.execs.len(),
         user_objects: state.objects.len(),
+        external_semaphores: which(&state.semaphores, |index| state.is_live_semaphore(index)).len(),
         allocations: state.memory.len(),
         lost: state.lost.len(),
     };
@@ -115,9 +119,11 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("event", which(&state.events, |index| state.is_live_event(index)));
     name("graph", which(&state.graphs, |index| state.graphs[index].parent.is_none()));
     name("executable graph", which(&state.execs, |_| true));
+    name("external semaphore", which(&state.semaphores, |index| state.is_live_semaphore(index)));
     for (kind, what) in [
         ("stream", "lost stream"),
         ("event", "lost event"),
+        ("external semaphore", "lost external semaphore"),
         ("piece of memory", "lost piece of memory"),
     ] {
         name(

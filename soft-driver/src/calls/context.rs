@@ -94,7 +94,12 @@ impl State {
         let events =
             events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
         let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
-        let lost = streams.into_iter().chain(events).chain(memory);
+        let semaphores = self.semaphores.iter().filter(|(_, of)| of.context == context);
+        let semaphores = semaphores.map(|(index, _)| {
+            let (handle, born) = (self.semaphores.handle(index), self.semaphores.born(index));
+            ("external semaphore", handle, born)
+        });
+        let lost = streams.into_iter().chain(events).chain(semaphores).chain(memory);
         let lost: Vec<_> = lost.filter(|(_, handle, _)| !self.given_up.contains(handle)).collect();
         self.lost.extend(lost);
     }
@@ -163,6 +168,7 @@ impl State {
                 self.events[event].shared = None;
             }
         }
+        self.end_semaphores_of(call, context);
         self.order_context_ends(context);
         if self.order.is_some() {
             let theirs = self.memory.0.iter();

@@ -336,6 +336,9 @@ pub(crate) fn graph_launch(
             NodeKind::Values(batch) => {
                 state.submit_values(call.machine, stream, batch, call.origin())
             }
+            NodeKind::Semaphores(of) => {
+                state.submit_semaphores(call.machine, stream, of, call.origin());
+            }
             // Measured: events that were destroyed since the instantiation are no trouble. Nobody
             // can see such a record any more.
             NodeKind::Record(event) => {

@@ -73,6 +73,7 @@ pub(crate) fn given_back(call: &CallFrame, words: &Words) {
         | Id::cuEventDestroy_v2
         | Id::cuStreamDestroy
         | Id::cuStreamDestroy_v2
+        | Id::cuDestroyExternalSemaphore
         | Id::cuMemFree_v2
         | Id::cuMemFreeAsync
         | Id::cuMemFreeAsync_ptsz

@@ -265,6 +265,22 @@ macro_rules! for_each_export {
             => stream_batch_mem_op(stream: CUstream, count: c_uint,
                 operations: *mut CUstreamBatchMemOpParams, flags: c_uint);
 
+        cuImportExternalSemaphore 10000
+            => import_external_semaphore(semaphore: *mut CUexternalSemaphore,
+                description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC);
+        cuDestroyExternalSemaphore 10000
+            => destroy_external_semaphore(semaphore: CUexternalSemaphore);
+        cuSignalExternalSemaphoresAsync 10000,
+        cuSignalExternalSemaphoresAsync_ptsz 10000
+            => signal_external_semaphores_async(semaphores: *const CUexternalSemaphore,
+                params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: c_uint,
+                stream: CUstream);
+        cuWaitExternalSemaphoresAsync 10000,
+        cuWaitExternalSemaphoresAsync_ptsz 10000
+            => wait_external_semaphores_async(semaphores: *const CUexternalSemaphore,
+                params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: c_uint,
+                stream: CUstream);
+
         cuMemGetInfo_v2 3020 => mem_get_info(free: *mut usize, total: *mut usize);
         cuMemAlloc_v2 3020 => mem_alloc(address: *mut CUdeviceptr, bytes: usize);
         cuMemAllocPitch_v2 3020

@@ -212,7 +212,8 @@ impl Fault {
         })
     }
 
-    /// The work is done, and the code answered all the same.
+    /// The work is done, and the code answered all the same. An import of an external semaphore is
+    /// left undone: who is told that it failed keeps the descriptor.
     pub fn after_the_work(mut self) -> Self {
         self.after = true;
         self

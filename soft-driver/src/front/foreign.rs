@@ -25,7 +25,7 @@ macro_rules! for_each_foreign {
         cuCoredumpGetAttributeGlobal 12010; cuCoredumpRegisterCompleteCallback 13020;
         cuCoredumpRegisterStartCallback 13020; cuCoredumpSetAttribute 12010;
         cuCoredumpSetAttributeGlobal 12010; cuCtxCreate 2000; cuCtxGetExecAffinity 11040;
-        cuDestroyExternalMemory 10000; cuDestroyExternalSemaphore 10000; cuDevSmResourceSplit 13010;
+        cuDestroyExternalMemory 10000; cuDevSmResourceSplit 13010;
         cuDeviceGetCliqueCount 13040; cuDeviceGetCliqueInfo 13040;
         cuDeviceGetExecAffinitySupport 11040; cuDeviceGetFabricClusterUuid 13040;
         cuDeviceGetGraphMemAttribute 11040; cuDeviceGetHostAtomicCapabilities 13000;
@@ -75,7 +75,7 @@ macro_rules! for_each_foreign {
         cuGraphicsSubResourceGetMappedArray 3000; cuGraphicsUnmapResources 3000;
         cuGraphicsUnmapResources_ptsz 7000; cuGraphicsUnregisterResource 3000;
         cuGraphicsVDPAURegisterOutputSurface 3010; cuGraphicsVDPAURegisterVideoSurface 3010;
-        cuGreenCtxGetId 12090; cuImportExternalMemory 10000; cuImportExternalSemaphore 10000;
+        cuGreenCtxGetId 12090; cuImportExternalMemory 10000;
         cuKernelGetAttribute 12000; cuKernelGetFunction 12000; cuKernelGetLibrary 12050;
         cuKernelGetParamCount 13020; cuKernelGetParamInfo 12040; cuKernelSetAttribute 12000;
         cuKernelSetCacheConfig 12000; cuLaunch 2000; cuLaunchCooperativeKernel 9000;
@@ -140,7 +140,6 @@ macro_rules! for_each_foreign {
         cuOccupancyMaxPotentialBlockSizeWithFlags 7000; cuOccupancyMaxPotentialClusterSize 11070;
         cuParamSetSize 2000; cuParamSetTexRef 2000; cuParamSetf 2000; cuParamSeti 2000;
         cuParamSetv 2000; cuPointerSetAttribute 6000; cuProfilerInitialize 4000;
-        cuSignalExternalSemaphoresAsync 10000; cuSignalExternalSemaphoresAsync_ptsz 10000;
         cuSurfObjectCreate 5000; cuSurfObjectDestroy 5000; cuSurfObjectGetResourceDesc 5000;
         cuSurfRefGetArray 3000; cuSurfRefSetArray 3000; cuTensorMapEncodeIm2col 12000;
         cuTensorMapEncodeIm2colWide 12080; cuTensorMapEncodeTiled 12000;
@@ -159,7 +158,6 @@ macro_rules! for_each_foreign {
         cuTexRefSetMaxAnisotropy 5000; cuTexRefSetMipmapFilterMode 5000;
         cuTexRefSetMipmapLevelBias 5000; cuTexRefSetMipmapLevelClamp 5000;
         cuTexRefSetMipmappedArray 5000; cuVDPAUCtxCreate_v2 3020; cuVDPAUGetDevice 3010;
-        cuWaitExternalSemaphoresAsync 10000; cuWaitExternalSemaphoresAsync_ptsz 10000;
     } };
 }
 

@@ -110,7 +110,10 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     // What it is about may be gone after the work.
     let failing = verdict.fails_context.and_then(|code| Some((context_of(call, &words)?, code)));
     let mut ran = false;
-    let result = match special(call, &words).or(verdict.instead) {
+    // Who is told that an import failed keeps the descriptor, so that it must not have worked.
+    let takes_over = call.id() == Id::cuImportExternalSemaphore;
+    let instead = verdict.instead.or(verdict.after.filter(|_| takes_over));
+    let result = match special(call, &words).or(instead) {
         Some(code) => {
             given_back(call, &words);
             code
@@ -169,9 +172,19 @@ fn fail(call: &CallFrame, context: u32, code: CUresult) {
 /// Whether a call gives the program a handle or an address, in its first out-parameter of that
 /// size.
 fn makes(call: &CallFrame) -> bool {
-    ["Create", "Retain", "Open", "Instantiate", "EndCapture", "GraphAdd", "Clone", "Alloc"]
-        .iter()
-        .any(|word| call.name().contains(word))
+    [
+        "Create",
+        "Retain",
+        "Open",
+        "Instantiate",
+        "EndCapture",
+        "GraphAdd",
+        "Clone",
+        "Alloc",
+        "Import",
+    ]
+    .iter()
+    .any(|word| call.name().contains(word))
 }
 
 /// Asks the faults, and blocks if one says so.

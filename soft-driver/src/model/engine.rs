@@ -268,6 +268,28 @@ impl State {
                 self.engine.values.written(at, &write);
                 self.look_at_values();
             }
+            Task::WaitSemaphore(point, origin) => {
+                if failed.is_none() && !point.take() {
+                    self.engine.value_waits.push(stream);
+                    self.streams[stream]
+                        .queue
+                        .push_front(again(Task::WaitSemaphore(point, origin)));
+                    machine.ticker.notify_one();
+                    return false;
+                }
+                if self.order.is_some() && failed.is_none() {
+                    self.order_semaphore_waited(&point, origin);
+                }
+            }
+            Task::SignalSemaphore(point) => {
+                if failed.is_none() {
+                    point.signal();
+                    if self.order.is_some() {
+                        self.order_written(at);
+                    }
+                    self.look_at_values();
+                }
+            }
             Task::Host(call) => {
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));
@@ -364,6 +386,9 @@ impl State {
         {
             Some((context, Some(Queued { task: Task::WaitValue(wait, _), .. }))) => {
                 wait.is_done() || contexts[context].failed.is_some()
+            }
+            Some((context, Some(Queued { task: Task::WaitSemaphore(point, _), .. }))) => {
+                point.is_reached() || contexts[context].failed.is_some()
             }
             _ => true,
         };

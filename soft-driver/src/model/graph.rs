@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuda_order_check::Access;
 
 use crate::abi::*;
+use crate::model::external::Semaphores;
 use crate::model::host_function::HostCall;
 use crate::model::mem_ops::Batch;
 use crate::model::memory_work::MemoryWork;
@@ -22,6 +23,8 @@ pub(crate) enum NodeKind {
     Record(u64),
     Wait(u64),
     Values(Batch),
+    /// Signals of external semaphores, or waits for them.
+    Semaphores(Semaphores),
     /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
     Child(u32),
     /// What the program says that a kernel touches, for the order checker.
@@ -76,6 +79,8 @@ impl NodeKind {
             Self::Empty | Self::Told(_) | Self::Busy(_) => 5,
             Self::Wait(_) => 6,
             Self::Record(_) => 7,
+            Self::Semaphores(of) if of.signals => 8,
+            Self::Semaphores(_) => 9,
             Self::Values(_) => 12,
         }
     }

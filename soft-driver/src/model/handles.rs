@@ -20,6 +20,7 @@ pub(crate) enum Kind {
     UserObject = 0b1000,
     Green = 0b1001,
     Pool = 0b1010,
+    Semaphore = 0b1011,
 }
 
 impl Kind {
@@ -34,13 +35,15 @@ impl Kind {
             Self::UserObject => "user object",
             Self::Green => "green context",
             Self::Pool => "memory pool",
+            Self::Semaphore => "external semaphore",
         }
     }
 
     /// The kind that a number claims to be.
     pub(crate) fn of(handle: u64) -> Option<Self> {
         let all = [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec];
-        let all = all.into_iter().chain([Self::UserObject, Self::Green, Self::Pool]);
+        let all =
+            all.into_iter().chain([Self::UserObject, Self::Green, Self::Pool, Self::Semaphore]);
         all.into_iter().find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }

@@ -13,6 +13,7 @@ use crate::model::config::Config;
 use crate::model::context::Context;
 use crate::model::device::Device;
 use crate::model::event::Event;
+use crate::model::external::Imported;
 use crate::model::graph::{Exec, Graph, Node};
 use crate::model::green_context::Greens;
 use crate::model::handles::{Kind, Table};
@@ -171,6 +172,8 @@ pub(crate) struct State {
     pub(crate) execs: Table<Exec>,
     pub(crate) objects: Table<UserObject>,
     pub(crate) pools: Table<Pool>,
+    /// External semaphores that were imported.
+    pub(crate) semaphores: Table<Imported>,
     pub(crate) greens: Greens,
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
@@ -219,6 +222,7 @@ impl State {
             execs: Table::new(Kind::Exec, slot),
             objects: Table::new(Kind::UserObject, slot),
             pools: Table::new(Kind::Pool, slot),
+            semaphores: Table::new(Kind::Semaphore, slot),
             greens: Greens::new(slot),
             captures: Captures::new(),
             engine: Engine::new(),
@@ -269,6 +273,7 @@ impl State {
         self.execs.reset(life);
         self.objects.reset(life);
         self.pools.reset(life);
+        self.semaphores.reset(life);
         self.greens.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();

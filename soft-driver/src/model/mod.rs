@@ -15,6 +15,7 @@ pub(crate) mod device;
 pub(crate) mod ends;
 pub(crate) mod engine;
 pub(crate) mod event;
+pub(crate) mod external;
 pub(crate) mod flatten;
 pub(crate) mod graph;
 pub(crate) mod green_context;

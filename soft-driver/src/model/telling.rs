@@ -12,6 +12,7 @@ use cuda_order_check::{
 use crate::abi::*;
 use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
+use crate::model::external::{Semaphore, SemaphorePoint};
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
@@ -22,6 +23,10 @@ use crate::model::work::{Origin, Task};
 
 fn cell(word: &Word) -> Cell {
     Cell { address: word.place.address as u64, bytes: if word.wide { 8 } else { 4 } }
+}
+
+fn semaphore_cell(semaphore: &Semaphore) -> Cell {
+    Cell { address: semaphore.address(), bytes: 8 }
 }
 
 fn compare(wait: &ValueWait) -> Compare {
@@ -368,6 +373,8 @@ impl State {
         let id = self.stream_id(stream);
         let visible = match task {
             Task::WriteValue(write, _) => self.others_see(&write.word.place),
+            // The host and other processes have it too.
+            Task::SignalSemaphore(_) => true,
             _ => false,
         };
         let Some(order) = &mut self.order else { return };
@@ -403,6 +410,16 @@ impl State {
                 if visible {
                     order.visible.insert(at, order.checker.mark(What::Stream(id)));
                 }
+            }
+            Task::WaitSemaphore(SemaphorePoint { semaphore, value }, _) => {
+                let (cell, value) = (semaphore_cell(semaphore), semaphore.told_wait(*value));
+                let compare = Compare::GreaterOrEqual;
+                order.tell(Op::WaitValue { stream: id, cell, value, compare });
+            }
+            Task::SignalSemaphore(SemaphorePoint { semaphore, value }) => {
+                let (cell, value) = (semaphore_cell(semaphore), semaphore.told_signal(*value));
+                order.tell(Op::WriteValue { stream: id, cell, value });
+                order.visible.insert(at, order.checker.mark(What::Stream(id)));
             }
             Task::Free(region) => {
                 let bytes = self.memory.0.get(&(region.base as u64)).map_or(0, |of| of.bytes);
@@ -471,6 +488,14 @@ impl State {
         self.tell(Op::WaitEnded { call: origin.number, cell });
     }
 
+    /// A wait for an external semaphore is over.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_semaphore_waited(&mut self, point: &SemaphorePoint, origin: Origin) {
+        let cell = semaphore_cell(&point.semaphore);
+        self.tell(Op::WaitEnded { call: origin.number, cell });
+    }
+
     /// The thread of the host functions begins one.
     pub(crate) fn order_function_begins(&mut self, at: u64) {
         let Some(order) = &mut self.order else { return };
@@ -526,6 +551,20 @@ impl State {
                         ValueOperation::Nothing => NodeWork::Work(Vec::new()),
                     };
                     batch.operations.iter().map(work).collect()
+                }
+                NodeKind::Semaphores(of) => {
+                    let work = |SemaphorePoint { semaphore, value }: &SemaphorePoint| {
+                        let cell = semaphore_cell(semaphore);
+                        match of.signals {
+                            true => NodeWork::WriteValue(cell, semaphore.told_signal(*value)),
+                            false => NodeWork::WaitValue(
+                                cell,
+                                semaphore.told_wait(*value),
+                                Compare::GreaterOrEqual,
+                            ),
+                        }
+                    };
+                    of.points.iter().map(work).collect()
                 }
             };
             if works.is_empty() {

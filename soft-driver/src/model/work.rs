@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::model::busy::Busy;
 use crate::model::channel::Channels;
+use crate::model::external::SemaphorePoint;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::mem_ops::{ValueWait, ValueWrite};
@@ -44,6 +45,8 @@ pub(crate) enum Task {
     Busy(u64),
     WaitValue(ValueWait, Origin),
     WriteValue(ValueWrite, Origin),
+    WaitSemaphore(SemaphorePoint, Origin),
+    SignalSemaphore(SemaphorePoint),
     /// Memory ends, in stream order.
     Free(Arc<Region>),
     /// The first task, while a thread does it; with the memory that it is about.
@@ -93,7 +96,7 @@ pub(crate) struct Engine {
     pub(crate) parked: BTreeMap<u64, Vec<u32>>,
     /// Streams whose first task waits for another process.
     pub(crate) shared_waits: Vec<u32>,
-    /// Streams whose first task waits for a value in memory.
+    /// Streams whose first task waits for a value in memory, or for an external semaphore.
     pub(crate) value_waits: Vec<u32>,
     /// Where waits for values hold back what is behind them.
     pub(crate) channels: Channels,

@@ -1,0 +1,189 @@
+//! External semaphores: import, signals and waits in streams, and the end.
+
+use core::ffi::c_uint;
+
+use crate::abi::*;
+use crate::arg::{Ptr, StreamArg};
+use crate::model::call_frame::CallFrame;
+use crate::model::external::{
+    AVAILABLE, Imported, Semaphore, SemaphoreKind, SemaphorePoint, Semaphores,
+};
+use crate::model::graph::NodeKind;
+use crate::model::handles::Kind;
+use crate::model::machine::{Machine, State};
+use crate::model::work::{Origin, Task};
+
+type HandleType = CUexternalSemaphoreHandleType;
+
+/// The version that brought the descriptors of timelines.
+const TIMELINES: i32 = 11_020;
+
+impl State {
+    fn semaphore(&self, call: &CallFrame, handle: u64) -> Result<u32, CUresult> {
+        self.semaphores
+            .find(handle)
+            .map_err(|bad| self.bad_handle(call, Kind::Semaphore, handle, bad))
+    }
+
+    /// The kind that a type of handle is for. Those of other systems are not supported here.
+    fn kind_of(&self, handle: HandleType) -> Result<SemaphoreKind, CUresult> {
+        match handle {
+            HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Ok(SemaphoreKind::Binary),
+            HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
+                if self.config.version >= TIMELINES =>
+            {
+                Ok(SemaphoreKind::Timeline)
+            }
+            CUexternalSemaphoreHandleType(2..=8 | 10) => Err(NOT_SUPPORTED),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    /// Gives what one call is about to a stream.
+    pub(crate) fn submit_semaphores(
+        &mut self,
+        machine: &'static Machine,
+        stream: u32,
+        semaphores: Semaphores,
+        origin: Origin,
+    ) {
+        for point in semaphores.points {
+            let task = match semaphores.signals {
+                true => Task::SignalSemaphore(point),
+                false => Task::WaitSemaphore(point, origin),
+            };
+            self.submit(machine, stream, task);
+        }
+    }
+
+    /// Whether a semaphore is one that the program has to destroy.
+    pub(crate) fn is_live_semaphore(&self, index: u32) -> bool {
+        !self.given_back(self.semaphores[index].context, self.semaphores.handle(index))
+    }
+
+    /// What a context takes with it.
+    pub(crate) fn end_semaphores_of(&mut self, call: &CallFrame, context: u32) {
+        let theirs = self.semaphores.iter().filter(|(_, of)| of.context == context);
+        let theirs: Vec<u32> = theirs.map(|(index, _)| index).collect();
+        for index in theirs {
+            let handle = self.semaphores.handle(index);
+            self.bury(call, handle);
+            self.semaphores.remove(index);
+        }
+    }
+}
+
+/// A success takes the descriptor over; whatever is refused is the program's as before.
+pub(crate) fn import_external_semaphore(
+    call: &CallFrame,
+    semaphore: Ptr<CUexternalSemaphore>,
+    description: Ptr<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>,
+) -> Answer {
+    let mut state = call.ready()?;
+    semaphore.required()?;
+    let description = description.get()?;
+    let context = state.current(call)?;
+    if description.flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let kind = state.kind_of(description.type_)?;
+    if !state.config.ipc || !AVAILABLE {
+        return Err(NOT_SUPPORTED);
+    }
+    // SAFETY: both types have a descriptor there, and any bits are a number.
+    let number = unsafe { description.handle.fd };
+    let opened = Semaphore::open(number).filter(|opened| opened.kind == kind);
+    let opened = opened.ok_or(CUresult::CUDA_ERROR_UNKNOWN)?;
+    // Nothing fails behind this but a table that is full.
+    let descriptor = taken(number)?;
+    let born = state.call_number;
+    let new = Imported { context, semaphore: opened, descriptor };
+    let (_, handle) = state.semaphores.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    semaphore.put(core::ptr::without_provenance_mut(handle as usize))
+}
+
+#[cfg(target_os = "linux")]
+fn taken(number: i32) -> Result<crate::model::external::Descriptor, CUresult> {
+    use std::os::fd::FromRawFd as _;
+    // SAFETY: it was just found open, and by the contract of the C call it is the driver's from now
+    // on.
+    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(number) })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn taken(_number: i32) -> Result<crate::model::external::Descriptor, CUresult> {
+    Err(NOT_SUPPORTED)
+}
+
+/// What is in streams keeps what it is about. The descriptor is closed here.
+pub(crate) fn destroy_external_semaphore(
+    call: &CallFrame,
+    semaphore: Ptr<CUextSemaphore_st>,
+) -> Answer {
+    let mut state = call.ready()?;
+    if semaphore.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let index = state.semaphore(call, semaphore.addr())?;
+    let context = state.semaphores[index].context;
+    state.may_destroy(context, semaphore.addr())?;
+    state.bury(call, semaphore.addr());
+    state.semaphores.remove(index);
+    Ok(())
+}
+
+/// Documented: it can be captured, and becomes a node of the graph.
+fn give(
+    call: &CallFrame,
+    semaphores: Ptr<CUexternalSemaphore>,
+    values: &[(u64, c_uint)],
+    signals: bool,
+    stream: StreamArg,
+) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let mut points = Vec::with_capacity(values.len());
+    for (semaphore, (value, flags)) in semaphores.read_array(values.len())?.into_iter().zip(values)
+    {
+        // The flags are for memory of NvSciBuf, which this driver has none of.
+        if semaphore.is_null() || *flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let index = state.semaphore(call, semaphore.addr() as u64)?;
+        let semaphore = state.semaphores[index].semaphore.clone();
+        points.push(SemaphorePoint { semaphore, value: *value });
+    }
+    if points.is_empty() {
+        return Ok(());
+    }
+    state.ensure_ticker_thread(call.machine)?;
+    let given = Semaphores { signals, points };
+    if !state.captured(stream, NodeKind::Semaphores(given.clone()))? {
+        state.submit_semaphores(call.machine, stream, given, call.origin());
+    }
+    Ok(())
+}
+
+pub(crate) fn signal_external_semaphores_async(
+    call: &CallFrame,
+    semaphores: Ptr<CUexternalSemaphore>,
+    params: Ptr<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
+    count: c_uint,
+    stream: StreamArg,
+) -> Answer {
+    let params = params.read_array(count as usize)?;
+    let values: Vec<_> = params.iter().map(|of| (of.params.fence.value, of.flags)).collect();
+    give(call, semaphores, &values, true, stream)
+}
+
+pub(crate) fn wait_external_semaphores_async(
+    call: &CallFrame,
+    semaphores: Ptr<CUexternalSemaphore>,
+    params: Ptr<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
+    count: c_uint,
+    stream: StreamArg,
+) -> Answer {
+    let params = params.read_array(count as usize)?;
+    let values: Vec<_> = params.iter().map(|of| (of.params.fence.value, of.flags)).collect();
+    give(call, semaphores, &values, false, stream)
+}

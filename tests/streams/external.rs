@@ -1,0 +1,678 @@
+//! Semaphores of other APIs: order, values, who owns the descriptor, and what is refused.
+//!
+//! A maker of the software driver stands for the other API, so that no test here needs one. On a
+//! real driver that takes Vulkan, which examples/vulkan has.
+
+use crate::common::{self, table};
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::child::{Child, hear, role, say};
+use common::counting::{Watched, calls, counting};
+use common::{Door, Gpu, Latch, Other, not_run, own_process};
+use cuda_events::capture::CaptureMode;
+use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions,
+    StreamRef, Version,
+};
+use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind, SoftDriver};
+use rustix::fs::SealFlags;
+
+const SIGNAL: Function = Function::cuSignalExternalSemaphoresAsync;
+const WAIT: Function = Function::cuWaitExternalSemaphoresAsync;
+const IMPORT: Function = Function::cuImportExternalSemaphore;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn made(kind: SemaphoreKind) -> ExternalSemaphore {
+    ExternalSemaphore::new(kind).expect("the system has files of memory")
+}
+
+fn descriptor(of: &ExternalSemaphore) -> OwnedFd {
+    of.descriptor().expect("a descriptor")
+}
+
+fn uuid(context: &Context) -> [u8; 16] {
+    *context.device().uuid().expect("the device has one").as_bytes()
+}
+
+fn timeline_of(context: &Context, of: &ExternalSemaphore) -> TimelineSemaphore {
+    // SAFETY: the descriptor is one of a timeline, for this one import; the tests wait for their
+    // streams, and destroy their graphs first.
+    unsafe { TimelineSemaphore::import_fd(context, descriptor(of), uuid(context)) }
+        .expect("the import")
+}
+
+fn binary_of(context: &Context, of: &ExternalSemaphore) -> BinarySemaphore {
+    // SAFETY: as above, of a binary semaphore.
+    unsafe { BinarySemaphore::import_fd(context, descriptor(of), uuid(context)) }
+        .expect("the import")
+}
+
+/// A driver that takes what the software driver makes.
+fn gpu() -> Option<Gpu> {
+    let gpu = Gpu::new();
+    if Door::chosen() == Door::Native {
+        not_run("a real driver takes a semaphore of Vulkan, as in examples/vulkan");
+        return None;
+    }
+    // Timelines came with it.
+    common::needs_version(gpu.driver, Version::new(11, 2), "timeline semaphores").then_some(gpu)
+}
+
+/// With a timeline, and the two sides of it.
+fn with_timeline() -> Option<(Gpu, ExternalSemaphore, TimelineSemaphore)> {
+    let gpu = gpu()?;
+    let theirs = made(SemaphoreKind::Timeline);
+    let ours = timeline_of(&gpu.context, &theirs);
+    Some((gpu, theirs, ours))
+}
+
+/// Waits for the stream; a wait that nobody ends fails.
+#[track_caller]
+fn finish(stream: &StreamRef) {
+    assert_eq!(stream.synchronize_timeout(LONG), Ok(Progress::Done), "the stream does not end");
+}
+
+#[test]
+fn a_wait_is_pending_until_the_value() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let stream = gpu.stream();
+    stream.wait_external_semaphore(&ours, 3).expect("a wait");
+    let behind = stream.record_event(EventFlags::empty()).expect("a record");
+    assert_eq!(behind.query(), Ok(Progress::Pending));
+    // A lower value ends what waits for that, and nothing else.
+    let other = gpu.stream();
+    other.wait_external_semaphore(&ours, 2).expect("a wait");
+    theirs.signal(2);
+    finish(&other);
+    assert_eq!(behind.query(), Ok(Progress::Pending));
+    theirs.signal(3);
+    finish(&stream);
+    // One that is reached, and one that is passed, hold nothing.
+    for value in [0, 2, 3] {
+        stream.wait_external_semaphore(&ours, value).expect("a wait");
+    }
+    finish(&stream);
+    // Unsigned: the upper half is above the lower one.
+    stream.wait_external_semaphore(&ours, u64::MAX - 1).expect("a wait");
+    assert_eq!(stream.query(), Ok(Progress::Pending));
+    theirs.signal(u64::MAX);
+    finish(&stream);
+}
+
+#[test]
+fn a_signal_comes_after_the_work() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    stream.signal_external(&ours, 7).expect("a signal");
+    assert_eq!(theirs.value(), 0);
+    latch.release();
+    finish(&stream);
+    assert_eq!(theirs.value(), 7);
+}
+
+#[test]
+fn a_binary_semaphore_is_for_one_wait() {
+    let Some(gpu) = gpu() else { return };
+    let theirs = made(SemaphoreKind::Binary);
+    let ours = binary_of(&gpu.context, &theirs);
+    let (one, two) = (gpu.stream(), gpu.stream());
+    theirs.signal(1);
+    one.wait_external_binary(&ours).expect("a wait");
+    finish(&one);
+    assert_eq!(theirs.value(), 0, "a wait takes the signal");
+    // So another one waits for another signal.
+    one.wait_external_binary(&ours).expect("a wait");
+    assert_eq!(one.query(), Ok(Progress::Pending));
+    let latch = Latch::hold(&two);
+    two.signal_external_binary(&ours).expect("a signal");
+    assert_eq!(one.query(), Ok(Progress::Pending));
+    latch.release();
+    finish(&one);
+    finish(&two);
+    assert_eq!(theirs.value(), 0);
+}
+
+#[test]
+fn several_at_once() {
+    let Some(gpu) = gpu() else { return };
+    let timelines: Vec<_> = (0..9).map(|_| made(SemaphoreKind::Timeline)).collect();
+    let ours: Vec<_> = timelines.iter().map(|theirs| timeline_of(&gpu.context, theirs)).collect();
+    let their_binary = made(SemaphoreKind::Binary);
+    let binary = binary_of(&gpu.context, &their_binary);
+    let (one, two) = (gpu.stream(), gpu.stream());
+    // Few, with a binary one; more than have room on the stack; and none.
+    for count in [3, 9, 0] {
+        let points: Vec<SemaphorePoint<'_>> = ours
+            .iter()
+            .zip(1..)
+            .take(count)
+            .map(|(timeline, value)| timeline.at(value + 10 * count as u64))
+            .chain((count == 3).then(|| binary.once()))
+            .collect();
+        let latch = Latch::hold(&two);
+        one.wait_externals(&points).expect("waits");
+        two.signal_externals(&points).expect("signals");
+        assert_eq!(one.query().expect("a query").is_done(), count == 0);
+        latch.release();
+        finish(&one);
+        finish(&two);
+        for (theirs, value) in timelines.iter().zip(1..).take(count) {
+            assert_eq!(theirs.value(), value + 10 * count as u64);
+        }
+    }
+    // Each of them is waited for, the last one too.
+    let points: Vec<_> = ours.iter().map(|timeline| timeline.at(1000)).collect();
+    one.wait_externals(&points).expect("waits");
+    for theirs in &timelines {
+        assert_eq!(one.query(), Ok(Progress::Pending));
+        theirs.signal(1000);
+    }
+    finish(&one);
+}
+
+#[test]
+fn each_is_one_call() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (theirs, their_binary) = (made(SemaphoreKind::Timeline), made(SemaphoreKind::Binary));
+    let (timeline, binary) = (timeline_of(&context, &theirs), binary_of(&context, &their_binary));
+    let points = [timeline.at(2), binary.once()];
+    let one = |function: Function, call: &dyn Fn() -> cuda_events::Result<()>| {
+        let (result, made) = calls(call);
+        assert_eq!((result, made), (Ok(()), vec![function]));
+    };
+    one(SIGNAL, &|| stream.signal_external(&timeline, 1));
+    one(WAIT, &|| stream.wait_external_semaphore(&timeline, 1));
+    one(SIGNAL, &|| stream.signal_external_binary(&binary));
+    one(WAIT, &|| stream.wait_external_binary(&binary));
+    one(SIGNAL, &|| stream.signal_externals(&points));
+    one(WAIT, &|| stream.wait_externals(&points));
+    let (results, made) = calls(|| (stream.signal_externals(&[]), stream.wait_externals(&[])));
+    assert_eq!((results, made), ((Ok(()), Ok(())), vec![]));
+    finish(&stream);
+    // Of a default stream the context is current.
+    let default = StreamRef::legacy_default(&context);
+    let (result, made) = calls(|| default.signal_external(&timeline, 3));
+    assert_eq!(result, Ok(()));
+    assert_eq!(
+        made,
+        [
+            Function::cuCtxGetCurrent,
+            Function::cuCtxPushCurrent_v2,
+            SIGNAL,
+            Function::cuCtxPopCurrent_v2
+        ]
+    );
+    finish(&default);
+    assert_eq!(theirs.value(), 3);
+    let destroy = Function::cuDestroyExternalSemaphore;
+    let (result, made) = calls(|| timeline.close());
+    assert_eq!(result, Ok(()));
+    assert!(made.contains(&destroy), "{made:?}");
+    assert!(calls(|| drop(binary)).1.contains(&destroy));
+}
+
+/// How many descriptors of this process are of a semaphore.
+fn open_descriptors(of: &ExternalSemaphore) -> usize {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let number = |path: &std::path::Path| {
+        std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+    };
+    let own = descriptor(of);
+    let wanted = number(format!("/proc/self/fd/{}", own.as_raw_fd()).as_ref());
+    drop(own);
+    let all = std::fs::read_dir("/proc/self/fd").expect("Linux has it").flatten();
+    all.filter(|entry| wanted.is_some() && number(&entry.path()) == wanted).count()
+}
+
+#[test]
+fn a_success_takes_the_descriptor() {
+    let Some(gpu) = gpu() else { return };
+    let theirs = made(SemaphoreKind::Timeline);
+    assert_eq!(open_descriptors(&theirs), 1);
+    let ours = timeline_of(&gpu.context, &theirs);
+    assert_eq!(open_descriptors(&theirs), 2, "the driver keeps what it was given");
+    assert_eq!(ours.close(), Ok(()));
+    assert_eq!(open_descriptors(&theirs), 1, "the driver closes it, and nobody else does");
+    drop(timeline_of(&gpu.context, &theirs));
+    assert_eq!(open_descriptors(&theirs), 1);
+}
+
+#[test]
+fn a_refusal_gives_the_descriptor_back() {
+    let Some(gpu) = gpu() else { return };
+    let device = uuid(&gpu.context);
+    let null = || OwnedFd::from(File::open("/dev/null").expect("it is there"));
+    let (pipe, _other_end) = std::io::pipe().expect("a pipe");
+    // As long as one, and sealed as one.
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let no_semaphore = common::memory::file(4096, seals);
+    let binary = made(SemaphoreKind::Binary);
+    let timeline = made(SemaphoreKind::Timeline);
+    let not_one = |error: &Error| {
+        matches!(error, Error::NotASemaphore { function: IMPORT, code: Some(_) })
+            && error.code() == Some(CUresult::CUDA_ERROR_UNKNOWN)
+            && error.function() == Some(IMPORT)
+            && error.to_string().contains("no semaphore that the driver can import")
+    };
+    for fd in [null(), pipe.into(), no_semaphore, descriptor(&binary)] {
+        let number = fd.as_raw_fd();
+        // SAFETY: none of them is a timeline; the software driver sees that.
+        let refused = unsafe { TimelineSemaphore::import_fd(&gpu.context, fd, device) };
+        let refused = refused.expect_err("it is no timeline");
+        assert!(not_one(refused.error()), "{refused}");
+        assert_eq!(refused.to_string(), refused.error().to_string());
+        let (error, fd) = refused.into_parts();
+        assert!(not_one(&error));
+        assert_eq!(fd.as_raw_fd(), number);
+        // It is open, and of the caller, who closes it.
+        fd.try_clone().expect("it is open");
+    }
+    for fd in [null(), descriptor(&timeline)] {
+        // SAFETY: as above.
+        let refused = unsafe { BinarySemaphore::import_fd(&gpu.context, fd, device) };
+        let refused = refused.expect_err("it is no binary semaphore");
+        assert!(not_one(&Error::from(refused)));
+    }
+    assert_eq!(open_descriptors(&timeline), 1, "what became an error was closed");
+    // Another code is the driver's own word.
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    common::counting::fail_next(IMPORT, code);
+    // SAFETY: a descriptor of a timeline, for the one import.
+    let refused = unsafe { TimelineSemaphore::import_fd(&context, descriptor(&timeline), device) };
+    let (error, fd) = refused.expect_err("it was told to fail").into_parts();
+    assert_eq!(error, Error::Driver { function: IMPORT, code });
+    // And what came back can be imported.
+    // SAFETY: as above.
+    drop(unsafe { TimelineSemaphore::import_fd(&context, fd, device) }.expect("the import"));
+}
+
+/// What is taken over is not given back, whatever comes after it.
+#[test]
+fn a_pop_that_fails_gives_nothing_back() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let theirs = made(SemaphoreKind::Timeline);
+    common::counting::fail_next(Function::cuCtxPopCurrent_v2, CUresult::CUDA_ERROR_UNKNOWN);
+    let ours = timeline_of(&context, &theirs);
+    assert_eq!(open_descriptors(&theirs), 2);
+    assert!(common::current(gpu.driver).is_null(), "it is popped all the same");
+    drop(ours);
+    assert_eq!(open_descriptors(&theirs), 1);
+}
+
+#[test]
+fn another_device_is_refused() {
+    let soft = SoftDriver::builder().devices(2).build();
+    let driver = counting(soft.driver());
+    let [first, second] = [0, 1].map(|ordinal| {
+        Context::primary(Device::new(driver, ordinal).expect("a device")).expect("a context")
+    });
+    let theirs = made(SemaphoreKind::Timeline);
+    let refused = |context: &Context, device: [u8; 16]| {
+        let (result, made) = calls(|| {
+            // SAFETY: a descriptor of a timeline, for the one import.
+            unsafe { TimelineSemaphore::import_fd(context, descriptor(&theirs), device) }
+        });
+        assert!(!made.contains(&IMPORT), "the driver is not asked: {made:?}");
+        Error::from(result.expect_err("it is of another device"))
+    };
+    let error = refused(&first, uuid(&second));
+    let of =
+        |semaphore, context| Error::SemaphoreOfOtherDevice { function: IMPORT, semaphore, context };
+    assert_eq!(error, of(Some(1), 0));
+    assert_eq!(error.function(), Some(IMPORT));
+    assert_eq!(
+        error.to_string(),
+        "cuImportExternalSemaphore was not called: the semaphore belongs to device 1, and the \
+         context to device 0; import it in a context of device 1"
+    );
+    assert_eq!(refused(&second, uuid(&first)), of(Some(0), 1));
+    let error = refused(&first, [0xA5; 16]);
+    assert_eq!(error, of(None, 0));
+    assert!(error.to_string().contains("a device that this process does not see"), "{error}");
+    assert_eq!(open_descriptors(&theirs), 1);
+}
+
+#[test]
+fn another_context_is_refused() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let their_binary = made(SemaphoreKind::Binary);
+    let binary = binary_of(&gpu.context, &their_binary);
+    let other = Other::new(&gpu);
+    {
+        let stream = Stream::new(&other, StreamOptions::new()).expect("a stream");
+        let points = [ours.at(1)];
+        for (function, result) in [
+            (SIGNAL, stream.signal_external(&ours, 1)),
+            (SIGNAL, stream.signal_external_binary(&binary)),
+            (SIGNAL, stream.signal_externals(&points)),
+            (WAIT, stream.wait_external_semaphore(&ours, 1)),
+            (WAIT, stream.wait_external_binary(&binary)),
+            (WAIT, stream.wait_externals(&points)),
+        ] {
+            let error = result.expect_err("the stream is of another context");
+            let (device, other_device) = (0, 0);
+            assert_eq!(
+                error,
+                Error::ContextMismatch { function, code: None, device, other_device }
+            );
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "{function} was not called: the semaphore was imported in another context of \
+                     device 0 than the stream's; import it in the stream's context"
+                )
+            );
+        }
+        assert_eq!(stream.query(), Ok(Progress::Done));
+        // Imported there, it is the same semaphore.
+        let there = timeline_of(&other, &theirs);
+        stream.signal_external(&there, 4).expect("a signal");
+        finish(&stream);
+    }
+    assert_eq!((theirs.value(), their_binary.value()), (4, 0));
+}
+
+/// A driver, its context and a stream.
+fn driver() -> (SoftDriver, Context, Stream) {
+    let soft = common::ordered(SoftDriver::builder()).build();
+    let context =
+        Device::new(soft.driver(), 0).and_then(Context::primary).expect("the primary context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    (soft, context, stream)
+}
+
+/// What stands for the work of a queue: it looks for one number, and leaves the next.
+fn step(stream: &Stream, data: &Arc<AtomicU64>, from: u64) {
+    let data = data.clone();
+    let work = move || {
+        // Only in its turn does it find what it looks for.
+        let _ = data.compare_exchange(from, from + 1, Ordering::Relaxed, Ordering::Relaxed);
+    };
+    stream.launch_host_function(work).expect("a host function");
+}
+
+const ROUNDS: u64 = 50;
+
+/// Both ways between two drivers: what the data is in the end. The first one is held until all is
+/// given, so that the second goes ahead of it if it does not wait.
+fn two_drivers(wait_in_second: bool) -> u64 {
+    let ((_one, first, here), (_two, second, there)) = (driver(), driver());
+    let theirs = made(SemaphoreKind::Timeline);
+    let (ours, other) = (timeline_of(&first, &theirs), timeline_of(&second, &theirs));
+    let data = Arc::new(AtomicU64::new(0));
+    let latch = Latch::hold(&here);
+    for round in 0..ROUNDS {
+        here.wait_external_semaphore(&ours, 2 * round).expect("a wait");
+        step(&here, &data, 2 * round);
+        here.signal_external(&ours, 2 * round + 1).expect("a signal");
+    }
+    for round in 0..ROUNDS {
+        if wait_in_second {
+            there.wait_external_semaphore(&other, 2 * round + 1).expect("a wait");
+        }
+        step(&there, &data, 2 * round + 1);
+        if wait_in_second {
+            there.signal_external(&other, 2 * round + 2).expect("a signal");
+        }
+    }
+    if wait_in_second {
+        assert_eq!(there.query(), Ok(Progress::Pending), "the other stream is held");
+        latch.release();
+    } else {
+        // It has nothing to wait for, and does its work before the other's. The host signals in its
+        // place.
+        finish(&there);
+        latch.release();
+        for round in 0..ROUNDS {
+            while theirs.value() != 2 * round + 1 {
+                common::watch::alive();
+                std::thread::yield_now();
+            }
+            theirs.signal(2 * round + 2);
+        }
+    }
+    finish(&here);
+    finish(&there);
+    data.load(Ordering::Relaxed)
+}
+
+#[test]
+fn two_drivers_take_turns() {
+    assert_eq!(two_drivers(true), 2 * ROUNDS);
+}
+
+#[test]
+fn without_either_wait_the_data_is_wrong() {
+    // The second one goes ahead of all.
+    assert!(two_drivers(false) < 2 * ROUNDS);
+    // The first one goes ahead of the second: after its first step it finds its own number no more.
+    assert!(first_goes_ahead() < 2 * ROUNDS);
+}
+
+/// The first driver does not wait, and the second is held until that is done.
+fn first_goes_ahead() -> u64 {
+    let ((_one, first, here), (_two, second, there)) = (driver(), driver());
+    let theirs = made(SemaphoreKind::Timeline);
+    let (ours, other) = (timeline_of(&first, &theirs), timeline_of(&second, &theirs));
+    let data = Arc::new(AtomicU64::new(0));
+    let latch = Latch::hold(&there);
+    for round in 0..ROUNDS {
+        there.wait_external_semaphore(&other, 2 * round + 1).expect("a wait");
+        step(&there, &data, 2 * round + 1);
+    }
+    for round in 0..ROUNDS {
+        step(&here, &data, 2 * round);
+        here.signal_external(&ours, 2 * round + 1).expect("a signal");
+    }
+    finish(&here);
+    latch.release();
+    finish(&there);
+    data.load(Ordering::Relaxed)
+}
+
+/// The other process: it has the descriptor as its standard input's neighbour.
+#[test]
+fn two_processes_take_turns() {
+    const ROUNDS: u64 = 20;
+    if let Some(role) = role() {
+        let number = role.parse().expect("a number");
+        // SAFETY: the parent left it open for this process, which owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(number) };
+        let gpu = Gpu::new();
+        let stream = gpu.stream();
+        // SAFETY: a descriptor of a timeline, for the one import.
+        let ours = unsafe { TimelineSemaphore::import_fd(&gpu.context, fd, uuid(&gpu.context)) }
+            .expect("the import");
+        say("imported");
+        for round in 0..ROUNDS {
+            stream.wait_external_semaphore(&ours, 2 * round + 1).expect("a wait");
+            stream.signal_external(&ours, 2 * round + 2).expect("a signal");
+        }
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        say("given");
+        finish(&stream);
+        assert_eq!(hear(), "end");
+        return;
+    }
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let stream = gpu.stream();
+    // One that a child inherits, whatever its number is.
+    // SAFETY: an open descriptor; the new one is owned here.
+    let inherited = rustix::io::dup(theirs.descriptor().expect("a descriptor")).expect("another");
+    let number = inherited.as_raw_fd().to_string();
+    let mut child = Child::start("two_processes_take_turns", &number);
+    assert_eq!(child.receive(), "imported");
+    drop(inherited);
+    assert_eq!(child.receive(), "given");
+    for round in 0..ROUNDS {
+        assert_eq!(theirs.value(), 2 * round);
+        stream.signal_external(&ours, 2 * round + 1).expect("a signal");
+        stream.wait_external_semaphore(&ours, 2 * round + 2).expect("a wait");
+        finish(&stream);
+    }
+    assert_eq!(theirs.value(), 2 * ROUNDS);
+    child.send("end");
+    child.finish();
+}
+
+#[test]
+fn a_forked_child_calls_nothing() {
+    own_process!();
+    let Some(gpu) = gpu() else { return };
+    let watched = Watched::new(gpu.driver);
+    let context = watched.context();
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (theirs, their_binary) = (made(SemaphoreKind::Timeline), made(SemaphoreKind::Binary));
+    let ours = [timeline_of(&context, &theirs), timeline_of(&context, &theirs)];
+    let binary = binary_of(&context, &their_binary);
+    let fd = descriptor(&theirs);
+    let device = uuid(&context);
+    let [first, second] = ours;
+    let said = watched.none_in_child(|| {
+        // SAFETY: a descriptor of a timeline; nothing is imported in a forked child.
+        let import = unsafe { TimelineSemaphore::import_fd(&context, fd, device) };
+        let said = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?}",
+            import.map(drop).map_err(|refused| refused.into_parts().0),
+            stream.signal_external(&first, 1),
+            stream.wait_externals(&[binary.once()]),
+            stream.signal_externals(&[]),
+            first.close(),
+            binary.close(),
+        );
+        drop(second);
+        said
+    });
+    assert_eq!(said.matches("does not survive a fork").count(), 6, "{said}");
+    assert_eq!(theirs.value(), 0);
+    drop(context);
+}
+
+#[test]
+fn the_twins_are_called() {
+    if Door::chosen() == Door::Native {
+        return not_run("it looks into the log of the software driver");
+    }
+    let soft = SoftDriver::builder().log(100).build();
+    let options = LoadOptions::new().per_thread_default_stream(true);
+    let driver = soft.try_driver(&options).expect("the software driver resolves");
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+    let theirs = made(SemaphoreKind::Timeline);
+    let ours = timeline_of(&context, &theirs);
+    let default = StreamRef::default_stream(&context);
+    default.signal_external(&ours, 1).expect("a signal");
+    default.wait_external_semaphore(&ours, 1).expect("a wait");
+    finish(&default);
+    for name in ["cuSignalExternalSemaphoresAsync_ptsz", "cuWaitExternalSemaphoresAsync_ptsz"] {
+        assert!(soft.log().iter().any(|call| call.function == name), "{name}");
+    }
+    assert_eq!(theirs.value(), 1);
+}
+
+#[test]
+fn older_drivers_say_so() {
+    let theirs = made(SemaphoreKind::Timeline);
+    let context = |driver: Driver| {
+        Device::new(driver, 0).and_then(Context::primary).expect("the primary context")
+    };
+    let soft = SoftDriver::builder().version(11, 1).build();
+    let old = context(soft.driver());
+    // SAFETY: a descriptor of a timeline, for the one import.
+    let refused = unsafe { TimelineSemaphore::import_fd(&old, descriptor(&theirs), uuid(&old)) };
+    let (error, fd) = refused.expect_err("it is too old").into_parts();
+    let since = Version::new(11, 2);
+    assert_eq!(error, Error::Unsupported { function: IMPORT, since, driver: Version::new(11, 1) });
+    drop(fd);
+    let their_binary = made(SemaphoreKind::Binary);
+    let binary = binary_of(&old, &their_binary);
+    let stream = Stream::new(&old, StreamOptions::new()).expect("a stream");
+    stream.signal_external_binary(&binary).expect("a signal");
+    finish(&stream);
+    assert_eq!(their_binary.value(), 1);
+
+    // And one that has none of it.
+    let soft = SoftDriver::new();
+    let hidden = [IMPORT, SIGNAL, WAIT, Function::cuDestroyExternalSemaphore];
+    let none = context(table::hiding(soft.driver(), &hidden));
+    // SAFETY: as above.
+    let refused = unsafe { TimelineSemaphore::import_fd(&none, descriptor(&theirs), uuid(&none)) };
+    let (error, _fd) = refused.expect_err("it is not there").into_parts();
+    assert!(matches!(error, Error::Unsupported { function: IMPORT, .. }), "{error}");
+    let all = context(soft.driver());
+    let ours = timeline_of(&all, &theirs);
+    let stream = Stream::new(&none, StreamOptions::new()).expect("a stream");
+    for (function, result) in
+        [(SIGNAL, stream.signal_external(&ours, 1)), (WAIT, stream.wait_externals(&[ours.at(1)]))]
+    {
+        let error = result.expect_err("it is not there");
+        assert_eq!(error.function(), Some(function));
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+}
+
+#[test]
+fn raw_handles_go_both_ways() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let their_binary = made(SemaphoreKind::Binary);
+    let binary = binary_of(&gpu.context, &their_binary);
+    assert_eq!((ours.context(), binary.context()), (&gpu.context, &gpu.context));
+    let (raw, raw_binary) = (ours.as_raw(), binary.as_raw());
+    assert_eq!((ours.into_raw(), binary.into_raw()), (raw, raw_binary));
+    // SAFETY: both were given up just now, and are of this context.
+    let (ours, binary) = unsafe {
+        (
+            TimelineSemaphore::from_raw(&gpu.context, raw),
+            BinarySemaphore::from_raw(&gpu.context, raw_binary),
+        )
+    };
+    let stream = gpu.stream();
+    stream.signal_externals(&[ours.at(9), binary.once()]).expect("signals");
+    finish(&stream);
+    assert_eq!((theirs.value(), their_binary.value()), (9, 1));
+    let shown = format!("{ours:?} {binary:?} {:?}", ours.at(9));
+    for word in ["TimelineSemaphore", "BinarySemaphore", "SemaphorePoint", "value: 9"] {
+        assert!(shown.contains(word), "{shown}");
+    }
+    let again = timeline_of(&gpu.context, &theirs);
+    assert!(ours == ours && ours != again, "by handle");
+}
+
+/// A capture has the signal and the wait as nodes, and each launch does them again.
+#[test]
+fn a_capture_has_them_as_nodes() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    let stream = gpu.stream();
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    stream.wait_external_semaphore(&ours, 1).expect("a wait");
+    stream.signal_external(&ours, 2).expect("a signal");
+    let graph = capture.end().expect("a graph");
+    assert_eq!(theirs.value(), 0, "nothing is done while it is captured");
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    assert_eq!(stream.query(), Ok(Progress::Pending));
+    theirs.signal(1);
+    finish(&stream);
+    assert_eq!(theirs.value(), 2);
+    theirs.signal(3);
+    exec.launch(&stream).expect("a launch");
+    finish(&stream);
+    assert_eq!(theirs.value(), 2, "the same value again");
+}
