@@ -416,6 +416,12 @@ impl Context {
         &self.0.owned
     }
 
+    /// Gives this share back. If it was the last one, what ends the context when it is dropped,
+    /// which may block.
+    pub(crate) fn give_back(self) -> Option<impl Send + 'static> {
+        self.0.into_last()
+    }
+
     /// Whether the driver takes the events of both for those of one: a primary context and its
     /// green ones share theirs. Of a context that somebody else owns it is not known.
     pub(crate) fn shares_events(&self, other: &Self) -> bool {

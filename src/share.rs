@@ -41,6 +41,18 @@ impl<T> Share<T> {
         self.0.leaked.store(true, Ordering::Relaxed);
     }
 
+    /// Gives this share back. If it was the last one, the value.
+    #[allow(unsafe_code)]
+    pub(crate) fn into_last(self) -> Option<T> {
+        let mut this = ManuallyDrop::new(self);
+        if this.0.leaked.load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: it is not used afterwards, and not dropped.
+        let shared = unsafe { ManuallyDrop::take(&mut this.0) };
+        Arc::into_inner(shared).map(|shared| shared.value)
+    }
+
     pub(crate) fn downgrade(&self) -> WeakShare<T> {
         WeakShare(Arc::downgrade(&self.0))
     }

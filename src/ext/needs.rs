@@ -88,6 +88,12 @@ pub(super) fn downgrade(context: &crate::Context) -> WeakContext {
     context.downgrade()
 }
 
+/// Dropping a timeline and waiting for a point must not block where they end a wait between two
+/// contexts: of the last share of a context that is none of theirs, this is the rest.
+pub(super) fn give_back(context: crate::Context) -> Option<impl Send + 'static> {
+    context.give_back()
+}
+
 /// A page is registered in a driver library, whichever of its tables a context was made by.
 pub(super) fn is_same_library(one: crate::Driver, other: crate::Driver) -> bool {
     one.is_same_library(other)

@@ -10,7 +10,7 @@ use super::inbox::Inbox;
 use super::needs::sync::global;
 use super::precise_sleep::PreciseSleep;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::{Driver, Result};
+use crate::{Context, Driver, Result};
 
 /// How long the thread sleeps between two rounds at the least; it is what a future waits for on
 /// average twice over.
@@ -65,6 +65,13 @@ impl Seat {
 pub(super) fn drop_apart<T: Send + 'static>(given: T) {
     let name = "cuda-events-drop".to_owned();
     let _ = std::thread::Builder::new().name(name).spawn(move || drop(given));
+}
+
+/// Gives a share of a context back. If it is the last one, a thread of its own ends the context.
+pub(super) fn give_back(context: Context) {
+    if let Some(last) = super::needs::give_back(context) {
+        drop_apart(last);
+    }
 }
 
 /// A kind of rounds, and when it has its turn.

@@ -9,11 +9,12 @@ use std::task::{Poll, Waker};
 use common::counting::{calls, counting};
 use common::futures::wait_until;
 use common::timelines::{WAIT, gpu, idle, poll, reached, timeline};
-use common::{Latch, Other};
+use common::{Door, Latch, Other};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{HostTimeline, Point, Timeline};
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
 
 /// Dropping it does not wait: not for its stream, and not for one that waits for it.
 #[test]
@@ -184,7 +185,48 @@ fn a_wait_between_contexts_holds_the_timelines() {
     behind.signal().expect("a signal");
     idle(&there);
     drop(behind);
-    assert!(released(&watched.made()), "nothing is left to wait for");
+    // By a thread of its own: whoever drops another timeline is not held up.
+    let seen = std::cell::RefCell::new(Vec::new());
+    wait_until("nothing is left to wait for", || {
+        seen.borrow_mut().extend(watched.made());
+        released(&seen.borrow())
+    });
+}
+
+/// A wait between two devices was the last that held the one's context, in which work goes on.
+/// Whoever drops a timeline of the other one finds it over, and is not blocked by the end of a
+/// context with which it has nothing to do.
+#[test]
+fn the_end_of_another_context_blocks_nobody() {
+    let gpu = common::Gpu::new();
+    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
+    let Ok(second) = Device::new(driver, 1) else {
+        return common::not_run("this machine has one device");
+    };
+    let mine = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let theirs = Context::primary(second).expect("a context");
+    let stream = |context| Stream::new(context, StreamOptions::new()).expect("a stream");
+    let waiting = stream(&mine);
+    let unrelated = HostTimeline::new(&mine).expect("a timeline");
+    let timeline = Timeline::new(stream(&theirs)).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let rest = Latch::hold(timeline.stream());
+    waiting.wait_point(point).expect("a wait");
+    drop((timeline, theirs));
+    latch.release();
+    idle(&waiting);
+    std::thread::scope(|scope| {
+        // Let go also where this fails.
+        let rest = rest;
+        let dropping = scope.spawn(|| drop(unrelated));
+        wait_until("the drop returns", || dropping.is_finished());
+        rest.release();
+    });
+    if let Some(soft) = &soft {
+        wait_until("the context ends", || soft.live().retains == 1);
+    }
 }
 
 struct Watched(Driver, Arc<Mutex<Vec<Function>>>);

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use super::slot::{Slot, lock};
 use crate::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
 use crate::ext::needs::{is_same_library, unusual};
+use crate::ext::poller::give_back;
 use crate::mem_ops::{WaitCondition, WaitValueFlags};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, Progress, Result, StreamRef};
@@ -26,8 +27,20 @@ pub(super) const ALL: usize = 64;
 struct Crossing {
     /// Recorded after the wait.
     passed: Event,
-    #[expect(dead_code, reason = "kept for its share")]
+    /// The timeline's.
     context: Context,
+}
+
+impl Crossing {
+    /// Gives back what it holds of the two contexts. Whoever does that has nothing to do with them,
+    /// and must not be blocked by the end of one.
+    fn end(self) {
+        let Self { passed, context } = self;
+        let waited = passed.context().clone();
+        drop(passed);
+        give_back(waited);
+        give_back(context);
+    }
 }
 
 static CROSSINGS: Mutex<VecDeque<Crossing>> = Mutex::new(VecDeque::new());
@@ -111,9 +124,10 @@ pub(super) fn sweep(most: usize) {
         drop(relaxed);
         if pending {
             lock(&CROSSINGS).push_back(crossing);
+        } else {
+            // With nothing locked. A wait in a context that has failed is over, too.
+            crossing.end();
         }
-        // Otherwise it is dropped here, with nothing locked. A wait in a context that has failed is
-        // over, too.
     }
 }
 

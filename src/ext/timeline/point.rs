@@ -205,7 +205,9 @@ impl StreamRef {
     /// No driver call if the point is reached already. Otherwise one, `cuStreamWaitValue64`; for a
     /// stream of another context than the timeline's also `cuStreamIsCapturing` and those of
     /// [`record_event`](Self::record_event). While that wait is pending it holds a share of both
-    /// contexts, which the drop of a timeline or a later wait between two contexts gives back.
+    /// contexts, which the drop of a timeline or a later wait between two contexts gives back. If
+    /// such a share is the last one by then, a thread of its own ends the context, so that neither
+    /// blocks.
     ///
     /// In a capture the wait becomes a node. Each launch waits for that same point, so that only
     /// the first can have to wait.
