@@ -94,6 +94,12 @@ pub(super) fn give_back(context: crate::Context) -> Option<impl Send + 'static> 
     context.give_back()
 }
 
+/// Whether a share of the context keeps it alive, so that the crate's thread may ask about it with
+/// one that nobody knows of. It tells by what it has `owned`.
+pub(super) fn keeps(context: &crate::Context) -> bool {
+    !matches!(context.owned(), crate::context::Owned::Nothing)
+}
+
 /// A page is registered in a driver library, whichever of its tables a context was made by.
 pub(super) fn is_same_library(one: crate::Driver, other: crate::Driver) -> bool {
     one.is_same_library(other)

@@ -194,6 +194,65 @@ fn a_wait_ahead_without_a_signal_is_released() {
     }
 }
 
+/// As many streams wait ahead as there are hardware channels, so that nothing that is submitted
+/// after the waits may come to the device. Dropping the timeline releases them nevertheless.
+#[test]
+fn a_drop_needs_no_channel_to_release_waits_ahead() {
+    const CHANNELS: usize = 8;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    for pending in [false, true] {
+        let waiting: Vec<_> = (0..CHANNELS).map(|_| stream()).collect();
+        let timeline = Timeline::new(stream()).expect("a timeline");
+        let latch = pending.then(|| Latch::hold(timeline.stream()));
+        let point = timeline.signal().expect("a signal");
+        if !pending {
+            reached(point);
+        }
+        let submitted = timeline.submitted().expect("no fork");
+        for stream in &waiting {
+            timeline.wait_ahead(stream, submitted + 1).expect("a wait");
+        }
+        let ((), made) = calls(|| drop(timeline));
+        assert!(!made.contains(&WRITE), "{made:?}");
+        if let Some(latch) = latch {
+            assert!(waiting.iter().all(|stream| stream.query() == Ok(Progress::Pending)));
+            latch.release();
+        }
+        waiting.iter().for_each(|stream| idle(stream));
+        assert!(point.is_done());
+    }
+    // The timeline's own stream waits, so that a write in it would never come.
+    let own = Arc::new(stream());
+    let timeline = Timeline::new(Arc::clone(&own)).expect("a timeline");
+    timeline.wait_ahead(&own, timeline.completed() + 1).expect("a wait");
+    drop(timeline);
+    idle(&own);
+}
+
+/// The last signal was refused. Nobody can know whether it will come, and whoever waits ahead is
+/// released all the same, after what was accepted.
+#[test]
+fn a_refused_signal_does_not_keep_who_waits_ahead() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (waiting, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    timeline.signal().expect_err("it is refused");
+    timeline.wait_ahead(&waiting, point.value() + 2).expect("a wait");
+    drop(timeline);
+    assert_eq!(waiting.query(), Ok(Progress::Pending), "a signal is pending");
+    latch.release();
+    idle(&waiting);
+    assert!(point.is_done());
+}
+
 /// The driver refuses the write that would poison: then it is done at once.
 #[test]
 fn refused_poison_is_there_at_once() {

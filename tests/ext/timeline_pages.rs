@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 
 use common::counting::{calls, counting};
 use common::futures::wait_until;
-use common::timelines::{WAIT, gpu, idle, poll, reached, timeline};
+use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
 use common::{Door, Latch, Other};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{HostTimeline, Point, Timeline};
@@ -34,6 +34,11 @@ fn a_timeline_is_dropped_under_waiting_streams() {
     reached(end);
 }
 
+/// How many pages were registered.
+fn registers(made: &[Function]) -> usize {
+    made.iter().filter(|function| **function == Function::cuMemHostRegister_v2).count()
+}
+
 /// One page of memory serves all timelines that come one after the other, and 64 at once.
 #[test]
 fn lines_are_used_again_and_registered_once() {
@@ -41,9 +46,6 @@ fn lines_are_used_again_and_registered_once() {
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
-    let registers = |made: &[Function]| {
-        made.iter().filter(|function| **function == Function::cuMemHostRegister_v2).count()
-    };
     let (points, made) = calls(|| {
         let mut points = Vec::new();
         for _ in 0..500 {
@@ -68,6 +70,59 @@ fn lines_are_used_again_and_registered_once() {
     assert_eq!(registers(&made), 0);
     drop(all);
     assert!(points.iter().all(Point::is_done), "for ever");
+}
+
+/// However many timelines a process has had, and however they ended, the next one costs what the
+/// first ones did.
+#[test]
+fn old_timelines_cost_new_ones_nothing() {
+    const MANY: usize = 1280;
+    const PAGE: usize = 64;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (waiting, held, stream) = (stream(), Arc::new(stream()), Arc::new(stream()));
+    let new = |stream: &Arc<Stream>| Timeline::new(Arc::clone(stream)).expect("a timeline");
+    let host = || HostTimeline::new(&context).expect("a timeline");
+    // With streams that wait ahead, and no signal pending.
+    let ((), made) = calls(|| {
+        for _ in 0..MANY {
+            let (timeline, host) = (new(&stream), host());
+            for value in [1, 9, 4] {
+                timeline.wait_ahead(&waiting, timeline.completed() + value).expect("a wait");
+                host.wait_ahead(&waiting, host.completed() + value).expect("a wait");
+            }
+        }
+        idle(&waiting);
+    });
+    assert!(registers(&made) <= 2, "{}", registers(&made));
+    assert!(!made.contains(&WRITE), "the host releases them");
+    // With a signal that is pending: as many lines as there are timelines, and not one more.
+    let latch = Latch::hold(&held);
+    for (batch, most) in [(0, MANY / PAGE + 2), (1, MANY / PAGE + 1), (2, MANY / PAGE + 1)] {
+        let ((), made) = calls(|| (0..MANY).for_each(|_| drop(new(&held).signal())));
+        assert!(registers(&made) <= most, "{batch}: {}", registers(&made));
+    }
+    latch.release();
+    idle(&held);
+    let (all, made) = calls(|| (0..3 * MANY).map(|_| host()).collect::<Vec<_>>());
+    assert_eq!(registers(&made), 0, "all of them serve again");
+    drop(all);
+    // Poisoned with a signal that is pending: these lines serve nobody.
+    let latch = Latch::hold(&held);
+    for batch in 0..4 {
+        let ((), made) = calls(|| {
+            for _ in 0..MANY {
+                let timeline = new(&held);
+                timeline.signal().expect("a signal");
+                timeline.poison().expect("a write");
+            }
+        });
+        assert!(registers(&made) <= MANY / PAGE + 1, "{batch}: {}", registers(&made));
+    }
+    latch.release();
+    idle(&held);
 }
 
 /// A line goes to nobody else while a stream has still to write it: the write would put the next

@@ -1123,6 +1123,51 @@ fn what_an_import_costs_in_driver_calls() {
     peer.end();
 }
 
+/// A server imports a timeline for each request: the thousandth import costs what the first ones
+/// did, also where streams wait for a relay and where makers have died.
+#[test]
+fn old_imports_cost_new_ones_nothing() {
+    const MANY: usize = 1000;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let orphan = memory::orphan(&file, true);
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    let import =
+        |file: Shared| ImportedTimeline::open(&context, file, &descriptor).expect("an import");
+    let register = Function::cuMemHostRegister_v2;
+    let registers = |made: &[Function]| made.iter().filter(|made| **made == register).count();
+    let ((), made) = calls(|| (0..MANY).for_each(|_| drop(import(memory::copy(&file)))));
+    assert!(registers(&made) <= 1, "{}", registers(&made));
+    for dead in [false, true] {
+        let ((), made) = calls(|| {
+            for round in 0..MANY {
+                let imported =
+                    import(if dead { memory::copy(&orphan) } else { memory::copy(&file) });
+                let point = imported.point(maker.completed() + 1);
+                let waits = stream.wait_point(point);
+                if dead {
+                    // Only the first is not known to be in vain.
+                    assert!(round == 0 || waits == Err(Error::ExporterGone), "{waits:?}");
+                } else {
+                    waits.expect("a wait");
+                    maker.signal().expect("a signal");
+                }
+                // Some of them go on together.
+                if round % 16 == 0 {
+                    idle(&stream);
+                }
+            }
+            idle(&stream);
+        });
+        // The thread has those that streams wait for, until it has had a round.
+        assert!(registers(&made) <= 2, "{dead}: {}", registers(&made));
+    }
+}
+
 #[test]
 fn a_file_has_63_timelines_of_one_context() {
     let Some(gpu) = gpu() else { return };

@@ -128,8 +128,8 @@ pub(super) struct SharedFile {
 static ENDING: Mutex<Vec<(Life, Vec<&'static Slot>)>> = Mutex::new(Vec::new());
 
 /// Ends those to which nobody writes any more.
-fn sweep() {
-    // A line is poisoned at its end, by its stream where that works.
+pub(super) fn sweep() {
+    // A line is poisoned at its end.
     lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.line.is_poisoned()));
 }
 

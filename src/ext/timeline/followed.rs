@@ -45,4 +45,9 @@ impl Followed {
         self.on.swap(false, Ordering::Acquire);
         is_over() || self.on.swap(true, Ordering::Relaxed)
     }
+
+    /// The largest value that was waited for. Only whoever has it alone knows that none comes later.
+    pub(super) fn largest(&mut self) -> u64 {
+        self.waited.load(Ordering::Relaxed)
+    }
 }

@@ -24,8 +24,8 @@ use super::line::LARGEST;
 /// signalled. Read its rule about hardware channels. Where the host can submit the second stage
 /// after its own, no wait is needed at all.
 ///
-/// Dropping it releases streams that still wait ahead. Nobody can signal any more then. It never
-/// blocks; like an event it holds a share of its context, and only
+/// Dropping it releases streams that still wait ahead, at once and by no driver call. Nobody can
+/// signal any more then. It never blocks; like an event it holds a share of its context, and only
 /// [the last share](Context#dropping-the-last-share) can block.
 ///
 /// ```
@@ -159,13 +159,8 @@ impl Drop for HostTimeline {
         if forked() {
             return;
         }
-        let mut state = lock(&self.slot.state);
-        state.submitted = self.slot.line.reached();
-        // Other processes may wait for any value.
-        if self.slot.is_shared() || state.ahead > state.submitted {
-            self.slot.line.poison(None);
-        }
-        drop(state);
+        lock(&self.slot.state).submitted = self.slot.line.reached();
+        self.slot.end();
         slot::release(self.slot);
         crossing::sweep(crossing::ALL);
     }

@@ -209,9 +209,10 @@ impl Follow for Import {
 impl Drop for Import {
     fn drop(&mut self) {
         // In a forked child the relay is the parent's.
+        let waited = self.followed.largest();
         if let Some(relay) = self.relay.as_ref().filter(|_| !forked()) {
-            // Nobody copies values any more; the line is not used again.
-            relay.slot.line.poison(None);
+            // Nobody copies values any more. No stream waits for more than this.
+            relay.slot.end_relay(relay.value(waited));
         }
     }
 }
@@ -353,8 +354,8 @@ impl ImportedTimeline {
             None
         } else {
             let slot = slot::allocate(context)?;
-            // Nobody but this writes it; it is never idle, so that nobody else gets it.
-            lock(&slot.state).submitted = LARGEST;
+            // Nobody but this writes it.
+            slot.begin_relay();
             Some(Relay { slot, base: slot.line.reached() })
         };
         let at = (index * size_of::<Line>()) as CUdeviceptr;

@@ -118,6 +118,17 @@ impl Line {
         self.value.fetch_max(value, Ordering::AcqRel);
     }
 
+    /// Has the value be at least this one, and the line be as one that was never poisoned. The line
+    /// must be one that no stream writes, and poison must have been the host's. Streams that wait
+    /// for values up to this one are released as they were by the poison.
+    pub(super) fn settle(&self, value: u64) -> u64 {
+        let value = value.max(self.reached());
+        // The value first: whoever waits must find one or the other.
+        self.value.store(value, Ordering::Release);
+        self.poison.store(0, Ordering::Release);
+        value
+    }
+
     /// Whether a stream that waits for any value goes on, if it looks now.
     pub(super) fn releases_all(&self) -> bool {
         // As a stream compares: memory minus value, as a signed number.

@@ -107,16 +107,20 @@ pub use point::Point;
 ///
 /// Dropping a timeline never waits for work. Its points stay valid: those whose signal is pending
 /// are reached when the stream gets there. Streams that [wait ahead](Self::wait_ahead) for values
-/// that nobody can signal any more are released, by one write after the last signal. The stream is
-/// dropped as it would be without the timeline. Like an event, a timeline holds a share of its
-/// context, and only [the last share](crate::Context#dropping-the-last-share) can block.
+/// that nobody can signal any more are released: by the drop itself, or if a signal is pending by
+/// the crate's thread, within 5 ms of the last signal and a round. The stream is dropped as it
+/// would be without the timeline. Like an event, a timeline holds a share of its context, and only
+/// [the last share](crate::Context#dropping-the-last-share) can block. The drop makes no driver
+/// call of its own, except as [`poison`](Self::poison) if the last signal was an error, and for a
+/// timeline [in memory](Self::in_memory).
 ///
 /// # What it keeps
 ///
 /// One cache line of pinned host memory, in a page of 64 that timelines of one context share. Pages
 /// are the process's own memory, registered for all devices, and serve other timelines later. The
 /// driver's own release of them would wait for streams, so that the crate leaves it to the end of
-/// the context. Points keep nothing.
+/// the context. Only the line of a timeline that was poisoned serves no other one. Points keep
+/// nothing.
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -185,8 +189,7 @@ impl Timeline {
     /// of [`new`](Self::new) in everything else, and its [descriptor](Self::descriptor) names it
     /// for them.
     ///
-    /// Dropping it releases all that wait for it in other processes, after the last signal, by one
-    /// write.
+    /// Dropping it releases all that wait for it in other processes, after the last signal.
     ///
     /// No driver call.
     ///
@@ -285,6 +288,7 @@ impl Timeline {
         state.submitted = value;
         // SAFETY: as for `write`.
         if let Err(error) = unsafe { self.write(value) } {
+            state.refused = Some(value);
             // Whoever waits in another process learns of it from nobody else.
             self.slot.condemn(&error);
             return Err(error);
@@ -375,7 +379,7 @@ impl Timeline {
     ///
     /// It is safe: a deadlock harms no memory. The wait ends when the value is reached, and when
     /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
-    /// the value, the wait ends after the last signal.
+    /// the value, the wait ends [after the last signal](Self#dropping-it), if that can happen.
     ///
     /// Driver calls and captures as for [`StreamRef::wait_point`].
     ///
@@ -426,19 +430,19 @@ impl Drop for Timeline {
             return;
         }
         let mut state = lock(&self.slot.state);
-        // Other processes may wait for any value.
-        if !state.over && (self.slot.is_shared() || state.ahead > state.submitted) {
+        if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
+            // Only the stream knows when it has passed a signal that may not be there.
             if self.end(&mut state).is_err() {
-                // The stream does nothing any more, as a rule.
                 self.slot.line.poison(None);
             }
         } else if let Some(word) = self.word.as_ref().filter(|_| !state.over)
             && (!(self.foreign || capture_under_way()) || self.refuse_capture().is_ok())
         {
-            // The line of this process goes to the next timeline. A failure is nobody's to know.
+            // The host cannot store there. A failure is nobody's to know.
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
         drop(state);
+        self.slot.end();
         slot::release(self.slot);
         crossing::sweep(crossing::ALL);
     }

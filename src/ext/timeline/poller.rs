@@ -116,7 +116,7 @@ fn look_for_failure(
     if let Err(error) = &asked {
         slot.condemn(error);
     }
-    if asked.is_err() || slot.is_lost() {
+    if asked.is_err() || slot.is_over() {
         slot.queue.take_all(due);
     }
     let error = asked.err();

@@ -7,7 +7,8 @@
 //! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
 //! registered as long as its context lives. When the driver destroys the context, it ends the
 //! registration, and the page serves the next context: registering it again succeeds then, and only
-//! then. So the process has as many pages as it has ever needed at one time.
+//! then. A page of which no line can be used again is forgotten. So the process has as many pages as
+//! it has ever needed at one time, and one for each 64 lines that were lost.
 //!
 //! # When a line is used again
 //!
@@ -15,26 +16,41 @@
 //! submitted last. Then no stream has a write to make, as the writes of one timeline happen in
 //! their order. Waits that streams have still to make are over whenever they look: each is for a
 //! point, which is not above that value, and the next timeline goes on counting from there, so that
-//! the value never sinks. Waits ahead, for values above it, are ended by poison when the timeline
-//! is dropped, and a poisoned line is never used again.
+//! the value never sinks. Waits ahead, for values above it, are ended when the last signal has
+//! happened after the drop: the host raises the value to the largest of them, and the next timeline
+//! counts on from there. So are waits for another process's line that a stream makes at a relay.
+//!
+//! A line is lost if it is poisoned, other than a relay: a point of an older timeline may not be
+//! reached, and must not seem so later. So is one that has come to half of all values.
 
 use core::ffi::c_void;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::foreign::Foreign;
-use super::line::{self, BYTES, LINES, Line};
+use super::file;
+use super::foreign::{Follow, Foreign};
+use super::line::{self, BYTES, LARGEST, LINES, Line};
 use super::memory;
+use super::poller;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
-use super::wait::Asked;
+use super::wait::{self, Asked};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
+use crate::ext::needs::{
+    Moment, WeakContext, ask, call, downgrade, is_same_library, keeps, with_current,
+};
+use crate::ext::poller::give_back;
 use crate::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
 use crate::{Context, Driver, Error, Event, EventFlags, Progress, Result};
+
+/// The largest value at which a timeline begins.
+const LARGEST_START: u64 = LARGEST / 2;
+
+/// What is `submitted` of a line to which values of another process are copied.
+const RELAYED: u64 = LARGEST;
 
 /// How many pages of ended contexts are tried before a new one is made.
 const TRIES: usize = 8;
@@ -102,6 +118,8 @@ impl Known {
 pub(super) struct State {
     /// The value of the last signal that was given to the driver, or would have been.
     pub(super) submitted: u64,
+    /// The last signal that the driver refused. It may have taken it all the same.
+    pub(super) refused: Option<u64>,
     /// The largest value that a wait ahead was submitted for.
     pub(super) ahead: u64,
     /// Whether nothing is signalled any more.
@@ -177,7 +195,7 @@ impl Slot {
     }
 
     /// Whether nobody will reach any more values, as far as this process knows.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let known = match &self.whose {
             Whose::Own => false,
             Whose::Shared(known) => known.failure().is_some(),
@@ -231,7 +249,7 @@ impl Slot {
     /// Gives the line to a timeline of the context.
     pub(super) fn begin(&self, context: &Context, address: CUdeviceptr) {
         let value = self.line.reached();
-        *lock(&self.state) = State { submitted: value, ahead: value, over: false };
+        *lock(&self.state) = State { submitted: value, ahead: value, ..State::default() };
         let (driver, weak) = (context.driver(), downgrade(context));
         *lock(&self.home) = Some(Home { driver, context: weak, health: Weak::new() });
         self.context.store(context.as_raw().addr(), Ordering::Relaxed);
@@ -253,15 +271,71 @@ impl Slot {
         }
     }
 
+    /// Whether somebody may wait for a value above the last signal.
+    pub(super) fn is_awaited(&self, state: &State) -> bool {
+        // Other processes may wait for any value.
+        !state.over && (self.is_shared() || state.ahead > state.submitted)
+    }
+
+    /// Ends a timeline that was dropped: nobody signals any more. Whoever waits for values above the
+    /// last signal is released after it, by the crate's thread if it is pending. It makes no driver
+    /// call. If the last signal was refused, nobody can know here when it has happened.
+    pub(super) fn end(&'static self) {
+        {
+            let mut state = lock(&self.state);
+            if !self.is_awaited(&state) {
+                return;
+            }
+            state.over = true;
+        }
+        if !self.release_waits() && !poller::follow(Arc::new(Ending(self)), true) {
+            // The system has no thread for it, and nobody must wait for ever.
+            self.line.poison(None);
+        }
+    }
+
+    /// Releases whoever waits for values above the last signal, if that has happened; whether there
+    /// is nothing left to do. The timeline was dropped.
+    fn release_waits(&self) -> bool {
+        let mut state = lock(&self.state);
+        if self.line.is_poisoned() {
+            return true;
+        }
+        if self.line.reached() < state.submitted {
+            return false;
+        }
+        if self.is_shared() || state.ahead > LARGEST_START {
+            self.line.poison(None);
+        } else {
+            // Nobody has a point above the last signal, so that none seems reached by this.
+            self.line.raise(state.ahead);
+            *state = State { submitted: state.ahead, ..State::default() };
+        }
+        true
+    }
+
+    /// Makes a line of this process the relay of another's: this process's host alone writes it.
+    pub(super) fn begin_relay(&self) {
+        lock(&self.state).submitted = RELAYED;
+    }
+
+    /// Ends a relay. Streams that wait for values up to this one go on, whether or not it was
+    /// poisoned, and nobody has a point of it.
+    pub(super) fn end_relay(&self, value: u64) {
+        let mut state = lock(&self.state);
+        *state = State { submitted: self.line.settle(value), ..State::default() };
+    }
+
     /// Whether no stream has anything to write here, now or later; see the top of the file.
     fn is_idle(&self) -> bool {
         let state = lock(&self.state);
-        !state.over && self.line.is_exactly(state.submitted)
+        !state.over && state.submitted <= LARGEST_START && self.line.is_exactly(state.submitted)
     }
 
-    /// Whether it never will be, because it is poisoned, or a stream will poison it.
-    fn is_spent(&self) -> bool {
-        lock(&self.state).over || self.line.is_poisoned()
+    /// Whether it never will be.
+    fn is_lost(&self) -> bool {
+        let submitted = lock(&self.state).submitted;
+        submitted != RELAYED && (submitted > LARGEST_START || self.line.is_poisoned())
     }
 }
 
@@ -271,6 +345,35 @@ impl fmt::Debug for Slot {
             .field("reached", &self.line.reached())
             .field("poisoned", &self.line.is_poisoned())
             .finish()
+    }
+}
+
+/// What the crate's thread does for a timeline that was dropped while a signal was pending, and for
+/// which somebody waits ahead.
+struct Ending(&'static Slot);
+
+impl Follow for Ending {
+    fn is_relayed(&self) -> bool {
+        false
+    }
+
+    fn follow(&self, ask: bool, _now: Moment, _gone: &mut Option<Moment>) -> bool {
+        if !ask {
+            return true;
+        }
+        if self.0.release_waits() {
+            file::sweep();
+            return false;
+        }
+        // A failed context never signals; the question poisons. One that somebody else owns may end
+        // with the last share that this program holds knowingly, and is not asked.
+        if let Some((_, Some(context))) = self.0.home() {
+            if keeps(&context) {
+                let _ = wait::ask_once(self.0);
+            }
+            give_back(context);
+        }
+        true
     }
 }
 
@@ -309,6 +412,7 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
         if let Some(slot) = fit.find_map(|page| page.take(context)) {
             return Ok(slot);
         }
+        pages.retain(|page| !page.is_lost());
     }
     // Pages of contexts that may have ended. Those of this very context come first, as it may live.
     for same in [true, false] {
@@ -353,15 +457,19 @@ pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
     Ok(slot)
 }
 
-/// Takes a page out of the list that no timeline is in.
+/// Takes a page out of the list that no timeline is in, that has a line to give, and whose context
+/// may have ended. So each driver call about a page serves a timeline, unless somebody else has kept
+/// its context.
 fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
     let mut pages = lock(&PAGES);
-    let serves = |page: &Page| {
+    let serves = |page: &mut Page| {
         page.live == 0
             && is_same_library(page.driver, context.driver())
             && (page.context == context.as_raw().addr()) == same
+            && !(page.address != 0 && page.held.is_held())
+            && page.has_room()
     };
-    let at = pages.iter().position(serves).filter(|_| same || tried < TRIES)?;
+    let at = pages.iter_mut().position(serves).filter(|_| same || tried < TRIES)?;
     Some(pages.swap_remove(at))
 }
 
@@ -408,7 +516,8 @@ impl Page {
             && (self.live > 0 || self.held.is_held())
     }
 
-    fn take(&mut self, context: &Context) -> Option<&'static Slot> {
+    /// Whether there is a line to give.
+    fn has_room(&mut self) -> bool {
         if self.free.is_empty() {
             let free = &mut self.free;
             self.dropped.retain(|slot| {
@@ -416,8 +525,20 @@ impl Page {
                 if idle {
                     free.push(slot);
                 }
-                !idle && !slot.is_spent()
+                !idle && !slot.is_lost()
             });
+        }
+        !self.free.is_empty()
+    }
+
+    /// Whether it will never have one again, as [`has_room`](Self::has_room) has last seen it.
+    fn is_lost(&self) -> bool {
+        self.live == 0 && self.free.is_empty() && self.dropped.is_empty()
+    }
+
+    fn take(&mut self, context: &Context) -> Option<&'static Slot> {
+        if !self.has_room() {
+            return None;
         }
         let slot = self.free.pop()?;
         let at = self.slots.iter().position(|of| core::ptr::eq(of, slot))?;
