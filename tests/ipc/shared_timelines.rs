@@ -1123,6 +1123,60 @@ fn what_an_import_costs_in_driver_calls() {
     peer.end();
 }
 
+/// Whoever is given a protected file cannot pass for its maker: it gets no lock, now or later, and
+/// the maker's end is seen.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_passes_for_the_maker_of_a_protected_file() {
+    use rustix::fs::OFlags;
+    use std::os::fd::AsFd as _;
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("protected");
+    let flags = rustix::fs::fcntl_getfl(&file).expect("an open file");
+    assert_eq!(flags & OFlags::ACCMODE, OFlags::RDONLY);
+    let imported = open(&gpu, (file.try_clone().expect("a file"), descriptor));
+    peer.step("hold");
+    let pending = imported.point(peer.number("signal"));
+    let stream = gpu.stream();
+    stream.wait_point(pending).expect("a wait");
+    let mine = reading(&file);
+    for (what, file) in [("the description", &file), ("another", &mine)] {
+        let refused = lock(file.as_fd(), 1).expect_err(what);
+        assert_eq!(refused.raw_os_error(), Some(rustix::io::Errno::BADF.raw_os_error()), "{what}");
+    }
+    // A lock for reading keeps nobody from asking.
+    lock(file.as_fd(), 0).expect_err("the maker has its own");
+    peer.child.kill();
+    wait_until("the maker's lock is gone", || lock(mine.as_fd(), 0).is_ok());
+    assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
+    idle(&stream);
+}
+
+/// Takes a lock of the whole file's description, for reading (0) or writing (1), if it is free.
+#[cfg(target_os = "linux")]
+fn lock(file: std::os::fd::BorrowedFd<'_>, kind: i16) -> std::io::Result<()> {
+    /// `struct flock`, with 64-bit offsets.
+    #[repr(C)]
+    struct Lock {
+        kind: i16,
+        whence: i16,
+        start: i64,
+        length: i64,
+        process: i32,
+    }
+    unsafe extern "C" {
+        fn fcntl(file: i32, command: i32, ...) -> i32;
+    }
+    const SET_LOCK: i32 = 37;
+    let lock = Lock { kind, whence: 0, start: 0, length: 0, process: 0 };
+    // SAFETY: the command takes a lock of this layout.
+    match unsafe { fcntl(std::os::fd::AsRawFd::as_raw_fd(&file), SET_LOCK, &raw const lock) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// A server imports a timeline for each request: the thousandth import costs what the first ones
 /// did, also where streams wait for a relay and where makers have died.
 #[test]

@@ -42,15 +42,22 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | | importers | streams of an importer |
 /// | --- | --- | --- |
 /// | [`new`](Self::new) | see it read-only. When this process ends they write, once, to release their streams | wait for the shared memory itself: the fastest |
-/// | [`protected`](Self::protected) | cannot write it, by a seal that the kernel holds them to | wait for memory of the importer's own, to which a thread copies the value: some tens of microseconds more |
+/// | [`protected`](Self::protected) | cannot write it, by a seal that the kernel holds them to; the descriptor is for reading alone | wait for memory of the importer's own, to which a thread copies the value: some tens of microseconds more |
 ///
 /// A process that has the file of `new` and means harm can write any bytes. It can make points seem
 /// reached or poisoned, and nothing else, in all processes that have the file. In this one, too:
 /// the error is [`Error::Poisoned`](crate::Error::Poisoned) unless this process's own driver has
-/// said otherwise. It could also take
-/// the page out of the file or a value back, and then streams of other importers would go on
-/// waiting. Give it to processes that you trust, and one of `protected` to others. An importer does
-/// not have to trust the maker for memory safety. If it does not trust the maker to let it go on,
+/// said otherwise. It could also take the page out of the file or a value back, or lock the file
+/// as this process does and so pretend, after this process has ended, that it lives. Then other
+/// importers would go on waiting. Give it to processes that you trust, and one of `protected` to
+/// others.
+///
+/// Of `protected` an importer can do none of that with the descriptor that it is given. One gap is
+/// the system's: a process of the same user, or of root, can change the file's mode and open it
+/// again by `/proc`. It still cannot write the file, but it can lock it. Where that matters, let
+/// importers run as other users, and let them wait with a limit.
+///
+/// An importer does not have to trust the maker for memory safety. If it does not trust the maker to let it go on,
 /// it opens the file for reading alone before it imports: its streams then wait as for one of
 /// `protected`.
 ///

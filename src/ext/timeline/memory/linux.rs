@@ -132,6 +132,9 @@ impl File {
         // So that a process of another user that is given the file for reading cannot open it
         // for writing.
         file.set_permissions(Permissions::from_mode(0o400)).map_err(|error| refused(&error))?;
+        // What is lent is for reading, so that nobody who is given it can take a lock on the file:
+        // it would pass for the maker's.
+        let file = if protected { open_again(&file, false)? } else { file };
         Ok((Self { file, writable: !protected }, mapped, life))
     }
 
@@ -194,7 +197,8 @@ impl File {
 
     /// Whether the [`Life`] of the file has ended. If the system does not tell, it has not.
     pub(crate) fn is_orphaned(&self) -> bool {
-        // A lock for reading, as only whoever can write the file could pretend to live.
+        // A lock for reading, so that only locks for writing count: those take a description that
+        // is open for writing, also where a seal forbids to write.
         let mut lock = Lock::of(READ_LOCK);
         // SAFETY: the command takes a place for a lock of this layout.
         let told = unsafe { fcntl(self.file.as_raw_fd(), GET_LOCK, &raw mut lock) };
@@ -206,6 +210,14 @@ impl AsFd for File {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Another description of the same file.
+fn open_again(file: &std::fs::File, writable: bool) -> Result<std::fs::File, Refusal> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let mut options = std::fs::File::options();
+    let opened = std::fs::OpenOptions::open(options.read(true).write(writable), path);
+    opened.map_err(|error| refused(&error))
 }
 
 const READ_LOCK: i16 = 0;
@@ -269,10 +281,7 @@ impl Life {
         });
         // Another description of the same file: a lock on the one that is sent would live in
         // every process that has it.
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let mut options = std::fs::File::options();
-        let own = std::fs::OpenOptions::open(options.read(true).write(true), path);
-        let own = own.map_err(|error| refused(&error))?.into_raw_fd();
+        let own = open_again(file, true)?.into_raw_fd();
         // In the list before it is locked, so that no child keeps the lock.
         let life = Self(Self::place(own));
         let mut lock = Lock::of(WRITE_LOCK);
