@@ -11,7 +11,7 @@ use common::{Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::ext::Timeline;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Error, ForeignStream, Progress, StreamRef};
+use cuda_events::{Context, Device, Error, EventFlags, ForeignStream, Progress, StreamRef};
 
 /// A signal in a capture is refused, so that no launch can put the counter back.
 #[test]
@@ -78,6 +78,43 @@ fn other_codes_captures_are_noticed() {
         assert_eq!(refused, Err(Error::TimelineInCapture { function: WRITE }));
         assert_eq!(made, [Function::cuStreamIsCapturing]);
         assert_eq!(timeline.submitted(), before);
+        reached(timeline.signal().expect("a signal"));
+    }
+}
+
+/// A stream of this program becomes a part of other code's capture, by a safe wait of its own. A
+/// timeline that was given a name of the stream, and not the stream, notices that.
+#[test]
+fn a_capture_that_a_wait_has_joined_is_noticed() {
+    let Some(gpu) = gpu() else { return };
+    let (theirs, ours) = (gpu.stream(), gpu.stream());
+    // SAFETY: it lives until the end of the test.
+    let named = unsafe { StreamRef::from_raw(&gpu.context, ours.as_raw()) };
+    let timeline = Timeline::new(named).expect("a timeline");
+    reached(timeline.signal().expect("a signal"));
+    let symbols = gpu.driver.symbols();
+    let mode = cuda_events::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    for by_event in [true, false] {
+        // SAFETY: no other thread has the stream.
+        let begun = unsafe { (symbols.cuStreamBeginCapture_v2)(theirs.as_raw(), mode) };
+        check(Function::cuStreamBeginCapture_v2, begun);
+        let joined = if by_event {
+            theirs.record_event(EventFlags::empty()).and_then(|event| ours.wait_event(&event))
+        } else {
+            ours.wait_stream(&theirs)
+        };
+        let refused = timeline.signal();
+        let back = theirs.wait_stream(&ours);
+        let mut graph = std::ptr::null_mut();
+        // Ended first, whatever came of it.
+        // SAFETY: a place for the graph, which is destroyed.
+        unsafe {
+            let ended = (symbols.cuStreamEndCapture)(theirs.as_raw(), &mut graph);
+            check(Function::cuStreamEndCapture, ended);
+            check(Function::cuGraphDestroy, (symbols.cuGraphDestroy)(graph));
+        }
+        assert_eq!((joined, back), (Ok(()), Ok(())), "{by_event}");
+        assert_eq!(refused, Err(Error::TimelineInCapture { function: WRITE }), "{by_event}");
         reached(timeline.signal().expect("a signal"));
     }
 }

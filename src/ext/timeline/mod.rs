@@ -98,10 +98,15 @@ pub use point::Point;
 /// Noticing it costs nothing where the timeline was given a [`Stream`] or an `Arc<Stream>`: a flag
 /// of this crate tells whether a [`Capture`](crate::capture::Capture) is under way anywhere, and
 /// only then the driver is asked. Any other stream is asked before each signal
-/// (`cuStreamIsCapturing`), because other code has it and may begin a capture unseen. One case
-/// stays unnoticed: other code begins a capture, by the raw handle, in a `Stream` of yours, or has
-/// it join one. Give the timeline of such a stream a [`StreamRef::from_raw`] of it, and it is
-/// asked.
+/// (`cuStreamIsCapturing`), because other code has it and may begin a capture unseen.
+///
+/// **One case stays unnoticed: a capture that other code has begun**, by the raw handle. It may
+/// have begun it in a `Stream` of yours. Or it captures a stream of its own, and yours becomes a
+/// part of that capture by a wait: also by your own [`wait_event`](StreamRef::wait_event) for an
+/// event that was recorded in the capturing stream, or [`wait_stream`](StreamRef::wait_stream) for
+/// that stream. These are one driver call, and do not look. A signal is `Ok` then, and each launch
+/// of the graph puts the counter back. So if a stream waits for work of other code that captures,
+/// give its timeline a [`StreamRef::from_raw`] of it, and it is asked.
 ///
 /// # Dropping it
 ///
