@@ -28,11 +28,12 @@ pub const SOURCES: &[(&str, &str)] = sources! {
     "ext/timeline/handle" "ext/timeline/host" "ext/timeline/import" "ext/timeline/line"
     "ext/timeline/memory/linux" "ext/timeline/memory/mod" "ext/timeline/memory/other"
     "ext/timeline/memory/windows" "ext/timeline/mod" "ext/timeline/opened" "ext/timeline/point"
-    "ext/timeline/poller" "ext/timeline/queue" "ext/timeline/slot" "ext/timeline/wait" "ext/timer"
-    "external" "flags" "forms" "graph/exec" "graph/kept" "graph/mod" "graph/node" "green"
-    "ipc/envelope" "ipc/exporter" "ipc/mod" "list" "loader/error" "loader/mod" "order" "progress"
-    "share" "stream/attributes" "stream/capture_info" "stream/foreign" "stream/host_functions"
-    "stream/mem_ops" "stream/mod" "stream/options" "sync" "sys/version" "timeout"
+    "ext/timeline/poller" "ext/timeline/queue" "ext/timeline/slot" "ext/timeline/wait"
+    "ext/timeline/watch" "ext/timer" "external" "flags" "forms" "graph/exec" "graph/kept"
+    "graph/mod" "graph/node" "green" "ipc/envelope" "ipc/exporter" "ipc/mod" "list" "loader/error"
+    "loader/mod" "order" "progress" "share" "stream/attributes" "stream/capture_info"
+    "stream/foreign" "stream/host_functions" "stream/mem_ops" "stream/mod" "stream/options" "sync"
+    "sys/version" "timeout"
 };
 
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to

@@ -204,6 +204,7 @@ const LOCKS: &[&str] = &[
     "ext/timeline/poller",
     "ext/timeline/queue",
     "ext/timeline/slot",
+    "ext/timeline/watch",
     "graph/kept",
     "stream/host_functions",
     // It names the types.

@@ -149,6 +149,12 @@ fn peer() {
                 let signal = timeline.as_ref().expect("a timeline").signal();
                 say(&format!("{:?}", signal.map_err(|error| error.code() == Some(code))));
             }
+            // Its host does nothing about it.
+            "fail-quietly" => {
+                let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+                gpu.soft().expect("the software driver in the process").fail_contexts(code);
+                say("failed");
+            }
             // Waits for a value of the parent's, writes the data, and signals.
             "produce" => {
                 let own: &Timeline = timeline.as_ref().expect("a timeline");
@@ -729,6 +735,59 @@ fn a_makers_failed_context_poisons() {
         assert!(gpu.context.synchronize().is_ok(), "this one works");
         peer.child.kill();
     }
+}
+
+/// The maker's context fails while its host sleeps, and also when it has dropped all that it had of
+/// the timeline.
+#[test]
+fn a_quiet_makers_failed_context_poisons() {
+    let Some(gpu) = gpu() else { return };
+    if gpu.soft().is_none() {
+        return common::not_run(
+            "a context that fails is the software driver's; on a GPU it would be everybody's",
+        );
+    }
+    for way in WAYS {
+        for dropped in [false, true] {
+            let mut peer = Peer::start();
+            let imported = make_and_open(&gpu, &mut peer, way);
+            peer.step("hold");
+            let pending = imported.point(peer.number("signal"));
+            let stream = gpu.stream();
+            stream.wait_point(pending).expect("a wait");
+            if dropped {
+                peer.step("drop");
+            }
+            assert_eq!(pending.query(), Ok(Progress::Pending), "{way}");
+            peer.step("fail-quietly");
+            assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::Poisoned, "{way}");
+            idle(&stream);
+            peer.child.kill();
+        }
+    }
+}
+
+/// The crate's thread looks after what processes share. Where none shares anything, there is none.
+#[test]
+fn only_what_is_shared_has_a_thread() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let threads = || {
+        let all = std::fs::read_dir("/proc/self/task").expect("this process's threads").flatten();
+        let names = all.flat_map(|thread| std::fs::read_to_string(thread.path().join("comm")));
+        names.filter(|name| name.trim_end() == "cuda-events").count()
+    };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let own = Timeline::new(gpu.stream()).expect("a timeline");
+    let host = HostTimeline::shared(&file).expect("a timeline");
+    let shared = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    for _ in 0..100 {
+        reached(own.signal().expect("a signal"));
+        reached(host.signal().expect("a signal"));
+    }
+    assert_eq!(threads(), 0);
+    reached(shared.signal().expect("a signal"));
+    wait_until("the thread starts", || threads() == 1);
 }
 
 /// The importer's own context fails: whoever waits gets that error, and the maker's timeline is as

@@ -14,10 +14,11 @@ use super::line::{LINES, Line};
 use super::memory::{File, Life};
 use super::slot::{self, Known, Slot, Whose, lock};
 use super::wait;
+use super::watch::Watch;
 use crate::ext::needs::forked;
 use crate::ipc::SharedTimelineError as Refusal;
 use crate::sys::CUdeviceptr;
-use crate::{Context, Result};
+use crate::{Context, Event, EventFlags, Result};
 
 /// The version of the layout.
 const VERSION: u16 = 1;
@@ -57,15 +58,26 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// again by `/proc`. It still cannot write the file, but it can lock it. Where that matters, let
 /// importers run as other users, and let them wait with a limit.
 ///
-/// An importer does not have to trust the maker for memory safety. If it does not trust the maker to let it go on,
-/// it opens the file for reading alone before it imports: its streams then wait as for one of
-/// `protected`.
+/// An importer does not have to trust the maker for memory safety. If it does not trust the maker to
+/// let it go on, it opens the file for reading alone before it imports: its streams then wait as for
+/// one of `protected`.
 ///
 /// # Its life
+///
+/// A context that fails signals nothing any more, and other processes cannot ask this one's driver.
+/// So while a signal of a [`Timeline::shared`](super::Timeline::shared) is pending for longer, the
+/// crate's thread asks: one `cuEventQuery` for each file every 5 ms, between two of
+/// `cuThreadExchangeStreamCaptureMode`. If the context has failed, importers get
+/// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and a round of the thread. The first
+/// signal of a shared timeline starts that thread. It makes no call while no signal is pending.
 ///
 /// Timelines keep their file. When the last of them and this are dropped, and the streams have
 /// passed the last signals, importers see an end. If this process is killed, they see that: at once
 /// in [`ImportedTimeline`](super::ImportedTimeline). A forked child takes no part in it.
+///
+/// A timeline that is dropped with its file while a signal is pending is looked after in the same
+/// way as long as this process holds a share of its context, unless that context is only
+/// [named](Context::from_raw).
 ///
 /// The page stays mapped until the process ends, and registered until the context does. Each file
 /// that a process makes or imports takes one mapping so, and Linux gives a process 65530 of them
@@ -127,6 +139,11 @@ pub(super) struct SharedFile {
     slots: Mutex<Vec<&'static Slot>>,
     context: Context,
     address: CUdeviceptr,
+    /// Those of streams, of which the crate's thread asks while signals are pending.
+    watch: Arc<Watch>,
+    /// What it asks the driver for.
+    #[expect(dead_code, reason = "kept for the watch")]
+    health: Event,
     /// Until the drop.
     life: Option<Life>,
 }
@@ -143,8 +160,8 @@ pub(super) fn sweep() {
 impl TimelineFile {
     /// A file that importers can write, so that their streams may wait for it without a detour.
     ///
-    /// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
-    /// between two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0.
+    /// Driver calls: `cuEventCreate`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer`
+    /// between two of `cuThreadExchangeStreamCaptureMode`, all with the context current. CUDA 9.0.
     ///
     /// # Errors
     ///
@@ -171,6 +188,7 @@ impl TimelineFile {
     fn make(context: &Context, protected: bool) -> Result<Self> {
         wait::refuse_fork()?;
         sweep();
+        let health = Event::new(context, EventFlags::empty())?;
         let (file, lines, life) = File::create(LINES, protected)?;
         let number = RandomState::new().hash_one(std::process::id());
         if let Some(first) = lines.first() {
@@ -190,6 +208,8 @@ impl TimelineFile {
             slots,
             context,
             address,
+            watch: Watch::new(&health),
+            health,
             life: Some(life),
         })))
     }
@@ -242,6 +262,10 @@ impl SharedFile {
         &self.context
     }
 
+    pub(super) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
     pub(super) fn descriptor(&self, slot: &Slot) -> Option<TimelineDescriptor> {
         let at = self.lines.iter().position(|line| core::ptr::eq(line, slot.line))?;
         Some(TimelineDescriptor { index: u16::try_from(at).ok()?, file: self.number })
@@ -253,6 +277,8 @@ impl Drop for SharedFile {
         if forked() {
             return;
         }
+        // Before the event goes.
+        self.watch.end();
         let slots = core::mem::take(&mut *lock(&self.slots));
         lock(&ENDING).extend(self.life.take().map(|life| (life, slots)));
         sweep();

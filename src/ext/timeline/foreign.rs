@@ -24,13 +24,14 @@ pub(super) trait Link: Follow {
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
 }
 
-/// What the thread looks after, while streams wait for another process.
+/// What the thread looks after: while streams wait for another process, and while somebody waits
+/// for signals of this one.
 pub(super) trait Follow: Send + Sync {
     /// Whether the thread must look as often as for a future, and not only for the maker's end.
     fn is_relayed(&self) -> bool;
 
     /// One round of the thread; whether there is more to look after. `gone` is when the maker was
-    /// first seen to have ended.
+    /// first seen to have ended, or what else the thread is to remember.
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool;
 }
 

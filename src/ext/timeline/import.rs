@@ -73,8 +73,10 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 ///   with [`Point::query`], before you trust what a stream made of it. Streams and contexts can be
 ///   used and dropped as usual.
 ///
-/// If the maker drops the timeline, or [poisons](super::Timeline::poison) it, or its context fails
-/// and it learns of that, they get [`Error::Poisoned`] instead, and streams are released, too.
+/// If the maker drops the timeline, or [poisons](super::Timeline::poison) it, or its context fails,
+/// they get [`Error::Poisoned`] instead, and streams are released, too. A failed context is told
+/// [within a bound](super::TimelineFile#its-life) while a signal is pending, and otherwise by the
+/// maker's next signal.
 ///
 /// The bound holds in every container: the maker's life is a lock on the file; on Windows it is the
 /// process, which the importer must be allowed to open. It does not hold

@@ -8,6 +8,7 @@
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
+//! | `watch` | what the crate's thread does for them |
 //! | `foreign`, `import` | the other side: what it knows of a line, and how it gets that |
 //! | `handle`, `opened` | the same by bytes alone: the maker's side, and the other |
 //! | `memory` | the memory that lines are in |
@@ -39,6 +40,7 @@ mod poller;
 mod queue;
 mod slot;
 mod wait;
+mod watch;
 
 use file::SharedFile;
 use handle::Word;
@@ -250,7 +252,9 @@ impl Timeline {
             Place::Own => (slot::allocate(named.context())?, None, None),
             Place::File(file) => {
                 same_context(named, file.context())?;
-                (file.take()?, Some(Arc::clone(file)), None)
+                let slot = file.take()?;
+                file.watch().add(slot);
+                (slot, Some(Arc::clone(file)), None)
             }
             Place::Memory(memory) => {
                 same_context(named, memory.context())?;
@@ -299,6 +303,9 @@ impl Timeline {
             return Err(error);
         }
         drop(state);
+        if let Some(file) = &self.file {
+            file.watch().signalled();
+        }
         Ok(Point::new(self.slot, value))
     }
 

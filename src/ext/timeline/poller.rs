@@ -21,7 +21,7 @@ fn pause(quiet: Duration) -> Duration {
 
 /// What the poller has not seen: timelines that are new to it.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
-/// Imports that streams have begun to wait for.
+/// What else is new to it, such as imports that streams have begun to wait for.
 static IMPORTS: Mutex<Vec<Arc<dyn Follow>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
 
@@ -35,8 +35,8 @@ pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
     SEAT.call(|| {})
 }
 
-/// Has the poller look after a stream that waits for another process, whose import it has already
-/// unless this is the `first` such stream; whether there is a poller.
+/// Has the poller look after something, such as the import that a stream waits for, which it has
+/// already unless this is the `first` time; whether there is a poller.
 pub(super) fn follow(link: Arc<dyn Follow>, first: bool) -> bool {
     if first {
         lock(&IMPORTS).push(link);

@@ -62,8 +62,8 @@ impl Answers {
     }
 }
 
-/// The driver's handle of an event that the futures in the queue keep alive.
-struct Handle(CUevent);
+/// The driver's handle of an event that others keep alive: the futures in the queue, or a file.
+pub(super) struct Handle(pub(super) CUevent);
 
 // SAFETY: CUDA's driver API may be called from any thread, and the handle is an address that this
 // crate never dereferences.

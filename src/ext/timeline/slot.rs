@@ -314,6 +314,13 @@ impl Slot {
         true
     }
 
+    /// Whether a signal that was submitted has not come, and may come.
+    pub(super) fn is_pending(&self) -> bool {
+        // While it is locked, somebody signals.
+        let submitted = self.state.try_lock().map_or(LARGEST, |state| state.submitted);
+        self.line.reached() < submitted && !self.is_over()
+    }
+
     /// Makes a line of this process the relay of another's: this process's host alone writes it.
     pub(super) fn begin_relay(&self) {
         lock(&self.state).submitted = RELAYED;

@@ -1,0 +1,185 @@
+//! What the crate's thread does for the shared timelines of this process.
+//!
+//! A failed context writes nothing any more, and its process may have no reason to ask: a server
+//! sleeps between two requests. Other processes cannot ask. So while a signal of a shared timeline
+//! is pending, the thread asks, and poisons what will not be signalled.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::foreign::Follow;
+use super::poller;
+use super::queue::Handle;
+use super::slot::{Slot, lock};
+use crate::capture::{CaptureMode, ThreadCaptureMode};
+use crate::ext::needs::{Moment, query_handle};
+use crate::{Driver, Event, Result};
+
+/// The timelines of one file that streams of this process signal.
+pub(super) struct Watch {
+    slots: Mutex<Vec<&'static Slot>>,
+    driver: Driver,
+    /// An event of the file's context, which is never recorded, as long as there is the file.
+    health: Mutex<Option<Handle>>,
+    /// Whether the thread has it.
+    followed: AtomicBool,
+}
+
+impl Watch {
+    /// The event must be kept until [`end`](Self::end).
+    pub(super) fn new(health: &Event) -> Arc<Self> {
+        Arc::new(Self {
+            slots: Mutex::default(),
+            driver: health.context().driver(),
+            health: Mutex::new(Some(Handle(health.as_raw()))),
+            followed: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn add(&self, slot: &'static Slot) {
+        lock(&self.slots).push(slot);
+    }
+
+    /// A signal was submitted, and its timeline's state unlocked.
+    ///
+    /// Why none is missed: the thread clears `followed` before it looks at the states, under their
+    /// locks. If it looks before the signal, then the load here sees that it was cleared. If it
+    /// looks after it, it sees the signal.
+    #[inline(always)]
+    pub(super) fn signalled(self: &Arc<Self>) {
+        if !self.followed.load(Ordering::SeqCst) {
+            self.call();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call(self: &Arc<Self>) {
+        let first = !self.followed.swap(true, Ordering::SeqCst);
+        // If the system has no thread, whoever gets one later has it look here, too.
+        let _ = poller::follow(Arc::clone(self) as Arc<dyn Follow>, first);
+    }
+
+    /// The file ends, and nobody asks about its context any more.
+    pub(super) fn end(&self) {
+        *lock(&self.health) = None;
+    }
+
+    /// Whether there is nothing to ask for.
+    fn is_over(&self) -> bool {
+        lock(&self.health).is_none() || !lock(&self.slots).iter().any(|slot| slot.is_pending())
+    }
+
+    /// Asks the driver once whether the context works.
+    #[allow(unsafe_code)]
+    fn ask(&self) -> Result<()> {
+        let health = lock(&self.health);
+        let Some(Handle(event)) = &*health else { return Ok(()) };
+        // Otherwise the query would invalidate another thread's capture.
+        let relaxed = ThreadCaptureMode::exchange(self.driver, CaptureMode::Relaxed)?;
+        // SAFETY: the event is alive: `end` takes the handle out under the lock that is held here
+        // before the event is dropped.
+        let asked = unsafe { query_handle(self.driver, *event) }.map(drop);
+        drop(relaxed);
+        asked
+    }
+}
+
+impl Follow for Watch {
+    fn is_relayed(&self) -> bool {
+        false
+    }
+
+    /// `since` is when a signal was first seen to be pending: most are over by the next question,
+    /// and take none.
+    fn follow(&self, ask: bool, now: Moment, since: &mut Option<Moment>) -> bool {
+        if !ask {
+            return true;
+        }
+        if self.is_over() {
+            self.followed.store(false, Ordering::SeqCst);
+            return !self.is_over() && !self.followed.swap(true, Ordering::SeqCst);
+        }
+        if since.replace(now).is_some()
+            && let Err(error) = self.ask()
+        {
+            let pending = |slot: &&&Slot| slot.is_pending();
+            lock(&self.slots).iter().filter(pending).for_each(|slot| slot.condemn(&error));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::ext::needs::now;
+    use crate::ext::{Timeline, TimelineFile};
+    use crate::sys::{CUresult, Function};
+    use crate::{Context, Device, LoadOptions, Progress, Stream, StreamOptions};
+
+    /// The driver is asked while a signal is pending, and not at the first look.
+    #[test]
+    #[allow(unsafe_code)]
+    fn it_asks_only_while_a_signal_is_pending() {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let asked = Arc::new(AtomicUsize::new(0));
+        let note = Arc::clone(&asked);
+        let driver = driver.observe(move |call| {
+            let question = call.function == Function::cuEventQuery;
+            note.fetch_add(usize::from(question), Ordering::SeqCst);
+        });
+        let context = Device::new(driver.unwrap(), 0).and_then(Context::primary).unwrap();
+        let file = TimelineFile::new(&context).unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        let timeline = Timeline::shared(stream, &file).unwrap();
+        let watch = Arc::clone(file.shared().watch());
+        let hold = || {
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let wait = move || {
+                let _ = released.recv();
+            };
+            timeline.stream().launch_host_function(wait).unwrap();
+            release
+        };
+        // The time of the crate's own thread does not go on here, so that it asks nobody.
+        let look = |ask: bool, since: &mut Option<Moment>| {
+            let before = asked.load(Ordering::SeqCst);
+            (watch.follow(ask, now(), since), asked.load(Ordering::SeqCst) - before)
+        };
+        let mut since = None;
+        assert_eq!(look(true, &mut since), (false, 0), "no signal");
+        let release = hold();
+        let first = timeline.signal().unwrap();
+        let mut since = None;
+        let looks = [true, true, false, true].map(|ask| look(ask, &mut since));
+        assert_eq!(looks, [(true, 0), (true, 1), (true, 0), (true, 1)]);
+        drop(release);
+        timeline.stream().synchronize().unwrap();
+        assert!(first.is_done());
+        assert_eq!(look(true, &mut since), (false, 0), "reached");
+        let release = hold();
+        let lost = timeline.signal().unwrap();
+        let failed = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+        soft.fail_contexts(cuda_soft_driver::abi::CUresult(failed.0));
+        let mut since = None;
+        assert_eq!(look(true, &mut since), (true, 0));
+        assert_eq!(look(true, &mut since), (true, 1));
+        let code = lost.look().map_err(|error| error.code());
+        assert_eq!(code, Err(Some(failed)));
+        assert_eq!(first.look(), Ok(Progress::Done));
+        assert_eq!(look(true, &mut since), (false, 0), "it was told");
+        drop(release);
+        // The handle is gone before the event is.
+        drop((timeline, file));
+        assert!(watch.ask().is_ok() && watch.is_over());
+    }
+}
