@@ -179,6 +179,7 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("ext/timeline/file", "ENDING", "those of its own files that nobody has any more"),
     ("ext/timeline/memory/linux", "LIVES", "what a forked child must close"),
     ("ext/timeline/memory/linux", "HANDLER", "what a forked child must close"),
+    ("ext/timeline/memory/linux", "FORKS", "what a forked child must close"),
     ("ext/timeline/crossing", "CROSSINGS", "a list of the waits between contexts"),
     ("ext/current_stream", "ENTERED", "for each thread, a list of the scopes"),
     ("ext/event_pool", "NEXT", "a number for each thread that uses a pool"),

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::sync::Once;
 
 use super::Line;
 use crate::Result;
-use crate::ext::needs::{List, forked};
+use crate::ext::needs::{List, forked, let_others_run};
 use crate::ipc::SharedTimelineError as Refusal;
 
 unsafe extern "C" {
@@ -260,7 +260,36 @@ static LIVES: List<Place> = List::new();
 /// A file descriptor that forked children close, or -1.
 type Place = AtomicI32;
 
+/// How many forks have begun, and how many of those are over, in this process.
+static FORKS: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+
+extern "C" fn before_fork() {
+    FORKS[0].fetch_add(1, Ordering::SeqCst);
+}
+
+extern "C" fn after_fork() {
+    FORKS[1].fetch_add(1, Ordering::SeqCst);
+}
+
+/// Makes something at a time when no child is made that has it half made.
+///
+/// If all forks that have begun until the end of `make` were over at its start, then none has
+/// copied the process in between.
+fn undisturbed<T>(make: impl Fn() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    loop {
+        let over = FORKS[1].load(Ordering::SeqCst);
+        let made = make()?;
+        if FORKS[0].load(Ordering::SeqCst) == over {
+            return Ok(made);
+        }
+        drop(made);
+        let_others_run();
+    }
+}
+
 extern "C" fn close_in_child() {
+    // Forks of other threads do not go on here.
+    FORKS[1].store(FORKS[0].load(Ordering::SeqCst), Ordering::SeqCst);
     for place in LIVES.items() {
         let file = place.load(Ordering::Acquire);
         if file >= 0 {
@@ -271,19 +300,24 @@ extern "C" fn close_in_child() {
     }
 }
 
+fn begin_handlers() {
+    static HANDLER: Once = Once::new();
+    // SAFETY: the handlers count, read a list without locks and close files, which a forked child
+    // may do.
+    HANDLER.call_once(|| unsafe {
+        pthread_atfork(Some(before_fork), Some(after_fork), Some(close_in_child));
+    });
+}
+
 impl Life {
     fn begin(file: &std::fs::File) -> Result<Self, Refusal> {
-        static HANDLER: Once = Once::new();
-        // SAFETY: the handler reads a list without locks and closes files, which a forked child
-        // may do.
-        HANDLER.call_once(|| unsafe {
-            pthread_atfork(None, None, Some(close_in_child));
-        });
+        begin_handlers();
         // Another description of the same file: a lock on the one that is sent would live in
         // every process that has it.
-        let own = open_again(file, true)?.into_raw_fd();
-        // In the list before it is locked, so that no child keeps the lock.
-        let life = Self(Self::place(own));
+        // In the list before it is locked, so that no child keeps the lock. A child that came between
+        // the two steps would not know of it.
+        let life = undisturbed(|| Ok(Self(Self::place(open_again(file, true)?.into_raw_fd()))))?;
+        let own = life.0.load(Ordering::Acquire);
         let mut lock = Lock::of(WRITE_LOCK);
         // SAFETY: the command takes a lock of this layout.
         if unsafe { fcntl(own, SET_LOCK, &raw mut lock) } < 0 {
@@ -313,5 +347,40 @@ impl Drop for Life {
             // SAFETY: it was this life's own.
             unsafe { close(file) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::{begin_handlers, undisturbed};
+
+    /// A fork while something is being made has it made anew.
+    #[test]
+    fn a_fork_in_between_is_noticed() {
+        unsafe extern "C" {
+            fn fork() -> i32;
+            fn _exit(status: i32) -> !;
+            fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+        }
+        begin_handlers();
+        let made = Cell::new(0);
+        let result = undisturbed(|| {
+            made.set(made.get() + 1);
+            if made.get() == 1 {
+                // SAFETY: the child ends at once.
+                unsafe {
+                    let child = fork();
+                    if child == 0 {
+                        _exit(0);
+                    }
+                    waitpid(child, core::ptr::null_mut(), 0);
+                }
+            }
+            Ok(made.get())
+        });
+        // Other tests may fork, too.
+        assert!(matches!(result, Ok(2..)), "{result:?}");
     }
 }
