@@ -85,7 +85,7 @@ fn other_codes_captures_are_noticed() {
 /// A stream of this program becomes a part of other code's capture, by a safe wait of its own. A
 /// timeline that was given a name of the stream, and not the stream, notices that.
 #[test]
-fn a_capture_that_a_wait_has_joined_is_noticed() {
+fn a_capture_joined_by_a_wait_is_noticed() {
     let Some(gpu) = gpu() else { return };
     let (theirs, ours) = (gpu.stream(), gpu.stream());
     // SAFETY: it lives until the end of the test.

@@ -197,7 +197,7 @@ fn a_wait_ahead_without_a_signal_is_released() {
 /// As many streams wait ahead as there are hardware channels, so that nothing that is submitted
 /// after the waits may come to the device. Dropping the timeline releases them nevertheless.
 #[test]
-fn a_drop_needs_no_channel_to_release_waits_ahead() {
+fn a_drop_releases_without_a_channel() {
     const CHANNELS: usize = 8;
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
@@ -235,7 +235,7 @@ fn a_drop_needs_no_channel_to_release_waits_ahead() {
 /// The last signal was refused. Nobody can know whether it will come, and whoever waits ahead is
 /// released all the same, after what was accepted.
 #[test]
-fn a_refused_signal_does_not_keep_who_waits_ahead() {
+fn a_refused_signal_keeps_nobody_waiting() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");

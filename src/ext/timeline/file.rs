@@ -58,9 +58,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// again by `/proc`. It still cannot write the file, but it can lock it. Where that matters, let
 /// importers run as other users, and let them wait with a limit.
 ///
-/// An importer does not have to trust the maker for memory safety. If it does not trust the maker to
-/// let it go on, it opens the file for reading alone before it imports: its streams then wait as for
-/// one of `protected`.
+/// An importer does not have to trust the maker for memory safety. If it does not trust the maker
+/// to let it go on, it opens the file for reading alone before it imports: its streams then wait as
+/// for one of `protected`.
 ///
 /// # Its life
 ///

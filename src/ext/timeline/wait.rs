@@ -119,10 +119,13 @@ impl Asked {
     fn is_due(&self, now: Moment) -> bool {
         let now = self.since_first(now);
         let last = self.last.load(Ordering::Relaxed);
-        let due = last != NEVER && u128::from(now.saturating_sub(last)) >= ASK.as_nanos();
+        if last != NEVER && u128::from(now.saturating_sub(last)) < ASK.as_nanos() {
+            return false;
+        }
         let order = Ordering::Relaxed;
         // Of several threads one asks.
-        (due || last == NEVER) && self.last.compare_exchange(last, now, order, order).is_ok() && due
+        let won = self.last.compare_exchange(last, now, order, order).is_ok();
+        won && last != NEVER
     }
 
     fn since_first(&self, now: Moment) -> u64 {
