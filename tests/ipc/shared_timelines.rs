@@ -708,6 +708,32 @@ fn a_dropped_file_is_an_end() {
     assert_eq!(imported.point(1).query(), Err(Error::ExporterGone));
 }
 
+/// After the end of a timeline nobody looks after those who waited for it: the thread lets go of the
+/// import, and so of the file, while the maker lives.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ended_timeline_is_let_go() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let files = || {
+        let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
+        let paths = open.flat_map(|file| std::fs::read_link(file.path()));
+        paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
+    };
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&gpu, &mut peer, way);
+        let stream = gpu.stream();
+        stream.wait_point(imported.point(1)).expect("a wait");
+        drop(imported);
+        assert_eq!(files(), 1, "{way}: a stream waits");
+        peer.step("drop");
+        idle(&stream);
+        wait_until("the file is closed", || files() == 0);
+        peer.end();
+    }
+}
+
 /// The maker's context fails: its signals say so, and importers get the poison.
 #[test]
 fn a_makers_failed_context_poisons() {
@@ -1186,7 +1212,7 @@ fn what_an_import_costs_in_driver_calls() {
 /// the maker's end is seen.
 #[cfg(target_os = "linux")]
 #[test]
-fn nobody_passes_for_the_maker_of_a_protected_file() {
+fn nobody_passes_for_a_protected_maker() {
     use rustix::fs::OFlags;
     use std::os::fd::AsFd as _;
     let Some(gpu) = gpu() else { return };

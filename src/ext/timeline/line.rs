@@ -135,7 +135,13 @@ impl Line {
         self.value.load(Ordering::Acquire).wrapping_sub(LARGEST) as i64 >= 0
     }
 
-    /// Whether the stream itself has ended all waits, after its last signal, and nobody before it.
+    /// Ends all waits, after the last signal: no stream may have anything to write there.
+    pub(super) fn end(&self) {
+        self.value.fetch_or(POISON, Ordering::AcqRel);
+    }
+
+    /// Whether all waits were ended after the last signal, by its stream or by [`end`](Self::end),
+    /// and by nobody before it.
     pub(super) fn has_ended(&self) -> bool {
         self.releases_all() && self.poison.load(Ordering::Acquire) == 0
     }

@@ -304,7 +304,9 @@ impl Slot {
         if self.line.reached() < state.submitted {
             return false;
         }
-        if self.is_shared() || state.ahead > LARGEST_START {
+        if self.is_shared() {
+            self.line.end();
+        } else if state.ahead > LARGEST_START {
             self.line.poison(None);
         } else {
             // Nobody has a point above the last signal, so that none seems reached by this.
