@@ -59,8 +59,10 @@ fn a_wait_for_a_failed_context_is_its_error() {
     drop(latch);
 }
 
+type Wait = fn(&Point) -> Result<Progress, Error>;
+
 /// Each way to wait for a short time.
-const SHORT: [fn(&Point) -> Result<Progress, Error>; 3] = [
+const SHORT: [Wait; 3] = [
     |point| point.spin_timeout(Duration::ZERO),
     |point| point.wait_timeout(Duration::ZERO),
     |point| point.wait_timeout(Duration::from_micros(100)),
