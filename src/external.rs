@@ -596,7 +596,7 @@ impl Imported {
         // SAFETY: the semaphore is owned, and not used afterwards; whoever imported it has promised
         // that nothing refers to it any more.
         let destroyed = unsafe { call!(driver, cuDestroyExternalSemaphore?(self.raw)) };
-        destroyed.and(current.map(drop))
+        current.map(drop).and(destroyed)
     }
 
     fn close(self) -> Result<()> {

@@ -202,7 +202,7 @@ pub enum Error {
         /// The device of the context.
         context: u16,
     },
-    /// What was to be imported is no [semaphore](crate::external) of that kind, which the driver can
+    /// What was to be imported is no [semaphore](crate::external) of that kind that the driver can
     /// import.
     NotASemaphore {
         /// The call.

@@ -185,8 +185,8 @@ impl fmt::Display for Error {
             Self::SemaphoreOfOtherDevice { function, semaphore: Some(semaphore), context } => {
                 write!(
                     f,
-                    "{function} was not called: the semaphore belongs to device {semaphore}, and the \
-                 context to device {context}; import it in a context of device {semaphore}"
+                    "{function} was not called: the semaphore belongs to device {semaphore}, and \
+                     the context to device {context}; import it in a context of device {semaphore}"
                 )
             }
             Self::SemaphoreOfOtherDevice { function, semaphore: None, context } => write!(

@@ -30,6 +30,8 @@ mod edits;
 mod elapsed;
 mod errors;
 mod events;
+#[cfg(target_os = "linux")]
+mod external;
 mod graphs;
 mod green;
 mod host_functions;

@@ -116,6 +116,15 @@ calls! {
     cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) [expect];
     cuIpcGetEventHandle(handle: *mut CUipcEventHandle, event: CUevent);
     cuIpcOpenEventHandle(event: *mut CUevent, handle: CUipcEventHandle);
+    cuImportExternalSemaphore(semaphore: *mut CUexternalSemaphore,
+        description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) [expect];
+    cuDestroyExternalSemaphore(semaphore: CUexternalSemaphore) [expect];
+    cuSignalExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: u32,
+        stream: CUstream) [expect];
+    cuWaitExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
+        params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: u32,
+        stream: CUstream) [expect];
     cuStreamCreate(stream: *mut CUstream, flags: u32);
     cuStreamCreateWithPriority(stream: *mut CUstream, flags: u32, priority: i32);
     cuStreamDestroy_v2(stream: CUstream);

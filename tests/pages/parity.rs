@@ -23,8 +23,8 @@ const TESTS: &[&[(&str, &str)]] = &[
     texts!("graphs": "capture" "capture_info" "graphs" "kept"),
     texts!("ipc": "interprocess" "descriptor" "descriptor_text" "lease" "opened_timelines"
         "shared_timelines"),
-    texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "foreign_streams"
-        "host_functions"),
+    texts!("streams": "streams" "stream_flags" "stream_values" "attributes" "external"
+        "foreign_streams" "host_functions"),
     texts!("costs": "hot_path" "guards"),
 ];
 

@@ -34,11 +34,11 @@ pub struct Live {
     /// Pieces of device and host memory that were not freed. Memory that the program registered is
     /// not counted: it is the program's own, and its registration ends with the context.
     pub allocations: usize,
-    /// Streams, events, external semaphores and pieces of memory that went with their context, at its last release or
-    /// its destruction, and that nobody had destroyed until then: leaks that the context's end
-    /// hides. What the program tried to destroy is not counted, where a [fault](crate::Fault) kept
-    /// that call from its work or the context had failed; nor is what `cuDevicePrimaryCtxReset`
-    /// takes, which is there to take it.
+    /// Streams, events, external semaphores and pieces of memory that went with their context, at
+    /// its last release or its destruction, and that nobody had destroyed until then: leaks that
+    /// the context's end hides. What the program tried to destroy is not counted, where a
+    /// [fault](crate::Fault) kept that call from its work or the context had failed; nor is what
+    /// `cuDevicePrimaryCtxReset` takes, which is there to take it.
     pub lost: usize,
 }
 

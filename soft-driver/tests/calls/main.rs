@@ -24,6 +24,8 @@ mod capture;
 mod copies;
 mod edits;
 mod ends;
+#[cfg(target_os = "linux")]
+mod external;
 mod order;
 mod pools;
 mod process;

@@ -4,10 +4,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use super::{Semaphore, SemaphoreKind};
+use std::os::unix::fs::MetadataExt as _;
 
 pub(crate) type Descriptor = OwnedFd;
 
@@ -23,22 +20,9 @@ struct Layout {
     word: AtomicU64,
 }
 
-fn number(kind: SemaphoreKind) -> u64 {
-    match kind {
-        SemaphoreKind::Binary => 1,
-        SemaphoreKind::Timeline => 2,
-    }
-}
-
-fn kind(number: u64) -> Option<SemaphoreKind> {
-    [SemaphoreKind::Binary, SemaphoreKind::Timeline]
-        .into_iter()
-        .find(|is| self::number(*is) == number)
-}
-
 /// The page of a semaphore, mapped while this lives.
 #[derive(Debug)]
-pub(crate) struct Page(*mut c_void);
+pub(super) struct Page(*mut c_void);
 
 // SAFETY: an address of memory that belongs to the process, and is unmapped by the last owner.
 unsafe impl Send for Page {}
@@ -67,11 +51,11 @@ impl Page {
         unsafe { &*self.0.cast() }
     }
 
-    pub(crate) fn word(&self) -> &AtomicU64 {
+    pub(super) fn word(&self) -> &AtomicU64 {
         &self.layout().word
     }
 
-    pub(super) fn create(kind: SemaphoreKind) -> Option<(Self, Descriptor)> {
+    pub(super) fn create(kind: u64) -> Option<(Self, Descriptor)> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: a C string that lives for the call.
         let descriptor =
@@ -83,16 +67,13 @@ impl Page {
         // SAFETY: an open file.
         unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, SEALS) };
         let page = Self::map(&file)?;
-        page.layout().kind.store(number(kind), Ordering::SeqCst);
+        page.layout().kind.store(kind, Ordering::SeqCst);
         page.layout().magic.store(MAGIC, Ordering::SeqCst);
         Some((page, file.into()))
     }
 
-    /// The semaphore that a number names. It is the same object for all who have it here, so that
-    /// the order checker knows it again.
-    pub(super) fn open(descriptor: i32) -> Option<Arc<Semaphore>> {
-        /// What this process has open, by its device and number.
-        static OPEN: Mutex<Vec<([u64; 2], Weak<Semaphore>)>> = Mutex::new(Vec::new());
+    /// The page that a number names, if it is the descriptor of one, and the numbers of its file.
+    pub(super) fn open(descriptor: i32) -> Option<(Self, [u64; 2])> {
         // SAFETY: it has no preconditions; what is no descriptor is an error.
         let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
         // SAFETY: just opened, and owned by nothing else.
@@ -100,26 +81,16 @@ impl Page {
         // SAFETY: an open file; one that has no seals is an error.
         let seals = unsafe { libc::fcntl(own, libc::F_GET_SEALS) };
         let metadata = file.metadata().ok()?;
-        let mut header = [0; 8];
         if seals < 0 || seals & SEALS != SEALS || metadata.len() != BYTES as u64 {
             return None;
         }
-        file.read_exact_at(&mut header, 0).ok()?;
-        if u64::from_ne_bytes(header) != MAGIC {
-            return None;
-        }
-        let file_number = [metadata.dev(), metadata.ino()];
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, semaphore)| semaphore.strong_count() > 0);
-        let known = open.iter().find(|(number, _)| *number == file_number);
-        if let Some(semaphore) = known.and_then(|(_, semaphore)| semaphore.upgrade()) {
-            return Some(semaphore);
-        }
         let page = Self::map(&file)?;
-        let kind = kind(page.layout().kind.load(Ordering::SeqCst))?;
-        let semaphore = Arc::new(Semaphore::new(page, kind));
-        open.push((file_number, Arc::downgrade(&semaphore)));
-        Some(semaphore)
+        let is_one = page.layout().magic.load(Ordering::SeqCst) == MAGIC;
+        is_one.then(|| (page, [metadata.dev(), metadata.ino()]))
+    }
+
+    pub(super) fn kind(&self) -> u64 {
+        self.layout().kind.load(Ordering::SeqCst)
     }
 }
 

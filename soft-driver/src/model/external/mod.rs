@@ -3,135 +3,20 @@
 //! Of a timeline the word is the value. Of a binary semaphore it is 1 once it was signalled, and 0
 //! again once a wait has taken that. Nothing rings: who waits looks now and then, as for values in
 //! memory, so that a process that is killed leaves nothing behind.
+//!
+//! `semaphore.rs` is the same everywhere. A platform has pages that a descriptor names.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
-
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(not(target_os = "linux"))]
-mod nowhere;
+pub(crate) use self::platform::Descriptor;
+pub use self::semaphore::SemaphoreKind;
+pub(crate) use self::semaphore::{Imported, Semaphore, SemaphorePoint, Semaphores};
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::linux::{Descriptor, Page};
+#[path = "linux.rs"]
+mod platform;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use self::nowhere::{Descriptor, Page};
+#[path = "nowhere.rs"]
+mod platform;
+mod semaphore;
 
 /// Whether this platform has external semaphores in software.
 pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
-
-/// What an [external semaphore](crate::ExternalSemaphore) is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum SemaphoreKind {
-    /// It is signalled or not, and a wait takes the signal: a semaphore of Vulkan, an opaque
-    /// handle.
-    Binary,
-    /// It has a value, which only rises: a timeline semaphore of Vulkan.
-    Timeline,
-}
-
-/// A semaphore that this process has mapped.
-#[derive(Debug)]
-pub(crate) struct Semaphore {
-    page: Page,
-    pub(crate) kind: SemaphoreKind,
-    /// How many signals and waits the order checker was told of a binary one. It has no value that
-    /// would say which wait is for which signal.
-    told: [AtomicU64; 2],
-}
-
-impl Semaphore {
-    pub(crate) fn new(page: Page, kind: SemaphoreKind) -> Self {
-        Self { page, kind, told: [const { AtomicU64::new(0) }; 2] }
-    }
-
-    /// A new one, and its descriptor.
-    pub(crate) fn create(kind: SemaphoreKind) -> Option<(Arc<Self>, Descriptor)> {
-        let (page, descriptor) = Page::create(kind)?;
-        Some((Arc::new(Self::new(page, kind)), descriptor))
-    }
-
-    /// The one that a number names, if it is the descriptor of one.
-    pub(crate) fn open(descriptor: i32) -> Option<Arc<Self>> {
-        Page::open(descriptor)
-    }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.page.word().load(Ordering::Acquire)
-    }
-
-    pub(crate) fn signal(&self, value: u64) {
-        let value = if self.kind == SemaphoreKind::Binary { 1 } else { value };
-        self.page.word().store(value, Ordering::Release);
-    }
-
-    /// Where its word is in this process, which is the same for whoever has it here.
-    pub(crate) fn address(&self) -> u64 {
-        core::ptr::from_ref(self.page.word()).addr() as u64
-    }
-
-    fn next(&self, which: usize, value: u64) -> u64 {
-        match self.kind {
-            SemaphoreKind::Timeline => value,
-            SemaphoreKind::Binary => self.told[which].fetch_add(1, Ordering::Relaxed) + 1,
-        }
-    }
-
-    /// The number of a signal for the order checker.
-    pub(crate) fn told_signal(&self, value: u64) -> u64 {
-        self.next(0, value)
-    }
-
-    /// That of a wait, which is over when a signal of this number or a higher one is.
-    pub(crate) fn told_wait(&self, value: u64) -> u64 {
-        self.next(1, value)
-    }
-}
-
-/// A signal or a wait; of a binary semaphore the value says nothing.
-#[derive(Clone, Debug)]
-pub(crate) struct SemaphorePoint {
-    pub(crate) semaphore: Arc<Semaphore>,
-    pub(crate) value: u64,
-}
-
-impl SemaphorePoint {
-    pub(crate) fn signal(&self) {
-        self.semaphore.signal(self.value);
-    }
-
-    /// Whether a wait would end now.
-    pub(crate) fn is_reached(&self) -> bool {
-        let value = self.semaphore.value();
-        match self.semaphore.kind {
-            SemaphoreKind::Timeline => value >= self.value,
-            SemaphoreKind::Binary => value == 1,
-        }
-    }
-
-    /// Ends a wait, if it can end: the one signal of a binary semaphore is for one wait.
-    pub(crate) fn take(&self) -> bool {
-        let word = self.semaphore.page.word();
-        match self.semaphore.kind {
-            SemaphoreKind::Timeline => self.is_reached(),
-            SemaphoreKind::Binary => {
-                word.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            }
-        }
-    }
-}
-
-/// What one call gives a stream: signals, or waits.
-#[derive(Clone, Debug)]
-pub(crate) struct Semaphores {
-    pub(crate) signals: bool,
-    pub(crate) points: Vec<SemaphorePoint>,
-}
-
-/// A semaphore that a context has imported. It keeps the descriptor, which is the driver's now.
-pub(crate) struct Imported {
-    pub(crate) context: u32,
-    pub(crate) semaphore: Arc<Semaphore>,
-    #[expect(dead_code, reason = "kept for its destructor")]
-    pub(crate) descriptor: Descriptor,
-}
