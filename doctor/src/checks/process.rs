@@ -1,0 +1,137 @@
+//! What this process may use: shared memory and limits.
+
+use super::Facts;
+use crate::report::{Check, Finding};
+use crate::system::Platform;
+
+/// Interprocess events of one context take 80 KiB of it.
+const SMALL: u64 = 1 << 20;
+/// What Docker gives a container that is asked for nothing else.
+const DOCKERS: u64 = 64 << 20;
+
+/// A size as `mount` writes it: `65536k`.
+fn size(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text.get(..end)?.parse().ok()?;
+    let shift = match text.get(end..)? {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return None,
+    };
+    number.checked_shl(shift)
+}
+
+pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
+    const FOLDER: &str = "/dev/shm";
+    if facts.system.platform() != Platform::Linux {
+        return None;
+    }
+    let check = Check::SharedMemory;
+    let instead = "shared timelines need none of it";
+    if !facts.system.is_folder(FOLDER) {
+        let text = format!("no {FOLDER}: interprocess events cannot be made; {instead}");
+        return Some(Finding::note(check, text));
+    }
+    let mounts = match facts.system.read("/proc/self/mounts") {
+        Ok(mounts) => mounts,
+        Err(error) => {
+            return Some(Finding::unknown(check, format!("/proc/self/mounts: {error}")));
+        }
+    };
+    // What was mounted last is what there is.
+    let options = mounts.lines().rev().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        (fields.next() == Some(FOLDER)).then(|| fields.nth(1)).flatten()
+    });
+    let Some(options) = options else {
+        return Some(Finding::ok(check, format!("{FOLDER}, with no mount of its own")));
+    };
+    let bytes = options.split(',').find_map(|option| size(option.strip_prefix("size=")?));
+    let shown = bytes.map_or(String::new(), |bytes| match bytes {
+        0..SMALL => format!(" of {} KiB", bytes >> 10),
+        _ => format!(" of {} MiB", bytes >> 20),
+    });
+    if options.split(',').any(|option| option == "ro") {
+        let text = format!("{FOLDER} is read-only: interprocess events cannot be made; {instead}");
+        return Some(Finding::note(check, text));
+    }
+    if bytes.is_some_and(|bytes| bytes < SMALL) {
+        let text = format!("{FOLDER}{shown} has room for few interprocess events; {instead}");
+        return Some(Finding::note(check, text));
+    }
+    Some(match (facts.container, bytes) {
+        (Some(_), Some(DOCKERS)) => Finding::note(
+            check,
+            format!(
+                "{FOLDER}{shown} is this container's own: interprocess events of other containers \
+                 cannot be opened without --ipc=host or --ipc=container:NAME; {instead}"
+            ),
+        ),
+        (Some(_), _) => Finding::note(
+            check,
+            format!(
+                "{FOLDER}{shown}, of which nobody here can tell whether other containers have the \
+                 same: interprocess events need that; {instead}"
+            ),
+        ),
+        (None, _) => Finding::ok(check, format!("{FOLDER}{shown}")),
+    })
+}
+
+/// The soft limit in a line of `/proc/self/limits`; none for unlimited.
+fn limit(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+pub(super) fn limits(facts: &Facts) -> Option<Finding> {
+    /// Below this, libraries that lock memory (RDMA) fail often.
+    const LOCKED: u64 = 64 << 20;
+    /// The driver opens some files a device.
+    const FILES: u64 = 256;
+    if facts.system.platform() != Platform::Linux {
+        return None;
+    }
+    let check = Check::Limits;
+    let text = match facts.system.read("/proc/self/limits") {
+        Ok(text) => text,
+        Err(error) => {
+            return Some(Finding::unknown(check, format!("/proc/self/limits: {error}")));
+        }
+    };
+    let refused = matches!(facts.code(), Some(2 | 304));
+    if let Some(bytes) = limit(&text, "Max address space") {
+        let said = format!("address space {} MiB: CUDA reserves more than it uses", bytes >> 20);
+        return Some(if refused {
+            let advice = "Run `ulimit -v unlimited` first: the driver may not reserve the address \
+                space that it needs.";
+            Finding::wrong(check, said, advice)
+        } else {
+            Finding::note(check, said)
+        });
+    }
+    if let Some(files) = limit(&text, "Max open files").filter(|files| *files < FILES) {
+        let said = format!("open files {files}: CUDA opens some for each device");
+        return Some(if refused {
+            let advice = "Run `ulimit -n 1024` first: the driver may not open the files that it \
+                needs.";
+            Finding::wrong(check, said, advice)
+        } else {
+            Finding::note(check, said)
+        });
+    }
+    match limit(&text, "Max locked memory") {
+        Some(bytes) if bytes < LOCKED => Some(Finding::note(
+            check,
+            format!(
+                "locked memory {} KiB: libraries that lock memory themselves, such as those for \
+                 RDMA, may fail (ulimit -l)",
+                bytes >> 10
+            ),
+        )),
+        Some(bytes) => Some(Finding::ok(check, format!("locked memory {} MiB", bytes >> 20))),
+        None => Some(Finding::ok(check, "memory and address space are not limited")),
+    }
+}

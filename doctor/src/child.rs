@@ -1,0 +1,98 @@
+//! The driver is asked in a child process, so that one that crashes or never returns is a finding.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cuda_events::Driver;
+use serde_json::Value;
+
+use crate::probe::{How, Lost, Probe};
+use crate::system::System;
+
+/// The argument, not in the help, by which the doctor starts itself to ask the driver.
+pub(crate) const ARGUMENT: &str = "--ask-the-driver";
+/// What a line begins with that has the answers so far, and one that names the next step.
+const ANSWERS: &str = "@answers ";
+const STEP: &str = "@step ";
+/// The line after the last answers.
+const DONE: &str = "@done";
+
+/// The child's side.
+pub(crate) fn answer(system: &System, contexts: bool) {
+    // The other end may be gone; then nobody wants to know.
+    let say = |line: &str| {
+        let mut out = std::io::stdout().lock();
+        // A library may have printed the beginning of a line.
+        let _ = writeln!(out, "\n{line}").and_then(|()| out.flush());
+    };
+    let mut step = |name: &str, so_far: &Probe| {
+        say(&format!("{ANSWERS}{}\n{STEP}{name}", so_far.to_json()));
+    };
+    let probe = Probe::ask_aloud(system, Driver::load, contexts, &mut step);
+    say(&format!("{ANSWERS}{}\n{DONE}", probe.to_json()));
+}
+
+/// Starts `command`, which speaks as [`answer`] does, and kills it after `limit`.
+pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
+    let mut step = String::from("starting a process to ask it in");
+    let mut probe = Probe::empty();
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            probe.lost = Some(Lost { step, how: How::Ended(format!("failed: {error}")) });
+            return probe;
+        }
+    };
+    let (sender, receiver) = channel();
+    if let Some(output) = child.stdout.take() {
+        // It ends with the child's output, or with this process.
+        thread::spawn(move || {
+            for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+                if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    let end = Instant::now() + limit;
+    let how = loop {
+        match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) if line == DONE => {
+                stop(child);
+                return probe;
+            }
+            Ok(line) => {
+                if let Some(name) = line.strip_prefix(STEP) {
+                    name.clone_into(&mut step);
+                } else if let Some(answers) = line.strip_prefix(ANSWERS) {
+                    let answers = serde_json::from_str::<Value>(answers).unwrap_or_default();
+                    probe = Probe::from_json(&answers);
+                }
+                // Other lines are what a library itself prints.
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                stop(child);
+                break How::Hung(limit);
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let ended = child.wait().map_or_else(
+                    |error| format!("ended the process ({error})"),
+                    |status| format!("ended the process ({status})"),
+                );
+                break How::Ended(ended);
+            }
+        }
+    };
+    probe.lost = Some(Lost { step, how });
+    probe
+}
+
+/// Ends the child without waiting for it: one that is stuck in the kernel may never end.
+fn stop(mut child: Child) {
+    let _ = child.kill();
+    thread::spawn(move || child.wait());
+}

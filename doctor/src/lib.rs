@@ -1,0 +1,139 @@
+//! Why is there no GPU here, or which one?
+//!
+//! The doctor looks at what [`cuda_events`] looks at when it loads the driver, and past it: driver
+//! libraries and what each lacks, the kernel module, device nodes and this user's rights to them,
+//! containers, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric manager, `/dev/shm`
+//! and limits. It prints one line a check, and as the last line the one sentence that says what to
+//! do next.
+//!
+//! ```text
+//! cargo install cuda-events-doctor
+//! cuda-events-doctor
+//! ```
+//!
+//! It is a command of its own, as nobody can run the examples of a crate that they only depend on.
+//! A program can have the same report about itself:
+//!
+//! ```
+//! use cuda_events::Driver;
+//! use cuda_events_doctor::Report;
+//!
+//! let loaded = Driver::load();
+//! if loaded.is_err() {
+//!     eprintln!("{}", Report::of_this_process(loaded));
+//! }
+//! ```
+
+#![deny(unsafe_code, missing_docs)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod checks;
+mod child;
+mod next;
+mod probe;
+mod report;
+#[cfg(all(test, target_os = "linux"))]
+mod simulated;
+mod system;
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use cuda_events::{Driver, Error};
+
+pub use probe::Probe;
+pub use report::{Check, Finding, Level, Report};
+pub use system::{Platform, System};
+
+const HELP: &str = "\
+Says why there is no GPU here, or which one: one line a check, and as the last line what to do next.
+
+usage: cuda-events-doctor [--json] [--context]
+
+  --json     the report as one JSON object
+  --context  also creates a context on each device, which takes some hundred megabytes of its memory
+             for a moment, and finds devices that another process has to itself
+  --help     this text
+  --version  the doctor's version
+
+The driver is asked in a process of its own, which is ended after a minute: a driver that crashes or
+hangs is a finding. The variable CUDA_EVENTS_DRIVER names a driver library, as for every program
+with the crate cuda-events.
+
+exit code: 0 a GPU can be used, 1 none can be, 2 a bad option
+";
+
+/// How long the driver may take. `cuInit` on eight GPUs that sleep takes some ten seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The command `cuda-events-doctor`: reads this process's arguments, prints the report, and gives
+/// the exit code: 0 if a GPU can be used, 1 if none can be, 2 for a bad option.
+///
+/// It starts its own program again to ask the driver there, so that a driver which crashes or hangs
+/// does no harm. So a program's `main` should do nothing else before it.
+pub fn main() -> ExitCode {
+    let (mut json, mut contexts, mut child) = (false, false, false);
+    for argument in std::env::args_os().skip(1) {
+        match argument.to_str() {
+            Some("--json") => json = true,
+            Some("--context") => contexts = true,
+            Some(child::ARGUMENT) => child = true,
+            Some("--help" | "-h") => return print(HELP),
+            Some("--version" | "-V") => {
+                return print(concat!("cuda-events-doctor ", env!("CARGO_PKG_VERSION"), "\n"));
+            }
+            _ => return refuse(&argument),
+        }
+    }
+    let system = System::here();
+    if child {
+        child::answer(&system, contexts);
+        return ExitCode::SUCCESS;
+    }
+    let probe = match std::env::current_exe() {
+        Ok(program) => {
+            let mut command = Command::new(program);
+            command.arg(child::ARGUMENT).args(contexts.then_some("--context"));
+            child::ask(command, LIMIT)
+        }
+        // Where the program does not know itself, the driver is asked here.
+        Err(_) => Probe::ask(&system, Driver::load(), contexts),
+    };
+    let report = Report::new(&system, &probe);
+    let text = if json { report.to_json() } else { report.to_string() };
+    print(&format!("{text}\n"));
+    if report.usable() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// Prints what may be cut off: `| head` is no failure.
+fn print(text: &str) -> ExitCode {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    ExitCode::SUCCESS
+}
+
+fn refuse(argument: &OsString) -> ExitCode {
+    use std::io::Write;
+    let text = format!("cuda-events-doctor: {argument:?} is not an option\n\n{HELP}");
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    ExitCode::from(2)
+}
+
+impl Report {
+    /// Judges a machine's files and a driver's answers.
+    pub fn new(system: &System, probe: &Probe) -> Self {
+        checks::examine(system, probe)
+    }
+
+    /// The report about this process: its own environment, rights and limits, and the driver that
+    /// it has loaded or could not load.
+    ///
+    /// It makes the driver calls of [`Probe::ask`] without contexts, in this process: a driver that
+    /// crashes in `cuInit` ends it. It creates no context and does not wait for a device.
+    pub fn of_this_process(driver: Result<Driver, Error>) -> Self {
+        let system = System::here();
+        Self::new(&system, &Probe::ask(&system, driver, false))
+    }
+}

@@ -1,0 +1,218 @@
+//! Where everything is read from: the files of this machine and the environment of this process,
+//! or a folder and a map that stand for them in a test.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The most that is read of a file: those that are of interest are small.
+const MOST: u64 = 1 << 20;
+
+/// The kinds of machine that differ in where things are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Platform {
+    /// Linux on a 64-bit processor, WSL included.
+    Linux,
+    /// Windows on a 64-bit processor.
+    Windows,
+    /// Any other, for which NVIDIA has no driver.
+    Other,
+}
+
+impl Platform {
+    fn here() -> Self {
+        match std::env::consts::OS {
+            _ if cfg!(not(target_pointer_width = "64")) => Self::Other,
+            "linux" => Self::Linux,
+            "windows" => Self::Windows,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The files and the environment that the doctor looks at.
+///
+/// [`System::here`] is this machine. [`System::simulated`] is a folder in the place of `/`, and an
+/// environment that is empty at first: for tests, and for a copy of another machine's files.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// None for the machine's own.
+    root: Option<PathBuf>,
+    environment: BTreeMap<String, OsString>,
+    platform: Platform,
+    machine: String,
+    refusals: BTreeMap<String, i32>,
+}
+
+impl System {
+    /// This machine, and the environment of this process.
+    pub fn here() -> Self {
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| name.into_string().ok().map(|name| (name, value)))
+            .collect();
+        Self {
+            root: None,
+            environment,
+            platform: Platform::here(),
+            machine: std::env::consts::ARCH.to_owned(),
+            refusals: BTreeMap::new(),
+        }
+    }
+
+    /// A machine whose files are below `root`, with an empty environment. Its processor is an
+    /// x86-64.
+    pub fn simulated(root: impl Into<PathBuf>, platform: Platform) -> Self {
+        Self {
+            root: Some(root.into()),
+            environment: BTreeMap::new(),
+            platform,
+            machine: "x86_64".to_owned(),
+            refusals: BTreeMap::new(),
+        }
+    }
+
+    /// The same system with this variable in its environment.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same system, where opening this file fails with this error number (`EACCES` is 13). It
+    /// is for tests: root is refused nothing in a simulated folder.
+    #[must_use]
+    pub fn refuses(mut self, path: &str, number: i32) -> Self {
+        self.refusals.insert(path.to_owned(), number);
+        self
+    }
+
+    pub(crate) fn platform(&self) -> Platform {
+        self.platform
+    }
+
+    /// The processor, as Rust names it.
+    pub(crate) fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// A variable of the environment, if it is set. What is no text is shown as far as it can be.
+    pub(crate) fn env(&self, name: &str) -> Option<String> {
+        // On Windows the case of a name does not matter.
+        let same = |known: &str| match self.platform {
+            Platform::Windows => known.eq_ignore_ascii_case(name),
+            _ => known == name,
+        };
+        let value = self.environment.iter().find(|(known, _)| same(known))?.1;
+        Some(value.to_string_lossy().into_owned())
+    }
+
+    /// Where an absolute path of the machine's is.
+    fn place(&self, path: &str) -> PathBuf {
+        let Some(root) = &self.root else {
+            return PathBuf::from(path);
+        };
+        // `C:\Windows` of a simulated Windows is a folder without the drive.
+        let path = path.strip_prefix("C:").unwrap_or(path).replace('\\', "/");
+        root.join(path.trim_start_matches('/'))
+    }
+
+    /// The machine's name of a path that `place` gave.
+    fn name(&self, path: &Path) -> String {
+        let inner = self.root.as_ref().and_then(|root| {
+            let root = root.canonicalize().unwrap_or_else(|_| root.clone());
+            path.strip_prefix(root).ok().map(|path| Path::new("/").join(path))
+        });
+        inner.unwrap_or_else(|| path.to_owned()).display().to_string()
+    }
+
+    /// The beginning of a file, as text.
+    pub(crate) fn read(&self, path: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(path, MOST)?).into_owned())
+    }
+
+    /// The first `most` bytes of a file.
+    pub(crate) fn bytes(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        self.refused(path)?;
+        let place = self.place(path);
+        // A named pipe would wait for somebody at the other end.
+        if !fs::metadata(&place)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(place)?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.place(path)).is_ok()
+    }
+
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
+        self.place(path).is_dir()
+    }
+
+    /// The size of a plain file.
+    pub(crate) fn size(&self, path: &str) -> Option<u64> {
+        fs::metadata(self.place(path)).ok().filter(|data| data.is_file()).map(|data| data.len())
+    }
+
+    /// The names in a folder, in order.
+    pub(crate) fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        self.refused(path)?;
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.place(path))? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The last part of where a link leads.
+    pub(crate) fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.place(path)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// The file behind all links; the path itself where that cannot be found out.
+    pub(crate) fn real(&self, path: &str) -> String {
+        match self.place(path).canonicalize() {
+            Ok(real) => self.name(&real),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// Whether this user may open a device node for reading and writing.
+    pub(crate) fn open(&self, path: &str) -> io::Result<()> {
+        self.refused(path)?;
+        File::options().read(true).write(true).open(self.place(path)).map(drop)
+    }
+
+    fn refused(&self, path: &str) -> io::Result<()> {
+        self.refusals.get(path).map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(*number)))
+    }
+
+    /// The rights and the group of a file, such as `mode 660, group video`.
+    #[cfg(unix)]
+    pub(crate) fn rights(&self, path: &str) -> Option<(String, String)> {
+        use std::os::unix::fs::MetadataExt;
+        let data = fs::metadata(self.place(path)).ok()?;
+        let number = data.gid().to_string();
+        let groups = self.read("/etc/group").unwrap_or_default();
+        let named = groups.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1) == Some(&number)).then(|| name.to_owned())
+        });
+        let group = named.unwrap_or(number);
+        Some((format!("mode {:o}, group {group}", data.mode() & 0o777), group))
+    }
+
+    /// Other systems have no such rights.
+    #[cfg(not(unix))]
+    pub(crate) fn rights(&self, _path: &str) -> Option<(String, String)> {
+        None
+    }
+}
