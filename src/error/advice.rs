@@ -33,7 +33,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
                 NVIDIA display driver"
         }
         (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
-            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; \
+             cuda-events-doctor says more"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
             "if other code of this program used CUDA before this process was forked, that is the \
@@ -45,7 +46,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         }
         (Function::cuInit, CUresult::CUDA_ERROR_UNKNOWN) => {
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
-             container its devices (/dev/nvidia-uvm among them), or reboot"
+             container its devices (/dev/nvidia-uvm among them), or reboot; \
+             cuda-events-doctor says more"
         }
         (
             Function::cuInit,
@@ -76,11 +78,12 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         }
         (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) => {
             "the driver library does not fit the kernel module; after a driver update, reboot, and \
-                start containers again"
+             start containers again; cuda-events-doctor says more"
         }
         (_, CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
             "the library is of a forward-compatibility package (cuda-compat), which this device \
-             does not support; take its folder out of the library search path"
+             does not support; take its folder out of the library search path; \
+             cuda-events-doctor says more"
         }
         (
             Function::cuIpcGetEventHandle

@@ -197,10 +197,15 @@ impl fmt::Display for LoadError {
         let nothing_opened =
             attempts.iter().all(|attempt| matches!(attempt.failure, LoadFailure::Open(_)));
         match origin {
-            Origin::Usual | Origin::Ignored if nothing_opened => f.write_str(
-                "; install the NVIDIA display driver, or start the container with its GPUs (docker \
-                    run --gpus all)",
-            )?,
+            Origin::Usual | Origin::Ignored => {
+                if nothing_opened {
+                    f.write_str(
+                        "; install the NVIDIA display driver, or start the container with its \
+                         GPUs (docker run --gpus all)",
+                    )?;
+                }
+                f.write_str("; cuda-events-doctor says more")?;
+            }
             Origin::Environment if platform::supported() => {
                 write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")?;
             }
@@ -299,7 +304,12 @@ mod tests {
             format!("; CUDA_EVENTS_DRIVER is set, but ignored, as {}", platform::WHY_PRIVILEGED);
         assert!(ignored.ends_with(&why) && !usual.contains("CUDA_EVENTS_DRIVER"), "{ignored}");
         // What is there but is no driver has its own advice.
-        assert!(!text(Origin::Usual, vec![stub(), open()]).contains("container"));
+        let there = text(Origin::Usual, vec![stub(), open()]);
+        assert!(!there.contains("container"), "{there}");
+        // Where the program did not name the library itself, another program can look further.
+        let more = "; cuda-events-doctor says more";
+        assert!(there.ends_with(more) && usual.ends_with(more), "{usual}");
+        assert!(ignored.contains(more), "{ignored}");
         let named = text(Origin::Environment, vec![open()]);
         assert!(
             named

@@ -42,7 +42,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(library()) },
             "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is \
-             visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES",
+             visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; cuda-events-doctor says more",
         ),
         (
             Error::Init { code: CUresult(4242), library: None },
@@ -520,8 +520,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuInit,
             100,
-            "no CUDA device is visible; look at nvidia-smi and at \
-            CUDA_VISIBLE_DEVICES",
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; \
+             cuda-events-doctor says more",
         ),
         (
             Function::cuInit,
@@ -552,19 +552,21 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             Function::cuInit,
             803,
             "the driver library does not fit the kernel module; after a driver update, reboot, and \
-                start containers again",
+             start containers again; cuda-events-doctor says more",
         ),
         (
             Function::cuInit,
             804,
             "the library is of a forward-compatibility package (cuda-compat), which this device \
-             does not support; take its folder out of the library search path",
+             does not support; take its folder out of the library search path; \
+             cuda-events-doctor says more",
         ),
         (
             Function::cuInit,
             999,
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
-             container its devices (/dev/nvidia-uvm among them), or reboot",
+             container its devices (/dev/nvidia-uvm among them), or reboot; cuda-events-doctor says \
+             more",
         ),
         (Function::cuEventCreate, 801, no_ipc),
         (Function::cuIpcGetEventHandle, 801, no_ipc),

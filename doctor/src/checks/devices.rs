@@ -79,8 +79,8 @@ fn meaning(facts: &Facts, failure: &Failure) -> String {
         }
         Some(804) => {
             return format!(
-                "Take the forward-compatibility package's folder (cuda-compat{}) out of the library \
-                 search path: this GPU does not support it.",
+                "Take the forward-compatibility package's folder (cuda-compat{}) out of the \
+                 library search path: this GPU does not support it.",
                 facts.file().map_or(String::new(), |file| format!("; the library is {file}"))
             );
         }

@@ -125,8 +125,8 @@ fn install(facts: &Facts) -> String {
     }
     match &facts.module {
         Some(version) => format!(
-            "Install the CUDA library of the driver {version} (libcuda.so.1, on Debian in libcuda1, \
-             on Ubuntu in libnvidia-compute): the kernel module is there without it."
+            "Install the CUDA library of the driver {version} (libcuda.so.1, on Debian in \
+             libcuda1, on Ubuntu in libnvidia-compute): the kernel module is there without it."
         ),
         None => String::from("Install the NVIDIA display driver, and reboot."),
     }

@@ -430,7 +430,8 @@ fn refused_node(facts: &Facts, path: &str, number: Option<i32>, text: &str) -> F
         Some(EIO) => Finding::wrong(
             check,
             format!("{path}: {text}: the GPU does not start"),
-            "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: this GPU does not start.",
+            "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: this GPU does not \
+             start.",
         ),
         _ => Finding::wrong(
             check,
