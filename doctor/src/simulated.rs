@@ -221,7 +221,7 @@ impl Told {
 
     /// A GPU can be used.
     #[track_caller]
-    fn is_usable(self) -> Self {
+    fn usable(self) -> Self {
         let advice = self.0.advice();
         assert!(self.0.usable(), "{}", self.0);
         assert!(advice.starts_with("Nothing needs to be done: device "), "{}", self.0);
@@ -243,7 +243,7 @@ fn all_is_well() {
     let machine = Machine::whole("well");
     let told = machine
         .driver(SoftDriver::builder().devices(2))
-        .is_usable()
+        .usable()
         .finds(Check::Platform, Good, "Linux on x86_64")
         .finds(Container, Good, "none")
         .finds(Bus, Good, "1 NVIDIA GPU (0000:01:00.0), kernel driver nvidia")
@@ -264,10 +264,10 @@ fn all_is_well() {
 fn a_driver_that_works_is_enough() {
     let gpu = Gpu::new();
     let probe = Probe::ask(&System::here(), Ok(gpu.driver), true);
-    let told = Told::new(&System::here(), &probe).is_usable();
+    let told = Told::new(&System::here(), &probe).usable();
     assert!(probe.devices.iter().all(|device| device.context.is_some()), "{}", told.0);
     if Door::chosen() == Door::Native {
-        Told(Report::of_this_process(Driver::load())).is_usable().finds(Module, Good, "as the");
+        Told(Report::of_this_process(Driver::load())).usable().finds(Module, Good, "as the");
     }
 }
 
@@ -365,7 +365,7 @@ fn a_container_by_its_control_group() {
         ("0::/lxc/1", "a container"),
     ] {
         let machine = Machine::whole("group").file("/proc/self/cgroup", group);
-        machine.driver(SoftDriver::builder()).is_usable().finds(Container, Good, name);
+        machine.driver(SoftDriver::builder()).usable().finds(Container, Good, name);
     }
 }
 
@@ -490,11 +490,11 @@ fn the_variable_names_no_driver() {
 fn the_variable_is_ignored() {
     let machine = Machine::whole("ignored").env("CUDA_EVENTS_DRIVER", "/opt/libcuda.so.1");
     let ignored = "CUDA_EVENTS_DRIVER is /opt/libcuda.so.1, and was ignored";
-    machine.driver(SoftDriver::builder()).is_usable().finds(Variable, Note, ignored);
+    machine.driver(SoftDriver::builder()).usable().finds(Variable, Note, ignored);
     let machine = Machine::bare("ignored-too").env("CUDA_EVENTS_DRIVER", "/opt/libcuda.so.1");
     machine.no_library().finds(Variable, Note, ignored);
     let machine = Machine::whole("taken").env("CUDA_EVENTS_DRIVER", LIBRARY);
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Variable, Note, "and nothing else is tried");
 }
 
@@ -551,7 +551,7 @@ fn device_nodes_are_refused() {
         .file("/dev/nvidia1", "")
         .refuses("/dev/nvidia1", EACCES)
         .driver(SoftDriver::builder())
-        .is_usable()
+        .usable()
         .finds(Nodes, Good, "/dev/nvidia1");
 }
 
@@ -599,7 +599,7 @@ fn forward_compatibility() {
             "Take /usr/local/cuda-13.0/compat out of the library search path (LD_LIBRARY_PATH, \
              /etc/ld.so.conf.d): this GPU supports no forward compatibility.",
         );
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Check::Library, Note, "of a forward-compatibility package");
 }
 
@@ -620,7 +620,7 @@ fn windows_subsystem_for_linux() {
     );
     let mut machine = whole("wsl-well");
     machine.library = "/usr/lib/wsl/lib/libcuda.so.1";
-    let told = machine.driver(SoftDriver::builder()).is_usable().finds(Wsl, Good, "WSL 2");
+    let told = machine.driver(SoftDriver::builder()).usable().finds(Wsl, Good, "WSL 2");
     let looked = |check| told.0.findings().iter().any(|finding| finding.check() == check);
     assert!(![Bus, Module, Nodes].into_iter().any(looked), "they are Windows': {}", told.0);
 }
@@ -643,13 +643,13 @@ fn visible_devices() {
     }
     for value in ["0,7", "0,-1,0", "GPU-6c1f,x"] {
         let machine = Machine::whole("partly").env("CUDA_VISIBLE_DEVICES", value);
-        let told = machine.driver(SoftDriver::builder()).is_usable();
+        let told = machine.driver(SoftDriver::builder()).usable();
         told.finds(Visible, Note, "on is ignored");
     }
     // As the driver reads numbers.
     for value in ["0", " 0 ", "0gpu", "GPU-6c1f0d2b", "MIG-1"] {
         let machine = Machine::whole("good").env("CUDA_VISIBLE_DEVICES", value);
-        let told = machine.driver(SoftDriver::builder()).is_usable();
+        let told = machine.driver(SoftDriver::builder()).usable();
         assert!(!told.0.to_string().contains("ignored"), "{}", told.0);
     }
 }
@@ -678,11 +678,11 @@ fn compute_modes() {
     let mut probe = Probe::ask(&machine.system, Ok(soft.driver()), false);
     probe.devices[0].compute_mode = Some(2);
     Told::new(&machine.system, &probe)
-        .is_usable()
+        .usable()
         .finds(Devices, Wrong, "compute mode prohibited")
         .finds(Devices, Good, "device 1");
     probe.devices[1].compute_mode = Some(3);
-    let told = Told::new(&machine.system, &probe).is_usable();
+    let told = Told::new(&machine.system, &probe).usable();
     told.finds(Devices, Note, "compute mode exclusive process: one process at a time");
     probe.devices.pop();
     Told::new(&machine.system, &probe)
@@ -721,9 +721,9 @@ fn a_fabric_manager() {
          conf-compute -srs 1`.",
     );
     let machine = switched("fabric-runs").file("/proc/77/comm", "nv-fabricmanage\n");
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Fabric, Good, "1 NVSwitch, and nv-fabricmanager runs");
-    switched("fabric-not").driver(SoftDriver::builder()).is_usable().finds(
+    switched("fabric-not").driver(SoftDriver::builder()).usable().finds(
         Fabric,
         Note,
         "no nv-fabricmanager",
@@ -743,16 +743,16 @@ fn the_multi_process_service() {
     served("mps-gone").init(805).finds(Mps, Wrong, "its control daemon is gone").next(again);
     let machine = served("mps-there").file("/proc/77/comm", "nvidia-cuda-mps");
     machine.init(807).finds(Mps, Wrong, "its control daemon is there").next(again);
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Mps, Note, "clients of the MPS daemon of /tmp/mps");
     let machine = served("mps-refused").refuses("/tmp/mps", EACCES);
     machine.init(805).finds(Mps, Wrong, "/tmp/mps: Permission denied").next(
         "Let this user use /tmp/mps, or start an MPS control daemon of the user's own and name its \
          folder by CUDA_MPS_PIPE_DIRECTORY.",
     );
-    machine.driver(SoftDriver::builder()).is_usable().finds(Mps, Unknown, "Permission denied");
+    machine.driver(SoftDriver::builder()).usable().finds(Mps, Unknown, "Permission denied");
     let machine = Machine::whole("mps-nowhere").env("CUDA_MPS_PIPE_DIRECTORY", "/nowhere");
-    machine.driver(SoftDriver::builder()).is_usable().finds(Mps, Note, "CUDA does without MPS");
+    machine.driver(SoftDriver::builder()).usable().finds(Mps, Note, "CUDA does without MPS");
 }
 
 #[test]
@@ -780,7 +780,7 @@ fn parts_of_gpus() {
     let told = machine.init(100).finds(Mig, Wrong, refused);
     told.next("Let this user open /dev/nvidia-caps/nvidia-cap12.");
     let machine = part("mig-well").file("/dev/nvidia-caps/nvidia-cap12", "");
-    machine.driver(SoftDriver::builder()).is_usable().finds(Mig, Note, "1 parts of GPUs");
+    machine.driver(SoftDriver::builder()).usable().finds(Mig, Note, "1 parts of GPUs");
 }
 
 #[test]
@@ -790,7 +790,7 @@ fn shared_memory() {
         let machine = Machine::whole(name).file("/proc/self/mounts", &line);
         move |container: bool| {
             let machine = if container { machine.file("/.dockerenv", "") } else { machine };
-            machine.driver(SoftDriver::builder()).is_usable()
+            machine.driver(SoftDriver::builder()).usable()
         }
     };
     memory("shm", "rw,size=65536k")(true).finds(
@@ -804,7 +804,7 @@ fn shared_memory() {
     memory("shm-small", "rw,size=64k")(false).finds(SharedMemory, Note, "of 64 KiB has room for");
     memory("shm-read", "ro,size=9g")(false).finds(SharedMemory, Note, "is read-only");
     let machine = Machine::whole("shm-none").without("/dev/shm");
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(SharedMemory, Note, "interprocess events cannot be made; shared timelines need");
 }
 
@@ -816,17 +816,17 @@ fn limits() {
         "Run `ulimit -v unlimited` first: the driver may not reserve the address space that it \
          needs.",
     );
-    let told = limited("space-well", space).driver(SoftDriver::builder()).is_usable();
+    let told = limited("space-well", space).driver(SoftDriver::builder()).usable();
     told.finds(Limits, Note, "address space 8192 MiB");
     limited("files", "Max open files  32  32  files\n")
         .init(304)
         .finds(Limits, Wrong, "open files 32")
         .next("Run `ulimit -n 1024` first: the driver may not open the files that it needs.");
     let machine = limited("locked", "Max locked memory  65536  65536  bytes\n");
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Limits, Note, "locked memory 64 KiB");
     let told = Machine::whole("unread").without("/proc/self/limits");
-    told.driver(SoftDriver::builder()).is_usable().finds(Limits, Unknown, "/proc/self/limits");
+    told.driver(SoftDriver::builder()).usable().finds(Limits, Unknown, "/proc/self/limits");
 }
 
 #[test]
@@ -895,10 +895,10 @@ fn windows() {
 #[test]
 fn what_cannot_be_seen() {
     let machine = Machine::whole("unseen").without("/sys");
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Bus, Unknown, "/sys/bus/pci/devices: No such file");
     let machine = Machine::whole("unlisted").refuses("/sys/bus/pci/devices", EACCES);
-    let told = machine.driver(SoftDriver::builder()).is_usable();
+    let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Bus, Unknown, "/sys/bus/pci/devices: Permission denied");
 }
 
@@ -930,7 +930,7 @@ fn asked_in_a_process() {
     let probe = child::ask(command, long);
     assert_eq!(probe.devices.len(), 3, "{probe:?}");
     assert!(probe.lost.is_none() && probe.devices[2].context == Some(Ok(())));
-    Told::new(&machine.system, &probe).is_usable();
+    Told::new(&machine.system, &probe).usable();
 
     let probe = child::ask(child("crash"), long);
     assert_eq!(probe.library, loaded().library, "what it had said before");
