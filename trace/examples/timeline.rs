@@ -1,0 +1,114 @@
+//! Two streams and two threads, traced: writes `timeline.html` and `timeline.json`, or the files
+//! that are named.
+//!
+//! ```text
+//! cargo run --package cuda-events-trace --example timeline -- [--soft] [FILE.html [FILE.json]]
+//! ```
+//!
+//! With `--soft`, and without an NVIDIA driver, it runs on the software driver, where streams
+//! are busy for a given time. On a GPU the work is memsets.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::time::Duration;
+
+use cuda_events::sys::{CUdeviceptr, CUresult, Function};
+use cuda_events::{Context, Device, Driver, Error, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_events_trace::{HostRecorder, Tracer};
+use cuda_soft_driver::SoftDriver;
+
+const BYTES: usize = 64 << 20;
+
+/// Work for a stream.
+struct Work<'a> {
+    soft: Option<&'a SoftDriver>,
+    driver: Driver,
+    memory: CUdeviceptr,
+}
+
+impl Work<'_> {
+    fn put_into(&self, stream: &StreamRef, amount: u32) -> Result<(), Error> {
+        if let Some(soft) = self.soft {
+            soft.busy(stream, Duration::from_millis(2) * amount);
+            return Ok(());
+        }
+        for _ in 0..amount {
+            let memset = self.driver.symbols().cuMemsetD32Async;
+            // SAFETY: the memory has so many words, and is freed when all work is done.
+            let code = unsafe { memset(self.memory, 1, BYTES / 4, stream.as_raw()) };
+            check(Function::cuMemsetD32Async, code)?;
+        }
+        Ok(())
+    }
+}
+
+fn check(function: Function, code: CUresult) -> Result<(), Error> {
+    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Driver { function, code }) }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments: Vec<_> = std::env::args().skip(1).collect();
+    let soft_wanted = arguments.iter().any(|argument| argument == "--soft");
+    arguments.retain(|argument| argument != "--soft");
+    let mut files = arguments.into_iter();
+    let html = files.next().unwrap_or_else(|| "timeline.html".to_owned());
+    let json = files.next().unwrap_or_else(|| "timeline.json".to_owned());
+
+    let native = if soft_wanted { None } else { Driver::load().ok() };
+    let soft = native.is_none().then(SoftDriver::new);
+    let Some(driver) = native.or(soft.as_ref().map(SoftDriver::driver)) else {
+        return Err("there is no driver".into());
+    };
+    let recorder = HostRecorder::new();
+    let driver = recorder.observe(driver)?;
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    let copies = Stream::new(&context, StreamOptions::new())?;
+    let compute = Stream::new(&context, StreamOptions::new())?;
+    let memory = {
+        let _current = context.make_current()?;
+        let mut memory = 0;
+        // SAFETY: a place for the address; the context is current.
+        let code = unsafe { (driver.symbols().cuMemAlloc_v2)(&mut memory, BYTES) };
+        check(Function::cuMemAlloc_v2, code)?;
+        memory
+    };
+    let work = Work { soft: soft.as_ref(), driver, memory };
+
+    let tracer = Tracer::new(&context)?;
+    tracer.name_stream(&copies, "copies");
+    tracer.name_stream(&compute, "compute");
+    for step in 0..3 {
+        let _step = recorder.span(format!("step {step}"));
+        let upload = tracer.span(&copies, format!("upload {step}"))?;
+        work.put_into(&copies, 1)?;
+        upload.end(&copies)?;
+        let uploaded = copies.record_event(EventFlags::empty())?;
+        // Another thread consumes.
+        let (tracer, recorder, compute, work) = (&tracer, &recorder, &compute, &work);
+        let consume = move || -> Result<(), Error> {
+            let _span = recorder.span("launch");
+            compute.wait_event(&uploaded)?;
+            let outer = tracer.span(compute, format!("step {step}"))?;
+            tracer.time(compute, "forward <attention & \"norm\">", || work.put_into(compute, 1))?;
+            tracer.time(compute, "backward", || work.put_into(compute, 2))?;
+            outer.end(compute)
+        };
+        std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().name("consumer".to_owned());
+            builder.spawn_scoped(scope, consume)?.join().map_err(|_| "the consumer panicked")??;
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })?;
+    }
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    driver.stop_observing();
+    {
+        let _current = context.make_current()?;
+        // SAFETY: all work is done, or the context has failed; nothing uses it any more.
+        check(Function::cuMemFree_v2, unsafe { (driver.symbols().cuMemFree_v2)(memory) })?;
+    }
+    trace.add_host(recorder.take());
+    trace.write_html(&mut BufWriter::new(File::create(&html)?))?;
+    trace.write_chrome(&mut BufWriter::new(File::create(&json)?))?;
+    println!("{trace}; written: {html}, {json}");
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Chrome trace JSON, as Perfetto reads it.
+
+use std::io::{self, Write};
+
+use crate::json::{Micros, Quoted};
+use crate::picture::{Kind, Picture};
+
+pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"producer\":\"cuda-events-trace\"")?;
+    if !picture.missing.is_empty() {
+        write!(out, ",\"missing\":{}", Quoted(&picture.missing))?;
+    }
+    write!(out, "}},\"traceEvents\":[")?;
+    let mut first = true;
+    let mut next = |out: &mut dyn Write| {
+        let separator = if core::mem::take(&mut first) { "\n" } else { ",\n" };
+        write!(out, "{separator}")
+    };
+    // A process is a group, a thread is a row; both are numbered from 1 in the order of the rows.
+    for (index, group) in picture.groups.iter().enumerate() {
+        let process = index + 1;
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"M\",\"pid\":{process},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
+            Quoted(group)
+        )?;
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"M\",\"pid\":{process},\"name\":\"process_sort_index\",\
+             \"args\":{{\"sort_index\":{process}}}}}"
+        )?;
+    }
+    for (index, row) in picture.rows.iter().enumerate() {
+        let (process, thread) = (row.group + 1, index + 1);
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},\"name\":\"thread_name\",\
+             \"args\":{{\"name\":{}}}}}",
+            Quoted(&row.name)
+        )?;
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},\"name\":\"thread_sort_index\",\
+             \"args\":{{\"sort_index\":{thread}}}}}"
+        )?;
+        for slice in &row.slices {
+            let category = match slice.kind {
+                Kind::Gpu => "gpu",
+                Kind::Host => "host",
+                Kind::Call => "driver",
+                Kind::FailedCall => "driver,failed",
+            };
+            next(out)?;
+            write!(
+                out,
+                "{{\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{},\"dur\":{},\
+                 \"cat\":\"{category}\",\"name\":{},\"args\":{{",
+                Micros(slice.start),
+                Micros(slice.end - slice.start),
+                Quoted(&slice.name)
+            )?;
+            for (index, (what, detail)) in slice.details.iter().enumerate() {
+                let separator = if index == 0 { "" } else { "," };
+                write!(out, "{separator}{}:{}", Quoted(what), Quoted(detail))?;
+            }
+            write!(out, "}}}}")?;
+        }
+    }
+    for (id, arrow) in picture.arrows.iter().enumerate() {
+        let ends = [
+            // A slice does not contain its end.
+            ("s", arrow.from.0, arrow.from.1.saturating_sub(1)),
+            ("f", arrow.to.0, arrow.to.1),
+        ];
+        for (phase, row, at) in ends {
+            let process = picture.rows.get(row).map_or(1, |row| row.group + 1);
+            let bind = if phase == "f" { "\"bp\":\"e\"," } else { "" };
+            next(out)?;
+            write!(
+                out,
+                "{{\"ph\":\"{phase}\",{bind}\"id\":{},\"pid\":{process},\"tid\":{},\"ts\":{},\
+                 \"cat\":\"wait\",\"name\":\"wait\"}}",
+                id + 1,
+                row + 1,
+                Micros(at)
+            )?;
+        }
+    }
+    writeln!(out, "\n]}}")
+}

@@ -1,0 +1,301 @@
+//! Relates the device's time to the host's.
+//!
+//! An anchor is a timing event on a stream of the tracer's own, with the host's time before the
+//! record and after it was seen done. The device stamps it in between, so that its place on the
+//! host's axis is known to half of that interval.
+//!
+//! The driver gives times between events as `f32` milliseconds, whose steps grow with the time: 15
+//! ns at a quarter of a second, 250 us at an hour. So the device's axis is a sum of short links
+//! from anchor to anchor, in `f64`. Each link of less than half a second is known to 15 ns. Where
+//! the device's stamps lie on a grid of 32 ns, as an H200's do, each such link is rounded to the
+//! grid and exact, and so is the sum of days.
+
+use std::collections::VecDeque;
+
+use cuda_events::ext::PooledEvent;
+use cuda_events::{EventRef, Result};
+
+/// A link of at most so many nanoseconds can be rounded to the grid: half a step of an `f32` of
+/// milliseconds is less than half of the grid's.
+pub(crate) const SHORT: f64 = 512e6;
+
+/// How fast two clocks may drift apart, as a part of the time: 500 ppm by which a system may slew
+/// its clock, and 100 ppm of two quartzes. It serves where no later anchor is there to measure it.
+pub(crate) const DRIFT: f64 = 600e-6;
+
+/// How many anchors are kept beside those that some span still needs.
+const KEPT: usize = 64;
+
+/// The grid that stamps of an H100 and an H200 lie on.
+const GRID: f64 = 32.0;
+
+/// How many times must lie on the grid before it is believed. One of at most 16 ms does so by
+/// chance once in twenty.
+const EVIDENCE: u32 = 8;
+
+/// A time between two events.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Elapsed {
+    pub(crate) ns: f64,
+    /// How far off it can be by the steps of an `f32`.
+    pub(crate) error: f64,
+}
+
+/// Whether the device's stamps lie on the grid, by the evidence so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Grid {
+    Unknown(u32),
+    Believed,
+    Refuted,
+}
+
+impl Grid {
+    /// What a time of the driver's means, and what it says of the grid.
+    fn read(&mut self, milliseconds: f32) -> Elapsed {
+        let ns = f64::from(milliseconds) * 1e6;
+        let step = f64::from(milliseconds.abs().next_up()) - f64::from(milliseconds.abs());
+        let error = step * 1e6 / 2.0;
+        let snapped = (ns / GRID).round() * GRID;
+        // Zero lies on every grid, and a coarse number near enough to every grid's line.
+        if ns != 0.0 && error < 0.5 {
+            let fits = (ns - snapped).abs() <= error * 1.01;
+            *self = match *self {
+                _ if !fits => Self::Refuted,
+                Self::Unknown(count) if count + 1 < EVIDENCE => Self::Unknown(count + 1),
+                Self::Unknown(_) => Self::Believed,
+                known => known,
+            };
+        }
+        if *self == Self::Believed && ns.abs() <= SHORT {
+            Elapsed { ns: snapped, error: 0.0 }
+        } else {
+            Elapsed { ns, error }
+        }
+    }
+}
+
+/// A point that is known on both axes. Times are nanoseconds: `device` since the first anchor, the
+/// others since the tracer's begin.
+struct Anchor {
+    event: PooledEvent,
+    device: f64,
+    /// The sum of the errors of all links until here.
+    chained: f64,
+    /// The device's stamp lies between these two on the host's axis.
+    low: f64,
+    high: f64,
+}
+
+/// An instant of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) device: f64,
+    error: f64,
+    chained: f64,
+}
+
+/// A place on the host's axis, and how far off it can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) ns: f64,
+    pub(crate) error: f64,
+}
+
+pub(crate) struct Clock {
+    grid: Grid,
+    /// The oldest first.
+    anchors: VecDeque<Anchor>,
+    /// An anchor that was not seen done yet, and the host's time before its record.
+    pending: Option<(PooledEvent, f64)>,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self { grid: Grid::Unknown(0), anchors: VecDeque::new(), pending: None }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Takes an anchor that was recorded after `low`.
+    pub(crate) fn begin(&mut self, event: PooledEvent, low: f64) {
+        self.pending = Some((event, low));
+    }
+
+    /// Whether no anchor is pending any more. `now` is asked after the event was seen done.
+    pub(crate) fn settle(&mut self, now: impl Fn() -> f64) -> Result<bool> {
+        let Some((event, _)) = &self.pending else { return Ok(true) };
+        let done = event.query().map(|progress| progress.is_done());
+        let high = now();
+        match done {
+            Ok(false) => return Ok(false),
+            Ok(true) => {}
+            Err(error) => {
+                self.pending = None;
+                return Err(error);
+            }
+        }
+        let Some((event, low)) = self.pending.take() else { return Ok(true) };
+        let anchor = match self.anchors.back() {
+            None => Anchor { event, device: 0.0, chained: 0.0, low, high },
+            Some(last) => {
+                let link = match last.event.elapsed_ms(&event) {
+                    Ok(milliseconds) => self.grid.read(milliseconds),
+                    Err(error) => {
+                        event.discard();
+                        return Err(error);
+                    }
+                };
+                // Stamps of one stream rise; this is for a driver that says otherwise.
+                let ns = link.ns.max(0.0);
+                let tight = (
+                    low.max(last.low + ns * (1.0 - DRIFT)),
+                    high.min(last.high + ns * (1.0 + DRIFT)),
+                );
+                // The last anchor says where this one is, too, unless a clock was set in between.
+                let (low, high) = if tight.0 <= tight.1 { tight } else { (low, high) };
+                let (device, chained) = (last.device + ns, last.chained + link.error);
+                Anchor { event, device, chained, low, high }
+            }
+        };
+        self.anchors.push_back(anchor);
+        Ok(true)
+    }
+
+    /// The device's time of the newest anchor that is done.
+    pub(crate) fn newest(&self) -> Option<f64> {
+        self.anchors.back().map(|anchor| anchor.device)
+    }
+
+    /// Forgets the anchors before the one that is the narrowest of all: those of the beginning,
+    /// which warmed up what is slow the first time.
+    pub(crate) fn keep_narrowest(&mut self) {
+        let width = |anchor: &Anchor| anchor.high - anchor.low;
+        let narrowest = self
+            .anchors
+            .iter()
+            .enumerate()
+            .min_by(|one, other| width(one.1).total_cmp(&width(other.1)));
+        if let Some((at, _)) = narrowest {
+            self.anchors.drain(..at);
+        }
+    }
+
+    /// When the event happened, from the anchor that is nearest to it.
+    pub(crate) fn stamp(&mut self, event: &EventRef) -> Result<Option<Stamp>> {
+        let Some(last) = self.anchors.back() else { return Ok(None) };
+        let mut from = last;
+        let mut elapsed = self.grid.read(last.event.elapsed_ms(event)?);
+        if elapsed.ns < -SHORT {
+            // Roughly known by now.
+            let rough = last.device + elapsed.ns;
+            let after = self.anchors.partition_point(|anchor| anchor.device <= rough);
+            let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
+            let distance = |anchor: &&Anchor| (anchor.device - rough).abs();
+            let nearest = near
+                .filter_map(|at| self.anchors.get(at))
+                .min_by(|one, other| distance(one).total_cmp(&distance(other)));
+            if let Some(anchor) = nearest {
+                from = anchor;
+                elapsed = self.grid.read(anchor.event.elapsed_ms(event)?);
+            }
+        }
+        Ok(Some(Stamp {
+            device: from.device + elapsed.ns,
+            error: elapsed.error,
+            chained: from.chained,
+        }))
+    }
+
+    /// The stamp that comes `milliseconds` after another, and the time between them. None where
+    /// that is too long to be exact.
+    pub(crate) fn after(&mut self, start: Stamp, milliseconds: f32) -> Option<(Stamp, Elapsed)> {
+        let elapsed = self.grid.read(milliseconds);
+        let end = Stamp {
+            device: start.device + elapsed.ns,
+            error: start.error + elapsed.error,
+            chained: start.chained,
+        };
+        (elapsed.ns.abs() <= SHORT).then_some((end, elapsed))
+    }
+
+    /// Where an instant of the device is on the host's axis: between the anchors around it.
+    pub(crate) fn place(&self, stamp: Stamp) -> Place {
+        let after = self.anchors.partition_point(|anchor| anchor.device < stamp.device);
+        let middle = |low: f64, high: f64, more: f64| Place {
+            ns: (low + high) / 2.0,
+            error: (high - low) / 2.0 + more + stamp.error,
+        };
+        let before = after.checked_sub(1).and_then(|at| self.anchors.get(at));
+        match (before, self.anchors.get(after)) {
+            (Some(before), Some(next)) => {
+                let part = (stamp.device - before.device) / (next.device - before.device);
+                let between = |one: f64, other: f64| one + (other - one) * part;
+                middle(between(before.low, next.low), between(before.high, next.high), 0.0)
+            }
+            (Some(only), None) | (None, Some(only)) => {
+                let distance = stamp.device - only.device;
+                middle(only.low + distance, only.high + distance, distance.abs() * DRIFT)
+            }
+            (None, None) => Place { ns: stamp.device, error: f64::INFINITY },
+        }
+    }
+
+    /// Lets go of the anchors that no event can be near any more.
+    pub(crate) fn forget(&mut self) {
+        let more = self.anchors.len().saturating_sub(KEPT);
+        self.anchors.drain(..more);
+    }
+}
+
+/// How long it is from one stamp to another, and how far off that can be.
+pub(crate) fn between(start: Stamp, end: Stamp) -> Elapsed {
+    let error = start.error + end.error + (end.chained - start.chained).abs();
+    Elapsed { ns: end.device - start.device, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The driver's number for so many nanoseconds.
+    fn milliseconds(ns: u32) -> f32 {
+        (f64::from(ns) / 1e6) as f32
+    }
+
+    #[test]
+    fn a_grid_is_believed_after_enough_evidence() {
+        let mut grid = Grid::Unknown(0);
+        // Zero and coarse numbers say nothing.
+        for ns in [0, 32 * 10_000_000, 1_000_000_007] {
+            grid.read(milliseconds(ns));
+            assert_eq!(grid, Grid::Unknown(0));
+        }
+        for count in 1..EVIDENCE {
+            let read = grid.read(milliseconds(32 * 1001 * count));
+            assert!(read.error > 0.0);
+            assert_eq!(grid, Grid::Unknown(count));
+        }
+        grid.read(-milliseconds(32 * 12_345));
+        assert_eq!(grid, Grid::Believed);
+        // The last before half a second, which a number is off from by up to 15 ns.
+        let last = 32 * 15_999_999;
+        let read = grid.read(milliseconds(last));
+        assert_eq!(read, Elapsed { ns: f64::from(last), error: 0.0 });
+        // Beyond that the number is what is known.
+        let read = grid.read(milliseconds(32 * 20_000_000));
+        assert!((15.0..16.0 * 2.0).contains(&read.error), "{read:?}");
+    }
+
+    #[test]
+    fn one_time_off_the_grid_refutes_it() {
+        let mut grid = Grid::Believed;
+        grid.read(milliseconds(32 * 7 + 13));
+        assert_eq!(grid, Grid::Refuted);
+        for count in 1..100 {
+            assert!(grid.read(milliseconds(32 * count)).error > 0.0);
+        }
+        assert_eq!(grid, Grid::Refuted);
+    }
+}

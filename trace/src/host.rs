@@ -1,0 +1,248 @@
+//! What the host did: spans of code, and driver calls.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use cuda_events::observer::Call;
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Driver, Result};
+
+use crate::stream_id::StreamId;
+use crate::thread::{Quiet, Thread};
+use crate::tracer::lock;
+
+const SHARDS: usize = 16;
+
+/// How many arguments of a call are kept; none that this crate reads comes later.
+const ARGUMENTS: usize = 6;
+
+/// Records what the host does: driver calls, spans of the crate `tracing` (feature `tracing`), and
+/// spans by hand.
+///
+/// [`take`](Self::take) gives what was recorded, for [`Trace::add_host`](crate::Trace::add_host).
+/// It keeps everything until then. All clones are one recorder. It may be used from any thread.
+///
+/// ```
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+/// use cuda_events_trace::{HostRecorder, Trace};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let recorder = HostRecorder::new();
+/// let observed = recorder.observe(driver)?;
+/// let context = Context::primary(Device::new(observed, 0)?)?;
+/// let one = Stream::new(&context, StreamOptions::new())?;
+/// let two = Stream::new(&context, StreamOptions::new())?;
+/// {
+///     let _span = recorder.span("join");
+///     two.wait_event(&one.record_event(EventFlags::empty())?)?;
+/// }
+/// observed.stop_observing();
+///
+/// let mut trace = Trace::new();
+/// trace.add_host(recorder.take());
+/// assert_eq!(trace.host_spans[0].name, "join");
+/// assert!(trace.calls.iter().any(|call| call.function.name() == "cuStreamWaitEvent"));
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct HostRecorder(Arc<[Mutex<HostRecords>; SHARDS]>);
+
+/// What a [`HostRecorder`] recorded.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct HostRecords {
+    /// Spans of code.
+    pub spans: Vec<HostSpan>,
+    /// Driver calls.
+    pub calls: Vec<DriverCall>,
+}
+
+/// A time that the host spent in some code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostSpan {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// More about it: of a span of `tracing` its fields.
+    pub detail: Option<String>,
+    /// The thread that was in it.
+    pub thread: Thread,
+    /// When it was entered.
+    pub start: Instant,
+    /// When it was left.
+    pub end: Instant,
+}
+
+/// A driver call of the program.
+///
+/// The calls that a tracer makes itself are not among them.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct DriverCall {
+    /// The entry point.
+    pub function: Function,
+    /// The code that it returned.
+    pub result: CUresult,
+    /// The thread that made it.
+    pub thread: Thread,
+    /// When it was called.
+    pub start: Instant,
+    /// When it had returned.
+    pub end: Instant,
+    arguments: [u64; ARGUMENTS],
+    count: usize,
+    /// Whether a NULL stream is the one of the thread.
+    per_thread: bool,
+}
+
+/// A record of an event, or a wait for one.
+pub(crate) struct Edge {
+    pub(crate) is_wait: bool,
+    pub(crate) event: u64,
+    /// Its device is not known.
+    pub(crate) stream: StreamId,
+}
+
+impl DriverCall {
+    /// Its arguments in order, each as a number: see
+    /// [`observer::Call`](cuda_events::observer::Call). At most six are kept.
+    pub fn arguments(&self) -> &[u64] {
+        self.arguments.get(..self.count).unwrap_or_default()
+    }
+
+    /// What it means for the order of streams, if it succeeded.
+    pub(crate) fn edge(&self) -> Option<Edge> {
+        if self.result != CUresult::CUDA_SUCCESS {
+            return None;
+        }
+        let (is_wait, event, stream) = match (self.function, self.arguments()) {
+            (Function::cuEventRecord | Function::cuEventRecordWithFlags, &[event, stream, ..]) => {
+                (false, event, stream)
+            }
+            (Function::cuStreamWaitEvent, &[stream, event, ..]) => (true, event, stream),
+            _ => return None,
+        };
+        let stream = StreamId::named(0, stream as usize, self.per_thread, &self.thread);
+        Some(Edge { is_wait, event, stream })
+    }
+}
+
+/// `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0)`
+impl fmt::Display for DriverCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.function)?;
+        for (index, argument) in self.arguments().iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            // Flags and counts are small, addresses are not.
+            if *argument < 4096 {
+                write!(f, "{separator}{argument}")?;
+            } else {
+                write!(f, "{separator}{argument:#x}")?;
+            }
+        }
+        write!(f, ") = {}", self.result)
+    }
+}
+
+impl fmt::Debug for DriverCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl HostRecorder {
+    /// A recorder that has nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same driver, observed: each call that is made through the result, and through what is
+    /// created with it, is recorded. [`Driver::stop_observing`] of the result ends it.
+    ///
+    /// A trace shows the calls in the rows of their threads, and an arrow for each wait of a stream
+    /// for an event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyObservers`](cuda_events::Error::TooManyObservers).
+    pub fn observe(&self, driver: Driver) -> Result<Driver> {
+        let recorder = self.clone();
+        let per_thread = driver.is_per_thread_default_stream();
+        driver.observe(move |call| recorder.keep_call(call, per_thread))
+    }
+
+    fn keep_call(&self, call: &Call<'_>, per_thread: bool) {
+        if Quiet::is_on() {
+            return;
+        }
+        let mut arguments = [0; ARGUMENTS];
+        let mut count = 0;
+        for (kept, argument) in arguments.iter_mut().zip(call.arguments) {
+            *kept = *argument;
+            count += 1;
+        }
+        let thread = Thread::current();
+        let end = call.started + call.elapsed;
+        let Call { function, result, started: start, .. } = *call;
+        let call =
+            DriverCall { function, result, thread, start, end, arguments, count, per_thread };
+        self.with_shard(call.thread.number(), |kept| kept.calls.push(call));
+    }
+
+    /// Records a span of the calling thread until the result is dropped.
+    #[must_use = "the span ends when this is dropped"]
+    pub fn span(&self, name: impl Into<Cow<'static, str>>) -> HostSpanGuard<'_> {
+        HostSpanGuard { recorder: self, name: name.into(), start: Instant::now() }
+    }
+
+    pub(crate) fn keep_span(
+        &self,
+        name: Cow<'static, str>,
+        detail: Option<String>,
+        start: Instant,
+    ) {
+        let end = Instant::now();
+        let span = HostSpan { name, detail, thread: Thread::current(), start, end };
+        self.with_shard(span.thread.number(), |kept| kept.spans.push(span));
+    }
+
+    /// Takes out what was recorded until now.
+    pub fn take(&self) -> HostRecords {
+        let mut all = HostRecords::default();
+        for shard in self.0.iter() {
+            let HostRecords { mut spans, mut calls } = core::mem::take(&mut *lock(shard));
+            all.spans.append(&mut spans);
+            all.calls.append(&mut calls);
+        }
+        all
+    }
+
+    fn with_shard(&self, thread: u64, keep: impl FnOnce(&mut HostRecords)) {
+        if let Some(shard) = self.0.get(thread as usize % SHARDS) {
+            keep(&mut lock(shard));
+        }
+    }
+}
+
+impl fmt::Debug for HostRecorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostRecorder").finish_non_exhaustive()
+    }
+}
+
+/// A span of the host that is under way; see [`HostRecorder::span`].
+#[derive(Debug)]
+pub struct HostSpanGuard<'a> {
+    recorder: &'a HostRecorder,
+    name: Cow<'static, str>,
+    start: Instant,
+}
+
+impl Drop for HostSpanGuard<'_> {
+    fn drop(&mut self) {
+        self.recorder.keep_span(core::mem::take(&mut self.name), None, self.start);
+    }
+}

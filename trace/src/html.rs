@@ -1,0 +1,78 @@
+//! One HTML file: the data, and a script that shows it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::json::Quoted;
+use crate::picture::{Kind, Picture};
+
+const PAGE: &str = include_str!("view.html");
+const SCRIPT: &str = include_str!("view.js");
+
+pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
+    let (head, rest) = PAGE.split_once("/*DATA*/").unwrap_or((PAGE, ""));
+    let (between, tail) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
+    out.write_all(head.as_bytes())?;
+    data(picture, out)?;
+    out.write_all(between.as_bytes())?;
+    out.write_all(SCRIPT.as_bytes())?;
+    out.write_all(tail.as_bytes())
+}
+
+/// Nanoseconds, as numbers: a browser's are exact for a hundred days of them.
+fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{{\"missing\":{},\"groups\":[", Quoted(&picture.missing))?;
+    for (index, group) in picture.groups.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(out, "{separator}{}", Quoted(group))?;
+    }
+    write!(out, "],\"rows\":[")?;
+    // Names and details come again and again.
+    let mut texts = Vec::new();
+    let mut known = BTreeMap::new();
+    for (index, row) in picture.rows.iter().enumerate() {
+        let separator = if index == 0 { "\n" } else { ",\n" };
+        write!(
+            out,
+            "{separator}{{\"group\":{},\"name\":{},\"slices\":[",
+            row.group,
+            Quoted(&row.name)
+        )?;
+        for (index, slice) in row.slices.iter().enumerate() {
+            let mut number = |text: String| {
+                *known.entry(text).or_insert_with_key(|text| {
+                    texts.push(text.clone());
+                    texts.len() - 1
+                })
+            };
+            let details =
+                slice.details.iter().map(|(what, detail)| format!("{what}: {detail}\n")).collect();
+            let (name, details) = (number(slice.name.clone()), number(details));
+            let kind = match slice.kind {
+                Kind::Gpu => 0,
+                Kind::Host => 1,
+                Kind::Call => 2,
+                Kind::FailedCall => 3,
+            };
+            let separator = if index == 0 { "" } else { "," };
+            write!(
+                out,
+                "{separator}[{},{},{},{kind},{name},{details}]",
+                slice.start, slice.end, slice.depth
+            )?;
+        }
+        write!(out, "]}}")?;
+    }
+    write!(out, "],\n\"texts\":[")?;
+    for (index, text) in texts.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(out, "{separator}{}", Quoted(text))?;
+    }
+    write!(out, "],\n\"arrows\":[")?;
+    for (index, arrow) in picture.arrows.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        let (from, to) = (arrow.from, arrow.to);
+        write!(out, "{separator}[{},{},{},{}]", from.0, from.1, to.0, to.1)?;
+    }
+    write!(out, "]}}")
+}

@@ -1,0 +1,125 @@
+//! Spans of the crate `tracing`.
+
+use core::cell::RefCell;
+use core::fmt::{self, Write};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Field, Subscriber, field::Visit};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::host::HostRecorder;
+
+/// A layer of `tracing-subscriber`; see [`HostRecorder::layer`].
+#[derive(Clone, Debug)]
+pub struct HostLayer {
+    recorder: HostRecorder,
+    /// Which of several layers it is.
+    number: Arc<()>,
+}
+
+impl HostRecorder {
+    /// A layer of `tracing-subscriber` that records each time that a thread is in a span of the
+    /// crate `tracing`. A span that a future enters again and again is recorded each time.
+    ///
+    /// ```
+    /// use cuda_events_trace::HostRecorder;
+    /// use tracing_subscriber::layer::SubscriberExt;
+    ///
+    /// let recorder = HostRecorder::new();
+    /// let subscriber = tracing_subscriber::registry().with(recorder.layer());
+    /// tracing::subscriber::with_default(subscriber, || {
+    ///     let _span = tracing::info_span!("load", batch = 7).entered();
+    ///     // ... the host works ...
+    /// });
+    /// let records = recorder.take();
+    /// assert_eq!(records.spans[0].name, "load");
+    /// assert_eq!(records.spans[0].detail.as_deref(), Some("batch=7"));
+    /// ```
+    pub fn layer(&self) -> HostLayer {
+        HostLayer { recorder: self.clone(), number: Arc::new(()) }
+    }
+}
+
+/// What is kept with a span: its fields as text. Another layer of this type has its own.
+struct Fields(Vec<(usize, String)>);
+
+thread_local! {
+    /// The spans that this thread is in, by layer.
+    static ENTERED: RefCell<Vec<(usize, u64, Instant)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl HostLayer {
+    fn number(&self) -> usize {
+        Arc::as_ptr(&self.number).addr()
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for HostLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.note(id, &context, |text| attributes.record(text));
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.note(id, &context, |text| values.record(text));
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        let entered = (self.number(), id.into_u64(), Instant::now());
+        // Not in the destructors of a thread's end.
+        let _ = ENTERED.try_with(|all| all.borrow_mut().push(entered));
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        let mine = |entered: &(usize, u64, Instant)| {
+            (entered.0, entered.1) == (self.number(), id.into_u64())
+        };
+        let entered = ENTERED.try_with(|all| {
+            let mut all = all.borrow_mut();
+            let at = all.iter().rposition(mine)?;
+            Some(all.remove(at).2)
+        });
+        let (Ok(Some(start)), Some(span)) = (entered, context.span(id)) else { return };
+        let detail = span.extensions().get::<Fields>().and_then(|Fields(all)| {
+            let mine = all.iter().find(|(number, _)| *number == self.number());
+            mine.map(|(_, text)| text.clone()).filter(|text| !text.is_empty())
+        });
+        self.recorder.keep_span(Cow::Borrowed(span.name()), detail, start);
+    }
+}
+
+impl HostLayer {
+    fn note<S: Subscriber + for<'a> LookupSpan<'a>>(
+        &self,
+        id: &Id,
+        context: &Context<'_, S>,
+        record: impl FnOnce(&mut Text<'_>),
+    ) {
+        let Some(span) = context.span(id) else { return };
+        let mut extensions = span.extensions_mut();
+        if extensions.get_mut::<Fields>().is_none() {
+            extensions.insert(Fields(Vec::new()));
+        }
+        let Some(Fields(all)) = extensions.get_mut::<Fields>() else { return };
+        if !all.iter().any(|(number, _)| *number == self.number()) {
+            all.push((self.number(), String::new()));
+        }
+        if let Some((_, text)) = all.iter_mut().find(|(number, _)| *number == self.number()) {
+            record(&mut Text(text));
+        }
+    }
+}
+
+/// Writes fields as `name=value`.
+struct Text<'a>(&'a mut String);
+
+impl Visit for Text<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let separator = if self.0.is_empty() { "" } else { " " };
+        let _ = write!(self.0, "{separator}{field}={value:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! A timeline of GPU work to look at: spans between two timing events of
+//! [`cuda_events`], on the host's axis of time, for Perfetto or as one HTML file.
+//!
+//! A [`Tracer`] records spans in the streams of a context, from any thread, without waiting. A
+//! [`HostRecorder`] records driver calls and spans of the host beside them. A [`Trace`] has both,
+//! and writes them.
+//!
+//! ```no_run
+//! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
+//! use cuda_events_trace::{HostRecorder, Tracer};
+//! use std::fs::File;
+//! use std::time::Duration;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     // The driver calls of the program, and the arrows of its waits. Without them, leave it out.
+//!     let recorder = HostRecorder::new();
+//!     let driver = recorder.observe(Driver::load()?)?;
+//!
+//!     let context = Context::primary(Device::new(driver, 0)?)?;
+//!     let copies = Stream::new(&context, StreamOptions::new())?;
+//!     let work = Stream::new(&context, StreamOptions::new())?;
+//!     let tracer = Tracer::new(&context)?;
+//!     tracer.name_stream(&copies, "copies");
+//!     tracer.name_stream(&work, "work");
+//!
+//!     let upload = tracer.span(&copies, "upload")?;
+//!     // ... put copies into the stream `copies` ...
+//!     upload.end(&copies)?;
+//!     work.wait_event(&copies.record_event(EventFlags::empty())?)?;
+//!     tracer.time(&work, "compute", || {
+//!         // ... launch kernels into the stream `work` ...
+//!         Ok::<_, cuda_events::Error>(())
+//!     })?;
+//!
+//!     let mut trace = tracer.finish(Duration::from_secs(60));
+//!     driver.stop_observing();
+//!     trace.add_host(recorder.take());
+//!     trace.write_html(&mut File::create("trace.html")?)?;
+//!     trace.write_chrome(&mut File::create("trace.json")?)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! `trace.html` opens in any browser, without a network. `trace.json` is for Perfetto.
+//!
+//! # What it costs
+//!
+//! A span is two timing records, two events of a pool, and two looks at the host's clock. It makes
+//! no other driver call and waits for nothing, except that four times a second a call takes an
+//! anchor for the clock, for at most 50 µs. Collecting a span makes two or three calls of
+//! `cuEventElapsedTime`. Spans are kept until they are collected.
+//!
+//! # Features
+//!
+//! `tracing`: `HostRecorder::layer` is a layer of `tracing-subscriber`, so that spans of the crate
+//! `tracing` are shown in the rows of their threads.
+
+#![deny(missing_docs, unreachable_pub, unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable
+)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod chrome;
+mod clock;
+mod host;
+mod html;
+mod json;
+#[cfg(feature = "tracing")]
+mod layer;
+mod picture;
+mod stream_id;
+mod thread;
+mod trace;
+mod tracer;
+
+pub use host::{DriverCall, HostRecorder, HostRecords, HostSpan, HostSpanGuard};
+#[cfg(feature = "tracing")]
+pub use layer::HostLayer;
+pub use stream_id::StreamId;
+pub use thread::Thread;
+pub use trace::{GpuSpan, Trace};
+pub use tracer::{Span, Tracer};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,260 @@
+//! A trace as rows, slices and arrows: what both forms of output show.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::host::Edge;
+use crate::stream_id::StreamId;
+use crate::trace::Trace;
+
+/// All times are nanoseconds since the first thing in the trace.
+pub(crate) struct Picture {
+    pub(crate) groups: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) arrows: Vec<Arrow>,
+    pub(crate) missing: String,
+}
+
+pub(crate) struct Row {
+    /// Which of the groups.
+    pub(crate) group: usize,
+    pub(crate) name: String,
+    /// By start, an outer one before what is in it.
+    pub(crate) slices: Vec<Slice>,
+}
+
+pub(crate) struct Slice {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// How many others of its row are around it.
+    pub(crate) depth: usize,
+    pub(crate) details: Vec<(&'static str, String)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Gpu,
+    Host,
+    Call,
+    FailedCall,
+}
+
+/// From the end of one slice to the beginning of another.
+pub(crate) struct Arrow {
+    pub(crate) from: (usize, u64),
+    pub(crate) to: (usize, u64),
+}
+
+/// Where a slice went.
+#[derive(Clone, Copy)]
+struct Shown {
+    row: usize,
+    start: u64,
+    end: u64,
+}
+
+impl Picture {
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let gpu = trace.spans.iter().map(|span| span.start);
+        let host = trace.host_spans.iter().map(|span| span.start);
+        let calls = trace.calls.iter().map(|call| call.start);
+        let origin = gpu.chain(host).chain(calls).min();
+        let since = |at: Instant| {
+            origin.map_or(0, |origin| at.saturating_duration_since(origin).as_nanos() as u64)
+        };
+
+        let mut picture = Self {
+            groups: Vec::new(),
+            rows: Vec::new(),
+            arrows: Vec::new(),
+            missing: trace.missing(),
+        };
+        let spans = picture.add_streams(trace, &since);
+        let calls = picture.add_threads(trace, &since);
+        picture.add_arrows(trace, &spans, &calls);
+        picture
+    }
+
+    /// The rows of the streams; where each span of the trace went.
+    fn add_streams(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
+        let mut streams: BTreeMap<StreamId, Vec<usize>> = BTreeMap::new();
+        for (index, span) in trace.spans.iter().enumerate() {
+            streams.entry(span.stream).or_default().push(index);
+        }
+        let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; trace.spans.len()];
+        let mut group = None;
+        for (stream, indices) in streams {
+            if group != Some(stream.device) {
+                group = Some(stream.device);
+                self.groups.push(format!("GPU {}", stream.device));
+            }
+            let name = match trace.stream_names.get(&stream) {
+                Some(name) => name.clone(),
+                None => stream.to_string(),
+            };
+            let slices = indices.into_iter().filter_map(|index| {
+                let span = trace.spans.get(index)?;
+                let microseconds =
+                    |time: core::time::Duration| format!("{:.3} us", time.as_nanos() as f64 / 1e3);
+                let details = vec![
+                    ("duration by the device", microseconds(span.duration)),
+                    ("place is known to", microseconds(span.error)),
+                    ("begun by", span.thread.to_string()),
+                    ("begun at", format!("{:.3} us", since(span.begun) as f64 / 1e3)),
+                    ("ended at", format!("{:.3} us", since(span.ended) as f64 / 1e3)),
+                ];
+                let slice = Slice {
+                    name: span.name.to_string(),
+                    kind: Kind::Gpu,
+                    start: since(span.start),
+                    end: since(span.end),
+                    depth: 0,
+                    details,
+                };
+                Some((index, slice))
+            });
+            let slices = slices.collect();
+            for (index, place) in self.add_rows(&name, slices) {
+                if let Some(shown) = shown.get_mut(index) {
+                    *shown = place;
+                }
+            }
+        }
+        shown
+    }
+
+    /// The rows of the threads; where each call of the trace went.
+    fn add_threads(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
+        let mut threads: BTreeMap<u64, (String, Vec<(usize, Slice)>)> = BTreeMap::new();
+        let calls = trace.calls.len();
+        for (index, call) in trace.calls.iter().enumerate() {
+            let failed = call.result != cuda_events::sys::CUresult::CUDA_SUCCESS
+                && call.result != cuda_events::sys::CUresult::CUDA_ERROR_NOT_READY;
+            let slice = Slice {
+                name: call.function.name().to_owned(),
+                kind: if failed { Kind::FailedCall } else { Kind::Call },
+                start: since(call.start),
+                end: since(call.end),
+                depth: 0,
+                details: vec![("call", call.to_string())],
+            };
+            let thread = &call.thread;
+            let row =
+                threads.entry(thread.number()).or_insert_with(|| (thread.to_string(), vec![]));
+            row.1.push((index, slice));
+        }
+        for span in &trace.host_spans {
+            let slice = Slice {
+                name: span.name.to_string(),
+                kind: Kind::Host,
+                start: since(span.start),
+                end: since(span.end),
+                depth: 0,
+                details: span.detail.iter().map(|detail| ("fields", detail.clone())).collect(),
+            };
+            let thread = &span.thread;
+            let row =
+                threads.entry(thread.number()).or_insert_with(|| (thread.to_string(), vec![]));
+            row.1.push((calls, slice));
+        }
+        let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; calls];
+        if !threads.is_empty() {
+            self.groups.push("Host".to_owned());
+        }
+        for (name, slices) in threads.into_values() {
+            for (index, place) in self.add_rows(&name, slices) {
+                if let Some(shown) = shown.get_mut(index) {
+                    *shown = place;
+                }
+            }
+        }
+        shown
+    }
+
+    /// As few rows as it takes for slices of one row to nest; where each went.
+    fn add_rows(&mut self, name: &str, mut slices: Vec<(usize, Slice)>) -> Vec<(usize, Shown)> {
+        slices.sort_by_key(|(_, slice)| (slice.start, core::cmp::Reverse(slice.end)));
+        let first = self.rows.len();
+        let group = self.groups.len().saturating_sub(1);
+        // The ends of what is under way in each row, the innermost last.
+        let mut under_way: Vec<Vec<u64>> = Vec::new();
+        let mut shown = Vec::with_capacity(slices.len());
+        for (index, mut slice) in slices {
+            let fits = |ends: &mut Vec<u64>| {
+                while ends.last().is_some_and(|end| *end <= slice.start) {
+                    ends.pop();
+                }
+                ends.last().is_none_or(|end| slice.end <= *end)
+            };
+            let lane = under_way.iter_mut().position(fits).unwrap_or(under_way.len());
+            if lane == under_way.len() {
+                under_way.push(Vec::new());
+                let name =
+                    if lane == 0 { name.to_owned() } else { format!("{name} ({})", lane + 1) };
+                self.rows.push(Row { group, name, slices: Vec::new() });
+            }
+            let row = first + lane;
+            let place = Shown { row, start: slice.start, end: slice.end };
+            if let (Some(ends), Some(row)) = (under_way.get_mut(lane), self.rows.get_mut(row)) {
+                slice.depth = ends.len();
+                ends.push(slice.end);
+                row.slices.push(slice);
+            }
+            shown.push((index, place));
+        }
+        shown
+    }
+
+    /// An arrow for each wait of a stream for an event that was recorded in another one.
+    fn add_arrows(&mut self, trace: &Trace, spans: &[Shown], calls: &[Shown]) {
+        // The spans of each stream by when the host ended and began them.
+        let mut ended: BTreeMap<StreamId, Vec<(Instant, Shown)>> = BTreeMap::new();
+        let mut begun: BTreeMap<StreamId, Vec<(Instant, Shown)>> = BTreeMap::new();
+        for (span, shown) in trace.spans.iter().zip(spans) {
+            let stream = without_device(span.stream);
+            ended.entry(stream).or_default().push((span.ended, *shown));
+            begun.entry(stream).or_default().push((span.begun, *shown));
+        }
+        for list in ended.values_mut().chain(begun.values_mut()) {
+            list.sort_by_key(|(at, _)| *at);
+        }
+        let mut edges: Vec<_> = trace
+            .calls
+            .iter()
+            .zip(calls)
+            .filter_map(|(call, shown)| Some((call.start, call.edge()?, *shown)))
+            .collect();
+        edges.sort_by_key(|(at, ..)| *at);
+        let mut records: BTreeMap<u64, (Instant, StreamId, Shown)> = BTreeMap::new();
+        for (at, Edge { is_wait, event, stream }, call) in edges {
+            if !is_wait {
+                records.insert(event, (at, stream, call));
+                continue;
+            }
+            // Nothing is waited for without a record, and a stream is in order anyway.
+            let Some((recorded, producer, record)) = records.get(&event) else { continue };
+            if *producer == stream {
+                continue;
+            }
+            let before = ended.get(producer).and_then(|list| {
+                let after = list.partition_point(|(at, _)| at <= recorded);
+                list.get(after.checked_sub(1)?)
+            });
+            let after = begun
+                .get(&stream)
+                .and_then(|list| list.get(list.partition_point(|(begun, _)| *begun < at)));
+            let (from, to) = match (before, after) {
+                (Some((_, before)), Some((_, after))) => (*before, *after),
+                _ => (*record, call),
+            };
+            self.arrows.push(Arrow { from: (from.row, from.end), to: (to.row, to.start) });
+        }
+    }
+}
+
+/// As calls name it, which do not say a device.
+fn without_device(stream: StreamId) -> StreamId {
+    StreamId { device: 0, ..stream }
+}

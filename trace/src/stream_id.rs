@@ -1,0 +1,55 @@
+//! Streams, as rows of a trace.
+
+use core::fmt;
+
+use cuda_events::StreamRef;
+
+use crate::thread::Thread;
+
+/// The driver's number for the legacy default stream, which NULL means too.
+const LEGACY: usize = 1;
+/// The driver's number for the default stream of the calling thread.
+const PER_THREAD: usize = 2;
+
+/// Which stream a span is of: the device, and the driver's handle. It does not keep the stream
+/// alive, and the driver may give the handle to another stream later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StreamId {
+    pub(crate) device: u32,
+    pub(crate) raw: usize,
+    /// Of a per-thread default stream: whose.
+    pub(crate) thread: u64,
+}
+
+impl StreamId {
+    /// The stream that `stream` means on this thread.
+    pub(crate) fn of(stream: &StreamRef, thread: &Thread) -> Self {
+        let device = stream.device().ordinal();
+        let per_thread = stream.context().driver().is_per_thread_default_stream();
+        Self::named(device, stream.as_raw().addr(), per_thread, thread)
+    }
+
+    pub(crate) fn named(device: u32, raw: usize, per_thread: bool, thread: &Thread) -> Self {
+        let raw = match raw {
+            0 if per_thread => PER_THREAD,
+            0 => LEGACY,
+            raw => raw,
+        };
+        Self { device, raw, thread: if raw == PER_THREAD { thread.number() } else { 0 } }
+    }
+
+    /// The ordinal of the stream's device.
+    pub fn device(self) -> u32 {
+        self.device
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.raw {
+            LEGACY => write!(f, "default stream"),
+            PER_THREAD => write!(f, "default stream of thread {}", self.thread),
+            raw => write!(f, "stream {raw:#x}"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The host's threads, as rows of a trace.
+
+use core::cell::Cell;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// A thread of the host: a number of its own in this process, and its name.
+///
+/// ```
+/// let thread = cuda_events_trace::Thread::current();
+/// assert_eq!(thread, cuda_events_trace::Thread::current());
+/// println!("{thread}: number {}", thread.number());
+/// ```
+#[derive(Clone)]
+pub struct Thread(Arc<Row>);
+
+struct Row {
+    number: u64,
+    name: Option<String>,
+}
+
+thread_local! {
+    static CURRENT: Thread = Thread::new();
+    /// How many calls of a tracer this thread is in. It has no destructor, as driver calls are
+    /// observed in those of other thread-locals, too.
+    static QUIET: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Thread {
+    /// The calling thread. The name is the one that it had when this was called first.
+    pub fn current() -> Self {
+        // In a destructor after this one's: a row of its own.
+        CURRENT.try_with(Self::clone).unwrap_or_else(|_| Self::new())
+    }
+
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::new(Row { number, name: std::thread::current().name().map(str::to_owned) }))
+    }
+
+    /// A number that no other thread of this process has.
+    pub fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    /// The thread's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+}
+
+impl PartialEq for Thread {
+    fn eq(&self, other: &Self) -> bool {
+        self.number() == other.number()
+    }
+}
+
+impl Eq for Thread {}
+
+/// Its name, or its number.
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "thread {}", self.number()),
+        }
+    }
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread")
+            .field("number", &self.0.number)
+            .field("name", &self.0.name)
+            .finish()
+    }
+}
+
+/// As long as this lives, the thread's driver calls are a tracer's own, and no recorder keeps them.
+pub(crate) struct Quiet(());
+
+impl Quiet {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        QUIET.set(QUIET.get() + 1);
+        Self(())
+    }
+
+    pub(crate) fn is_on() -> bool {
+        QUIET.get() > 0
+    }
+}
+
+impl Drop for Quiet {
+    #[inline]
+    fn drop(&mut self) {
+        QUIET.set(QUIET.get() - 1);
+    }
+}

@@ -1,0 +1,802 @@
+//! Spans of GPU work: how they are recorded, and how they are collected.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
+
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::ext::{Completion, EventPool, PooledEvent};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Error, EventFlags, EventRef, Result, Stream, StreamOptions, StreamRef};
+
+use crate::clock::{Clock, Elapsed, Place, Stamp, between};
+use crate::stream_id::StreamId;
+use crate::thread::{Quiet, Thread};
+use crate::trace::{GpuSpan, Trace};
+
+/// How old the newest anchor may get while spans are made. Links of twice that length can still be
+/// rounded to the grid.
+const ANCHOR_EVERY: Duration = Duration::from_millis(250);
+
+/// How long a call of [`Tracer::span`] or a drain looks for an anchor to be done. It takes some
+/// microseconds on a GPU, unless the stream shares its hardware channel with others.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// How many anchors a tracer begins with: they say how fine the device's stamps are.
+const FIRST_ANCHORS: usize = 12;
+
+/// How long the first anchor may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The start of a span that is open longer than this is looked at before its end.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Threads spread over these, so that they seldom meet.
+const SHARDS: usize = 16;
+
+/// Records spans of GPU work in the streams of one context, and places them on the host's axis of
+/// time.
+///
+/// [`span`](Self::span) records a timing event in a stream, [`Span::end`] a second one. Neither
+/// waits for the work. [`drain_ready`](Self::drain_ready), [`drain`](Self::drain) and
+/// [`finish`](Self::finish) collect the spans whose work is done.
+///
+/// Spans may be begun and ended on any thread, and in any stream of the tracer's context or of a
+/// [green context](Context::green) made from it. They may nest. All clones are one tracer.
+///
+/// # The clock
+///
+/// From time to time a call of `span` or `end` records an anchor: a timing event in a stream of the
+/// tracer's own, with the host's time before the record and after it was seen done. The call looks
+/// for that at most 50 µs long. An anchor that is not done by then is looked at again later, and is
+/// less exact. A span's place between the two anchors around it is known as exactly as these are;
+/// [`GpuSpan::error`] says how exactly.
+///
+/// Within one tracer durations do not suffer from the steps of the driver's `f32` milliseconds,
+/// however long it runs, as long as spans are made: see [`GpuSpan::duration`].
+///
+/// # Captures
+///
+/// Neither begin nor end a span in a stream that captures: such a record becomes a part of the
+/// capture, and the drain, which may be on another thread, asks for its event. See the Safety
+/// section of [`Capture::begin`](cuda_events::capture::Capture::begin).
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events_trace::Tracer;
+/// use std::time::Duration;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let tracer = Tracer::new(&context)?;
+///
+/// let span = tracer.span(&stream, "preprocess")?;
+/// // ... put work into the stream ...
+/// span.end(&stream)?;
+///
+/// let trace = tracer.finish(Duration::from_secs(10));
+/// println!("{} took {:?}", trace.spans[0].name, trace.spans[0].duration);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Tracer(Arc<Inner>);
+
+struct Inner {
+    context: Context,
+    pool: EventPool,
+    /// The anchors' own. It is non-blocking, so that no default stream waits for it.
+    stream: Stream,
+    host: HostClock,
+    origin: Instant,
+    /// When the next anchor is due, in nanoseconds since the origin.
+    due: AtomicU64,
+    clock: Mutex<Clock>,
+    shards: [Mutex<Shard>; SHARDS],
+    /// Whoever has this collects. It is locked before the clock and before a shard.
+    collected: Mutex<Collected>,
+    dropped: AtomicUsize,
+    names: Mutex<BTreeMap<StreamId, String>>,
+}
+
+/// Where the host's time comes from: tests give their own.
+enum HostClock {
+    Monotonic,
+    Given(Box<dyn Fn() -> Instant + Send + Sync>),
+}
+
+/// What threads with one remainder have begun and ended.
+#[derive(Default)]
+struct Shard {
+    /// A span knows its place in here.
+    open: Vec<Option<Open>>,
+    free: Vec<usize>,
+    ended: Vec<Ended>,
+}
+
+/// A span that was begun.
+struct Open {
+    name: Cow<'static, str>,
+    stream: StreamId,
+    thread: Thread,
+    begun: Instant,
+    start: Start,
+}
+
+enum Start {
+    Recorded(PooledEvent),
+    /// Looked at before the end, so that no anchor is kept for it.
+    Known(Stamp, Place),
+}
+
+/// A span that was ended. Its work may be pending.
+struct Ended {
+    open: Open,
+    ended: Instant,
+    end: End,
+}
+
+enum End {
+    Own(PooledEvent),
+    /// A future has a share.
+    Shared(Arc<PooledEvent>),
+}
+
+/// A span whose work is done, and which waits for an anchor after it.
+struct Ready {
+    name: Cow<'static, str>,
+    stream: StreamId,
+    thread: Thread,
+    begun: Instant,
+    ended: Instant,
+    start: Stamp,
+    placed: Option<Place>,
+    end: Stamp,
+    duration: Elapsed,
+}
+
+#[derive(Default)]
+struct Collected {
+    /// In the order in which they were ended in each stream, which is the order in which they are
+    /// done.
+    pending: BTreeMap<StreamId, VecDeque<Ended>>,
+    ready: Vec<Ready>,
+    failed: usize,
+    /// The first error that nobody was told of.
+    error: Option<Error>,
+}
+
+/// A span that was begun by [`Tracer::span`].
+///
+/// It borrows neither the stream nor the tracer. Dropping it without [`end`](Self::end) forgets the
+/// span: it is counted in [`Tracer::dropped`], and makes no driver call, except that its event may
+/// be destroyed where the pool does so.
+#[must_use = "a span that is dropped has no end, and is not kept"]
+pub struct Span {
+    inner: Arc<Inner>,
+    shard: usize,
+    place: usize,
+    armed: bool,
+}
+
+impl Tracer {
+    /// A tracer for the streams of this context.
+    ///
+    /// It makes a stream, and takes twelve anchors, which tell how exactly the device's time is
+    /// known: some hundred microseconds in all. It waits for the first for at most ten seconds.
+    ///
+    /// Driver calls: those of [`Stream::new`], and for each anchor `cuEventCreate` with the context
+    /// current, `cuEventRecord`, `cuEventQuery` and `cuEventElapsedTime`.
+    ///
+    /// # Errors
+    ///
+    /// Those of these calls; `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, as where
+    /// other work of the process holds the hardware channel.
+    pub fn new(context: &Context) -> Result<Self> {
+        Self::with(context, HostClock::Monotonic)
+    }
+
+    /// The same with another clock of the host's, for tests in virtual time.
+    #[doc(hidden)]
+    pub fn with_host_clock(
+        context: &Context,
+        now: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Self::with(context, HostClock::Given(Box::new(now)))
+    }
+
+    fn with(context: &Context, host: HostClock) -> Result<Self> {
+        let _quiet = Quiet::new();
+        let inner = Inner {
+            context: context.clone(),
+            pool: EventPool::new(context, EventFlags::TIMING)?,
+            stream: Stream::new(context, StreamOptions::new())?,
+            origin: host.now(),
+            host,
+            due: AtomicU64::new(0),
+            clock: Mutex::new(Clock::new()),
+            shards: [const { Mutex::new(Shard::new()) }; SHARDS],
+            collected: Mutex::default(),
+            dropped: AtomicUsize::new(0),
+            names: Mutex::default(),
+        };
+        let mut clock = lock(&inner.clock);
+        let relaxed = inner.relaxed();
+        let waits = Instant::now();
+        for _ in 0..FIRST_ANCHORS {
+            while !inner.anchor(&mut clock)? {
+                if waits.elapsed() > PATIENCE {
+                    return Err(Error::Driver {
+                        function: Function::cuEventQuery,
+                        code: CUresult::CUDA_ERROR_TIMEOUT,
+                    });
+                }
+                std::thread::sleep(SPIN);
+            }
+        }
+        clock.keep_narrowest();
+        drop((clock, relaxed));
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Begins a span: records a timing event in the stream.
+    ///
+    /// The span's time begins when the work that is in the stream now is done. One driver call:
+    /// `cuEventRecord`; where the pool of events is empty, those of
+    /// [`Event::new`](cuda_events::Event::new), which [`reserve`](Self::reserve) makes beforehand.
+    /// Four times a second it also takes an anchor: `cuEventRecord`, `cuEventQuery` for at most 50
+    /// µs and `cuEventElapsedTime`, between two of `cuThreadExchangeStreamCaptureMode`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ContextMismatch`] for a stream of another context; what the driver returns;
+    /// [`Error::ForkedChild`].
+    #[inline]
+    pub fn span(&self, stream: &StreamRef, name: impl Into<Cow<'static, str>>) -> Result<Span> {
+        self.begin(stream, name.into())
+    }
+
+    fn begin(&self, stream: &StreamRef, name: Cow<'static, str>) -> Result<Span> {
+        let inner = &self.0;
+        let _quiet = Quiet::new();
+        let begun = inner.host.now();
+        inner.keep_anchored(begun);
+        let thread = Thread::current();
+        let start = Start::Recorded(inner.pool.record_event(stream)?);
+        let stream = StreamId::of(stream, &thread);
+        let shard = thread.number() as usize % SHARDS;
+        let open = Open { name, stream, thread, begun, start };
+        let place = inner.shard(shard).map_or(usize::MAX, |mut shard| shard.open(open));
+        Ok(Span { inner: Arc::clone(inner), shard, place, armed: true })
+    }
+
+    /// Runs `work` within a span, and returns what it returns. An error of its goes before one of
+    /// the span's end.
+    ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Error, Stream, StreamOptions};
+    /// # use cuda_events_trace::Tracer;
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let tracer = Tracer::new(&context)?;
+    /// tracer.time(&stream, "copy", || {
+    ///     // ... put work into the stream ...
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`span`](Self::span), before `work` is run, of `work`, and of [`Span::end`].
+    pub fn time<T, E: From<Error>>(
+        &self,
+        stream: &StreamRef,
+        name: impl Into<Cow<'static, str>>,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let span = self.span(stream, name)?;
+        let worked = work();
+        let ended = span.end(stream);
+        let value = worked?;
+        ended?;
+        Ok(value)
+    }
+
+    /// Creates the events for so many more spans, so that these make one driver call for each end.
+    ///
+    /// Driver calls: those of [`EventPool::reserve`].
+    ///
+    /// # Errors
+    ///
+    /// As [`EventPool::reserve`].
+    pub fn reserve(&self, spans: usize) -> Result<()> {
+        let _quiet = Quiet::new();
+        self.0.pool.reserve(spans.saturating_mul(2))
+    }
+
+    /// Names a stream's row. Without a name it shows the driver's handle.
+    ///
+    /// A stream that is created after another one was destroyed may get its handle, and has its row
+    /// then.
+    pub fn name_stream(&self, stream: &StreamRef, name: impl Into<String>) {
+        let id = StreamId::of(stream, &Thread::current());
+        lock(&self.0.names).insert(id, name.into());
+    }
+
+    /// The spans whose work is done, in the order in which each stream did them. It does not wait
+    /// for work.
+    ///
+    /// It asks for the oldest span of each stream, and goes on with the next one where that is
+    /// done. If any is, it takes an anchor after them, and looks for that at most 50 µs long. Spans
+    /// of which it does not see the anchor done are given by the next drain.
+    ///
+    /// Driver calls: for each span that is done two or three of `cuEventElapsedTime`, for the first
+    /// of each stream that is not done one; those of an anchor, as in [`span`](Self::span).
+    ///
+    /// # Errors
+    ///
+    /// The first error since the last drain that returned one: what the driver returned for the
+    /// events of a span, which is counted in [`failed`](Self::failed) and not kept, or for an
+    /// anchor; [`Error::EndBeforeStart`] for a span that ended in another stream before it began.
+    /// Spans that are done are returned first, and the error by the next drain.
+    pub fn drain_ready(&self) -> Result<Vec<GpuSpan>> {
+        let mut collected = lock(&self.0.collected);
+        let spans = self.0.collect(&mut collected);
+        match collected.error.take() {
+            Some(error) if spans.is_empty() => Err(error),
+            error => {
+                collected.error = error;
+                Ok(spans)
+            }
+        }
+    }
+
+    /// As [`drain_ready`](Self::drain_ready), when the work of all spans is done that were ended
+    /// until now. The future needs no particular executor: see
+    /// [`Completion`](cuda_events::ext::Completion). Dropping it loses no span.
+    ///
+    /// # Errors
+    ///
+    /// As [`drain_ready`](Self::drain_ready).
+    pub async fn drain(&self) -> Result<Vec<GpuSpan>> {
+        let waits: Vec<Completion<Arc<PooledEvent>>> = {
+            let mut collected = lock(&self.0.collected);
+            self.0.take_in(&mut collected);
+            let last = |pending: &mut VecDeque<Ended>| {
+                let (ended, wait) = pending.pop_back()?.wait();
+                pending.push_back(ended);
+                Some(wait)
+            };
+            collected.pending.values_mut().filter_map(last).collect()
+        };
+        for wait in waits {
+            // An error is the drain's to return, which meets it too.
+            let _ = wait.await;
+        }
+        self.drain_ready()
+    }
+
+    /// Waits until the work of all ended spans is done, for at most `timeout`, and returns all
+    /// spans that no drain has returned.
+    ///
+    /// It returns a trace in any case: [`Trace::unfinished`], [`Trace::failed`] and
+    /// [`Trace::error`] say what is missing. The tracer may be used again afterwards.
+    ///
+    /// Driver calls: those of [`drain_ready`](Self::drain_ready), again and again.
+    pub fn finish(&self, timeout: Duration) -> Trace {
+        let inner = &self.0;
+        let began = Instant::now();
+        let mut trace = Trace::new();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            let mut collected = lock(&inner.collected);
+            trace.spans.append(&mut inner.collect(&mut collected));
+            trace.unfinished = collected.ready.len()
+                + collected.pending.values().map(VecDeque::len).sum::<usize>();
+            trace.failed = collected.failed;
+            trace.error = trace.error.or(collected.error.take());
+            drop(collected);
+            if trace.unfinished == 0 || began.elapsed() >= timeout {
+                break;
+            }
+            std::thread::sleep(pause.min(timeout.saturating_sub(began.elapsed())));
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+        trace.open = self.open();
+        trace.dropped = self.dropped();
+        trace.stream_names = lock(&inner.names).clone();
+        trace
+    }
+
+    /// How many spans were dropped without an end.
+    pub fn dropped(&self) -> usize {
+        self.0.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How many spans were begun, and neither ended nor dropped yet.
+    pub fn open(&self) -> usize {
+        let count = |shard: &Shard| shard.open.iter().flatten().count();
+        self.0.shards.iter().map(|shard| count(&lock(shard))).sum()
+    }
+
+    /// How many spans were ended and have no time, because the driver returned an error for one of
+    /// their events. Drains return the errors.
+    pub fn failed(&self) -> usize {
+        lock(&self.0.collected).failed
+    }
+
+    /// The context whose streams it traces.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("context", &self.0.context).finish_non_exhaustive()
+    }
+}
+
+impl Span {
+    /// Ends the span: records a second timing event, in the stream.
+    ///
+    /// The span's time ends when the work that is in the stream now is done. It is usually the
+    /// stream in which the span was begun; with another one that waits for it, the time until that
+    /// is done is measured. The span is shown in the row of the stream that it was begun in.
+    ///
+    /// Driver calls: as [`Tracer::span`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tracer::span`]. The span is counted as dropped then.
+    #[inline]
+    pub fn end(self, stream: &StreamRef) -> Result<()> {
+        self.end_in(stream)
+    }
+
+    fn end_in(mut self, stream: &StreamRef) -> Result<()> {
+        let inner = &self.inner;
+        let _quiet = Quiet::new();
+        let end = End::Own(inner.pool.record_event(stream)?);
+        let ended = inner.host.now();
+        if let Some(mut shard) = inner.shard(self.shard)
+            && let Some(open) = shard.close(self.place)
+        {
+            shard.ended.push(Ended { open, ended, end });
+        }
+        inner.keep_anchored(ended);
+        self.armed = false;
+        Ok(())
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let _quiet = Quiet::new();
+        self.inner.dropped.fetch_add(1, Ordering::Relaxed);
+        let forgotten = self.inner.shard(self.shard).and_then(|mut shard| shard.close(self.place));
+        // Given back when the shard is free again.
+        drop(forgotten);
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span").finish_non_exhaustive()
+    }
+}
+
+impl HostClock {
+    #[inline]
+    fn now(&self) -> Instant {
+        match self {
+            Self::Monotonic => Instant::now(),
+            Self::Given(now) => now(),
+        }
+    }
+}
+
+impl Shard {
+    const fn new() -> Self {
+        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new() }
+    }
+
+    /// Keeps an open span, and says where.
+    fn open(&mut self, open: Open) -> usize {
+        if let Some(place) = self.free.pop()
+            && let Some(free) = self.open.get_mut(place)
+        {
+            *free = Some(open);
+            return place;
+        }
+        self.open.push(Some(open));
+        self.open.len() - 1
+    }
+
+    fn close(&mut self, place: usize) -> Option<Open> {
+        let open = self.open.get_mut(place)?.take()?;
+        self.free.push(place);
+        Some(open)
+    }
+}
+
+impl End {
+    fn event(&self) -> &EventRef {
+        match self {
+            Self::Own(event) => event,
+            Self::Shared(event) => event,
+        }
+    }
+}
+
+impl Ended {
+    /// When it started, where that is on the host's axis if that is known, when it ended, and how
+    /// long it took.
+    fn times(&self, clock: &mut Clock) -> Result<(Stamp, Option<Place>, Stamp, Elapsed)> {
+        // There is an anchor from the first on: see `Tracer::with`.
+        let none = || Error::Driver {
+            function: Function::cuEventElapsedTime,
+            code: CUresult::CUDA_ERROR_NOT_FOUND,
+        };
+        let end = self.end.event();
+        let (start, placed, end, duration) = match &self.open.start {
+            Start::Recorded(start) => {
+                // The first question is also whether it is done.
+                let milliseconds = start.elapsed_ms(end)?;
+                let start = clock.stamp(start)?.ok_or_else(none)?;
+                match clock.after(start, milliseconds) {
+                    Some((end, duration)) => (start, None, end, duration),
+                    None => {
+                        let end = clock.stamp(end)?.ok_or_else(none)?;
+                        (start, None, end, between(start, end))
+                    }
+                }
+            }
+            Start::Known(start, placed) => {
+                let end = clock.stamp(end)?.ok_or_else(none)?;
+                (*start, Some(*placed), end, between(*start, end))
+            }
+        };
+        if duration.ns < 0.0 {
+            Err(Error::EndBeforeStart)
+        } else {
+            Ok((start, placed, end, duration))
+        }
+    }
+
+    /// A future for its end, which it shares.
+    fn wait(self) -> (Self, Completion<Arc<PooledEvent>>) {
+        let Self { open, ended, end } = self;
+        let event = match end {
+            End::Own(event) => Arc::new(event),
+            End::Shared(event) => event,
+        };
+        (Self { open, ended, end: End::Shared(Arc::clone(&event)) }, Completion::new(event))
+    }
+
+    /// Its events are not given to another span: the driver returned an error for them.
+    fn discard(self) {
+        if let Start::Recorded(event) = self.open.start {
+            event.discard();
+        }
+        match self.end {
+            End::Own(event) => event.discard(),
+            End::Shared(event) => {
+                if let Some(event) = Arc::into_inner(event) {
+                    event.discard();
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Nanoseconds since the origin.
+    fn since(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.origin).as_nanos() as u64
+    }
+
+    fn now(&self) -> f64 {
+        self.since(self.host.now()) as f64
+    }
+
+    /// As long as the result lives, the driver calls of this thread do not invalidate a capture of
+    /// another one.
+    fn relaxed(&self) -> Result<ThreadCaptureMode> {
+        ThreadCaptureMode::exchange(self.context.driver(), CaptureMode::Relaxed)
+    }
+
+    /// None if the lock is held for ever, as it may be in a forked child.
+    fn shard(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
+        let shard = self.shards.get(shard)?;
+        for _ in 0..1 << 20 {
+            match shard.try_lock() {
+                Ok(shard) => return Some(shard),
+                Err(TryLockError::Poisoned(shard)) => return Some(shard.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+
+    /// Takes an anchor if the newest is old.
+    #[inline]
+    fn keep_anchored(&self, now: Instant) {
+        if self.since(now) >= self.due.load(Ordering::Relaxed) {
+            self.anchor_when_due();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn anchor_when_due(&self) {
+        // Somebody else is at it.
+        let Ok(mut clock) = self.clock.try_lock() else { return };
+        let _relaxed = self.relaxed();
+        // The span's own record meets the error, too.
+        let _ = self.anchor(&mut clock);
+    }
+
+    /// Records an anchor, unless one is pending, and looks for it for a short time. Whether it is
+    /// done.
+    fn anchor(&self, clock: &mut Clock) -> Result<bool> {
+        let begun = Instant::now();
+        self.due.store(self.since(self.host.now() + ANCHOR_EVERY), Ordering::Relaxed);
+        clock.settle(|| self.now())?;
+        if !clock.is_pending() {
+            let low = self.now();
+            clock.begin(self.pool.record_event(&self.stream)?, low);
+        }
+        loop {
+            if clock.settle(|| self.now())? {
+                return Ok(true);
+            }
+            if begun.elapsed() >= SPIN {
+                return Ok(false);
+            }
+            core::hint::spin_loop();
+        }
+    }
+
+    /// Takes in what threads have ended.
+    fn take_in(&self, collected: &mut Collected) {
+        let mut ended = Vec::new();
+        for shard in &self.shards {
+            ended.append(&mut lock(shard).ended);
+        }
+        // Ends in one stream from several threads, too.
+        ended.sort_by_key(|span| span.ended);
+        for span in ended {
+            collected.pending.entry(span.open.stream).or_default().push_back(span);
+        }
+    }
+
+    /// The spans that are done, and whose place on the host's axis is known.
+    fn collect(&self, collected: &mut Collected) -> Vec<GpuSpan> {
+        let _quiet = Quiet::new();
+        let _relaxed = self.relaxed();
+        self.take_in(collected);
+        let Collected { pending, ready, failed, error } = collected;
+        let mut clock = lock(&self.clock);
+        let mut note = |new: Error| {
+            error.get_or_insert(new);
+        };
+        for queue in pending.values_mut() {
+            while let Some(ended) = queue.front() {
+                match ended.times(&mut clock) {
+                    Err(Error::NotReady { .. }) => break,
+                    Ok((start, placed, end, duration)) => {
+                        let Some(Ended { open, ended, .. }) = queue.pop_front() else { break };
+                        let Open { name, stream, thread, begun, .. } = open;
+                        ready.push(Ready {
+                            name,
+                            stream,
+                            thread,
+                            begun,
+                            ended,
+                            start,
+                            placed,
+                            end,
+                            duration,
+                        });
+                    }
+                    Err(error) => {
+                        *failed += 1;
+                        if let Some(ended) = queue.pop_front() {
+                            ended.discard();
+                        }
+                        note(error);
+                    }
+                }
+            }
+        }
+        pending.retain(|_, queue| !queue.is_empty());
+
+        // All that are ready come before the next anchor.
+        let last = ready.iter().map(|ready| ready.end.device).max_by(f64::total_cmp);
+        let mut unanchored = false;
+        if let Some(last) = last
+            && clock.newest().is_none_or(|newest| newest < last)
+        {
+            // One that was pending may have been stamped before.
+            let anchored = self.anchor(&mut clock).and_then(|done| {
+                let newer = clock.newest().is_some_and(|newest| newest >= last);
+                if done && !newer { self.anchor(&mut clock) } else { Ok(done) }
+            });
+            if let Err(error) = anchored {
+                note(error);
+                // No later one will be better.
+                unanchored = true;
+            }
+        }
+        let newest = clock.newest().unwrap_or(f64::NEG_INFINITY);
+        let (given, kept): (Vec<_>, Vec<_>) =
+            ready.drain(..).partition(|ready| unanchored || ready.end.device <= newest);
+        *ready = kept;
+        let spans = given.into_iter().map(|ready| self.place(&clock, ready)).collect();
+
+        self.look_at_long_ones(&mut clock, pending);
+        clock.forget();
+        spans
+    }
+
+    fn place(&self, clock: &Clock, ready: Ready) -> GpuSpan {
+        let Ready { name, stream, thread, begun, ended, start, placed, end, duration } = ready;
+        let start = placed.unwrap_or_else(|| clock.place(start));
+        let end = clock.place(end);
+        let nanoseconds = |ns: f64| Duration::from_nanos(ns.max(0.0).round() as u64);
+        let start_at = self.origin + nanoseconds(start.ns);
+        GpuSpan {
+            name,
+            stream,
+            thread,
+            begun,
+            ended,
+            start: start_at,
+            end: (self.origin + nanoseconds(end.ns)).max(start_at),
+            error: nanoseconds(start.error.max(end.error).ceil()),
+            duration: nanoseconds(duration.ns),
+            duration_error: nanoseconds(duration.error.ceil()),
+        }
+    }
+
+    /// Spans that are open for long, or whose work takes long: when they began is looked at now, so
+    /// that no anchors are kept for them.
+    fn look_at_long_ones(
+        &self,
+        clock: &mut Clock,
+        pending: &mut BTreeMap<StreamId, VecDeque<Ended>>,
+    ) {
+        let now = self.host.now();
+        let mut look = |open: &mut Open| {
+            if let Start::Recorded(event) = &open.start
+                && now.saturating_duration_since(open.begun) >= LONG
+                // An error is met again at the end.
+                && let Ok(Some(start)) = clock.stamp(event)
+                && clock.newest().is_some_and(|newest| start.device <= newest)
+            {
+                open.start = Start::Known(start, clock.place(start));
+            }
+        };
+        for shard in &self.shards {
+            lock(shard).open.iter_mut().flatten().for_each(&mut look);
+        }
+        pending.values_mut().flatten().for_each(|ended| look(&mut ended.open));
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is locked here is never left half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

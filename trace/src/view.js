@@ -1,0 +1,313 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const canvas = byId("canvas"), labels = byId("labels"), tip = byId("tip");
+  const LEFT = 180, TOP = 24, BAR = 18, GAP = 8, GROUP = 22;
+
+  // What a slice's numbers are.
+  const [START, END, DEPTH, KIND, NAME, DETAILS] = [0, 1, 2, 3, 4, 5];
+
+  // The slices of a row, by depth: those of one depth do not overlap, and are in order.
+  let height = 0, group = -1, last = 1;
+  const groups = [];
+  for (const row of data.rows) {
+    if (row.group !== group) {
+      group = row.group;
+      groups.push({ top: height, name: data.groups[group] });
+      height += GROUP;
+    }
+    row.depths = [];
+    for (const slice of row.slices) {
+      (row.depths[slice[DEPTH]] ||= []).push(slice);
+      last = Math.max(last, slice[END]);
+    }
+    row.top = height;
+    row.height = Math.max(1, row.depths.length) * BAR + GAP;
+    height += row.height;
+  }
+
+  const label = (text, top, tall, style) => {
+    const element = document.createElement("div");
+    element.textContent = text;
+    element.title = text;
+    element.className = style;
+    element.dataset.top = top;
+    element.style.height = tall + "px";
+    labels.append(element);
+  };
+  for (const each of groups) label(each.name, each.top, GROUP, "group");
+  for (const row of data.rows) label(row.name, row.top, row.height, "row");
+  byId("missing").textContent = data.missing;
+
+  // What is shown: from `from` to `to` in nanoseconds, scrolled down by `down` pixels.
+  const margin = last * 0.01;
+  let from = -margin, to = last + margin, down = 0;
+  let wide = 0, tall = 0;
+
+  const time = (ns) => {
+    const size = Math.abs(ns);
+    if (size >= 1e9) return (ns / 1e9).toFixed(6) + " s";
+    if (size >= 1e6) return (ns / 1e6).toFixed(6) + " ms";
+    return (ns / 1e3).toFixed(3) + " us";
+  };
+  const x = (ns) => LEFT + (ns - from) / (to - from) * (wide - LEFT);
+  const at = (pixel) => from + (pixel - LEFT) / (wide - LEFT) * (to - from);
+
+  const hue = new Map();
+  const colour = (slice, light) => {
+    if (slice[KIND] === 3) return `hsl(0 75% ${light})`;
+    if (slice[KIND] === 2) return `hsl(215 12% ${light})`;
+    let value = hue.get(slice[NAME]);
+    if (value === undefined) {
+      value = 7;
+      for (const unit of data.texts[slice[NAME]]) {
+        value = (value * 31 + unit.codePointAt(0)) % 3600;
+      }
+      hue.set(slice[NAME], value / 10);
+      value /= 10;
+    }
+    return `hsl(${value} ${slice[KIND] === 0 ? 65 : 35}% ${light})`;
+  };
+
+  // The first of a list that ends after a time.
+  const firstAfter = (list, ns) => {
+    let low = 0, high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle][END] < ns) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+
+  const ticks = () => {
+    const wanted = (to - from) / Math.max(1, (wide - LEFT) / 120);
+    const power = 10 ** Math.floor(Math.log10(wanted));
+    const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one >= wanted);
+    const all = [];
+    for (let one = Math.ceil(from / step) * step; one <= to; one += step) all.push(one);
+    return [all, step];
+  };
+  const tickText = (ns, step) => {
+    const [unit, name] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"]
+      : step >= 100 ? [1e3, "us"] : [1, "ns"];
+    const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
+    return (ns / unit).toFixed(digits) + " " + name;
+  };
+
+  let waiting = false;
+  const redraw = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(draw);
+  };
+
+  // Where a range is being chosen, in pixels.
+  let choice = null;
+
+  function draw() {
+    waiting = false;
+    const ratio = window.devicePixelRatio || 1;
+    wide = canvas.clientWidth;
+    tall = canvas.clientHeight;
+    canvas.width = Math.round(wide * ratio);
+    canvas.height = Math.round(tall * ratio);
+    const style = getComputedStyle(document.documentElement);
+    const [ink, soft, line, band, wait, light] =
+      ["--ink", "--soft", "--line", "--band", "--wait", "--light"]
+        .map((name) => style.getPropertyValue(name).trim());
+    down = Math.max(0, Math.min(down, height + TOP - tall + GAP));
+    const pen = canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+
+    pen.fillStyle = band;
+    for (const each of groups) pen.fillRect(LEFT, each.top + TOP - down, wide, GROUP);
+    const [marks, step] = ticks();
+    pen.strokeStyle = line;
+    pen.beginPath();
+    for (const mark of marks) {
+      pen.moveTo(Math.round(x(mark)) + 0.5, 0);
+      pen.lineTo(Math.round(x(mark)) + 0.5, tall);
+    }
+    pen.stroke();
+
+    let slices = 0, rows = 0;
+    for (const row of data.rows) {
+      const top = row.top + TOP - down;
+      if (top > tall || top + row.height < TOP) continue;
+      rows++;
+      pen.strokeStyle = line;
+      pen.beginPath();
+      pen.moveTo(LEFT, top + row.height + 0.5);
+      pen.lineTo(wide, top + row.height + 0.5);
+      pen.stroke();
+      row.depths.forEach((list, depth) => {
+        const y = top + GAP / 2 + depth * BAR;
+        let drawnTo = -1;
+        for (let i = firstAfter(list, from); i < list.length && list[i][START] <= to; i++) {
+          const slice = list[i];
+          const left = Math.max(x(slice[START]), LEFT);
+          const width = Math.max(1, Math.min(x(slice[END]), wide) - left);
+          slices++;
+          // Many in one pixel are drawn as one.
+          if (left + width <= drawnTo) continue;
+          drawnTo = Math.floor(left + width);
+          pen.fillStyle = colour(slice, light);
+          pen.fillRect(left, y, width, BAR - 2);
+          if (width > 24) {
+            pen.save();
+            pen.beginPath();
+            pen.rect(left, y, width, BAR - 2);
+            pen.clip();
+            pen.fillStyle = ink;
+            pen.fillText(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2);
+            pen.restore();
+          }
+        }
+      });
+    }
+
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, TOP, wide - LEFT, tall - TOP);
+    pen.clip();
+    pen.strokeStyle = pen.fillStyle = wait;
+    pen.lineWidth = 1.5;
+    let arrows = 0;
+    for (const [fromRow, fromTime, toRow, toTime] of data.arrows) {
+      if (Math.max(fromTime, toTime) < from || Math.min(fromTime, toTime) > to) continue;
+      arrows++;
+      const [x0, x1] = [x(fromTime), x(toTime)];
+      const middle = (row) => data.rows[row].top + TOP - down + GAP / 2 + (BAR - 2) / 2;
+      const [y0, y1] = [middle(fromRow), middle(toRow)];
+      const bend = Math.max(14, Math.min(60, Math.abs(x1 - x0) / 2));
+      pen.beginPath();
+      pen.moveTo(x0, y0);
+      pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
+      pen.stroke();
+      pen.beginPath();
+      pen.moveTo(x1, y1);
+      pen.lineTo(x1 - 7, y1 - 4);
+      pen.lineTo(x1 - 7, y1 + 4);
+      pen.fill();
+    }
+    pen.restore();
+
+    if (choice) {
+      pen.globalAlpha = 0.2;
+      pen.fillStyle = wait;
+      pen.fillRect(Math.min(...choice), 0, Math.abs(choice[1] - choice[0]), tall);
+      pen.globalAlpha = 1;
+    }
+
+    pen.clearRect(0, 0, wide, TOP);
+    pen.fillStyle = soft;
+    for (const mark of marks) {
+      if (x(mark) >= LEFT) pen.fillText(tickText(mark, step), x(mark) + 3, TOP / 2);
+    }
+    for (const element of labels.children) {
+      element.style.top = element.dataset.top - down + "px";
+    }
+    byId("range").textContent = `${time(Math.max(0, from))} to ${time(to)}: ${time(to - from)}`;
+    // For tests: what can be seen now.
+    Object.assign(document.body.dataset, { rows, slices, arrows, from, to });
+  }
+
+  const under = (pixelX, pixelY) => {
+    if (pixelX < LEFT || pixelY < TOP) return null;
+    const y = pixelY - TOP + down;
+    const row = data.rows.find((one) => y >= one.top && y < one.top + one.height);
+    const list = row && row.depths[Math.floor((y - row.top - GAP / 2) / BAR)];
+    if (!list) return null;
+    // Two pixels more, so that short ones can be met.
+    const slack = 2 * (to - from) / (wide - LEFT);
+    const slice = list[firstAfter(list, at(pixelX) - slack)];
+    return slice && slice[START] <= at(pixelX) + slack ? slice : null;
+  };
+
+  const zoom = (factor, around) => {
+    const least = 10;
+    const span = Math.min(Math.max((to - from) * factor, least), (last + 2 * margin) * 4);
+    const part = (around - from) / (to - from);
+    from = around - span * part;
+    to = from + span;
+    redraw();
+  };
+  const move = (ns) => { from += ns; to += ns; redraw(); };
+  const all = () => { from = -margin; to = last + margin; down = 0; redraw(); };
+  const middle = () => (from + to) / 2;
+
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const [pixel] = place(event);
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      move((event.deltaX || event.deltaY) / (wide - LEFT) * (to - from));
+    } else {
+      zoom(1.0015 ** event.deltaY, at(Math.max(pixel, LEFT)));
+    }
+  }, { passive: false });
+
+  let held = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    held = place(event);
+    if (event.shiftKey) choice = [held[0], held[0]];
+    if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", () => {
+    if (choice && Math.abs(choice[1] - choice[0]) > 3) {
+      const [one, other] = choice.map(at);
+      [from, to] = [Math.min(one, other), Math.max(one, other)];
+    }
+    held = choice = null;
+    redraw();
+  });
+  canvas.addEventListener("pointercancel", () => { held = choice = null; redraw(); });
+  canvas.addEventListener("pointermove", (event) => {
+    const [pixelX, pixelY] = place(event);
+    if (choice) {
+      choice[1] = Math.max(LEFT, pixelX);
+      redraw();
+      return;
+    }
+    if (held) {
+      down -= pixelY - held[1];
+      move(-(pixelX - held[0]) / (wide - LEFT) * (to - from));
+      held = [pixelX, pixelY];
+    }
+    const slice = under(pixelX, pixelY);
+    tip.style.display = slice ? "block" : "none";
+    if (!slice) return;
+    tip.textContent = `${data.texts[slice[NAME]]}\nfrom ${time(slice[START])} to `
+      + `${time(slice[END])}: ${time(slice[END] - slice[START])}\n${data.texts[slice[DETAILS]]}`;
+    const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
+    const low = event.clientY + 14 + tip.offsetHeight > window.innerHeight;
+    tip.style.left = event.clientX + (right ? -14 - tip.offsetWidth : 14) + "px";
+    tip.style.top = event.clientY + (low ? -14 - tip.offsetHeight : 14) + "px";
+  });
+  canvas.addEventListener("pointerleave", () => { tip.style.display = "none"; });
+  canvas.addEventListener("dblclick", (event) => zoom(0.25, at(place(event)[0])));
+  window.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = (to - from) / 5;
+    const actions = {
+      w: () => zoom(0.7, middle()), s: () => zoom(1 / 0.7, middle()),
+      a: () => move(-step), d: () => move(step),
+      ArrowLeft: () => move(-step), ArrowRight: () => move(step),
+      ArrowUp: () => { down -= 60; redraw(); }, ArrowDown: () => { down += 60; redraw(); },
+      0: all,
+    };
+    const action = actions[event.key];
+    if (action) { event.preventDefault(); action(); }
+  });
+  byId("in").addEventListener("click", () => zoom(0.5, middle()));
+  byId("out").addEventListener("click", () => zoom(2, middle()));
+  byId("all").addEventListener("click", all);
+  window.addEventListener("resize", redraw);
+  draw();
+})();

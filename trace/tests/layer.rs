@@ -1,0 +1,52 @@
+//! Spans of the crate `tracing`, in the rows of their threads.
+
+use cuda_events_trace::HostRecorder;
+use tracing_subscriber::layer::SubscriberExt;
+
+#[test]
+fn spans_are_recorded_each_time_a_thread_is_in_one() {
+    let recorder = HostRecorder::new();
+    let subscriber = tracing_subscriber::registry().with(recorder.layer());
+    tracing::subscriber::with_default(subscriber, || {
+        let span =
+            tracing::info_span!("outer", size = 3, text = "a \"b\"", later = tracing::field::Empty);
+        span.in_scope(|| {
+            tracing::info_span!("inner").in_scope(|| {});
+            span.record("later", 5);
+        });
+        span.in_scope(|| {});
+        std::thread::scope(|scope| {
+            let span = &span;
+            let enter = move || span.in_scope(|| {});
+            std::thread::Builder::new()
+                .name("other".to_owned())
+                .spawn_scoped(scope, enter)
+                .unwrap();
+        });
+    });
+    let mut spans = recorder.take().spans;
+    spans.sort_by_key(|span| (span.thread.number(), span.start));
+    let names: Vec<_> = spans.iter().map(|span| &*span.name).collect();
+    assert_eq!(names, ["outer", "inner", "outer", "outer"]);
+    assert_eq!(spans[0].detail.as_deref(), Some("size=3 text=\"a \\\"b\\\"\" later=5"));
+    assert_eq!(spans[1].detail, None);
+    assert!(spans[0].start <= spans[1].start && spans[1].end <= spans[0].end);
+    assert!(spans[0].end <= spans[2].start);
+    assert_eq!(spans[3].thread.name(), Some("other"));
+    assert_ne!(spans[3].thread, spans[0].thread);
+    assert!(recorder.take().spans.is_empty());
+}
+
+#[test]
+fn two_layers_have_spans_of_their_own() {
+    let (one, two) = (HostRecorder::new(), HostRecorder::new());
+    let subscriber = tracing_subscriber::registry().with(one.layer()).with(two.layer());
+    tracing::subscriber::with_default(subscriber, || {
+        tracing::info_span!("a", x = 1).in_scope(|| {});
+    });
+    for recorder in [one, two] {
+        let spans = recorder.take().spans;
+        assert_eq!(spans.len(), 1);
+        assert_eq!(spans[0].detail.as_deref(), Some("x=1"));
+    }
+}

@@ -1,0 +1,257 @@
+//! What is written: Chrome trace JSON and the page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+use cuda_events_test_support::Gpu;
+use cuda_events_trace::{HostRecorder, Trace, Tracer};
+use cuda_soft_driver::{SoftDriver, Time};
+use serde_json::Value;
+
+/// A name that would end the script, the string and the attribute, in every place that has one.
+const EVIL: &str = "a \"quoted\" \\ name</script><!-- \u{2028} & \n \u{1}ü€";
+
+fn chrome(trace: &Trace) -> Value {
+    let mut out = Vec::new();
+    trace.write_chrome(&mut out).unwrap();
+    serde_json::from_slice(&out).expect("it is JSON")
+}
+
+fn html(trace: &Trace) -> String {
+    let mut out = Vec::new();
+    trace.write_html(&mut out).unwrap();
+    String::from_utf8(out).expect("it is text")
+}
+
+/// The events of one phase.
+fn phase<'a>(json: &'a Value, phase: &str) -> Vec<&'a Value> {
+    let events = json["traceEvents"].as_array().expect("events");
+    events.iter().filter(|event| event["ph"] == phase).collect()
+}
+
+/// The name of each row, by process and thread.
+fn rows(json: &Value) -> BTreeMap<(u64, u64), String> {
+    let named = phase(json, "M").into_iter().filter(|event| event["name"] == "thread_name");
+    let id = |event: &Value, name| event[name].as_u64().expect("a number");
+    let name = |event: &Value| event["args"]["name"].as_str().expect("a name").to_owned();
+    named.map(|event| ((id(event, "pid"), id(event, "tid")), name(event))).collect()
+}
+
+fn row_of<'a>(rows: &'a BTreeMap<(u64, u64), String>, event: &Value) -> &'a str {
+    &rows[&(event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())]
+}
+
+/// Two streams of which one waits for the other, on two threads, with driver calls; `quick` is the
+/// software driver in virtual time.
+fn joined() -> Trace {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    let recorder = HostRecorder::new();
+    let driver = recorder.observe(soft.driver()).unwrap();
+    let context = Context::primary(Device::new(driver, 0).unwrap()).unwrap();
+    let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+    let (copies, work) = (stream(), stream());
+    let tracer = Tracer::new(&context).unwrap();
+    tracer.name_stream(&copies, "copies");
+    tracer.name_stream(&work, EVIL);
+    {
+        let _span = recorder.span(EVIL);
+        let outer = tracer.span(&copies, "upload").unwrap();
+        tracer
+            .time(&copies, "part", || {
+                soft.busy(&copies, Duration::from_millis(2));
+                Ok::<_, cuda_events::Error>(())
+            })
+            .unwrap();
+        outer.end(&copies).unwrap();
+    }
+    let event = copies.record_event(EventFlags::empty()).unwrap();
+    let (tracer_here, recorder_here, soft_here) = (&tracer, &recorder, &soft);
+    std::thread::scope(|scope| {
+        let (work, event) = (&work, &event);
+        let consume = move || {
+            let _span = recorder_here.span("consume");
+            work.wait_event(event).unwrap();
+            let span = tracer_here.span(work, EVIL).unwrap();
+            soft_here.busy(work, Duration::from_millis(1));
+            span.end(work).unwrap();
+        };
+        std::thread::Builder::new()
+            .name("consumer".to_owned())
+            .spawn_scoped(scope, consume)
+            .unwrap();
+    });
+    soft.advance(Duration::from_millis(10));
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    assert!(driver.stop_observing());
+    trace.add_host(recorder.take());
+    trace
+}
+
+#[test]
+fn chrome_json_has_rows_spans_and_an_arrow() {
+    let trace = joined();
+    let json = chrome(&trace);
+    let rows = rows(&json);
+    let names: BTreeSet<&str> = rows.values().map(|name| &**name).collect();
+    for name in ["copies", EVIL, "consumer"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let slices = phase(&json, "X");
+    let find = |name: &str, category: &str| {
+        let found: Vec<_> = slices
+            .iter()
+            .filter(|slice| slice["name"] == name && slice["cat"] == category)
+            .collect();
+        assert_eq!(found.len(), 1, "{name} of {category}");
+        *found[0]
+    };
+    let time = |slice: &Value| {
+        let (ts, dur) = (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap());
+        (ts, ts + dur)
+    };
+    let (upload, part, consumed) = (find("upload", "gpu"), find("part", "gpu"), find(EVIL, "gpu"));
+    assert_eq!(row_of(&rows, upload), "copies");
+    assert_eq!(row_of(&rows, part), "copies");
+    assert_eq!(row_of(&rows, consumed), EVIL);
+    assert!(time(upload).0 <= time(part).0 && time(part).1 <= time(upload).1);
+    assert!(part["args"]["place is known to"].as_str().unwrap().ends_with(" us"));
+    assert_eq!(consumed["args"]["begun by"], "consumer");
+    // The host's, and the driver's calls within.
+    let (consume, wait) = (find("consume", "host"), find("cuStreamWaitEvent", "driver"));
+    assert_eq!(row_of(&rows, consume), "consumer");
+    assert_eq!(row_of(&rows, wait), "consumer");
+    assert!(time(consume).0 <= time(wait).0 && time(wait).1 <= time(consume).1);
+    find(EVIL, "host");
+    assert!(wait["args"]["call"].as_str().unwrap().starts_with("cuStreamWaitEvent(0x"));
+    // The tracer's own records are not the program's.
+    find("cuEventRecord", "driver");
+
+    let (from, to) = (phase(&json, "s"), phase(&json, "f"));
+    assert_eq!((from.len(), to.len()), (1, 1));
+    assert_eq!(from[0]["id"], to[0]["id"]);
+    assert_eq!(to[0]["bp"], "e");
+    assert_eq!(row_of(&rows, from[0]), "copies");
+    assert_eq!(row_of(&rows, to[0]), EVIL);
+    // Within the span that ends there, and where the other begins.
+    let at = from[0]["ts"].as_f64().unwrap();
+    assert!(time(upload).0 <= at && at < time(upload).1);
+    assert_eq!(to[0]["ts"], consumed["ts"]);
+    assert!(json["otherData"]["missing"].is_null());
+}
+
+#[test]
+fn without_spans_an_arrow_is_between_the_calls() {
+    let gpu = Gpu::new();
+    let recorder = HostRecorder::new();
+    let driver = recorder.observe(gpu.driver).unwrap();
+    let context = Context::primary(Device::new(driver, 0).unwrap()).unwrap();
+    let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+    let (one, two) = (stream(), stream());
+    let event = one.record_event(EventFlags::empty()).unwrap();
+    two.wait_event(&event).unwrap();
+    // A wait in the same stream orders nothing.
+    one.wait_event(&event).unwrap();
+    driver.stop_observing();
+    let mut trace = Trace::new();
+    trace.add_host(recorder.take());
+    two.wait_event(&event).unwrap();
+    assert!(recorder.take().calls.is_empty(), "it was told of a call after the end");
+    let json = chrome(&trace);
+    let (from, to) = (phase(&json, "s"), phase(&json, "f"));
+    assert_eq!((from.len(), to.len()), (1, 1));
+    let slices = phase(&json, "X");
+    let first = |name| *slices.iter().find(|slice| slice["name"] == name).unwrap();
+    assert_eq!(to[0]["ts"], first("cuStreamWaitEvent")["ts"]);
+    let record = first("cuEventRecord");
+    let (at, ts) = (from[0]["ts"].as_f64().unwrap(), record["ts"].as_f64().unwrap());
+    assert!(ts <= at && at <= ts + record["dur"].as_f64().unwrap());
+}
+
+/// Spans of one stream that overlap and do not nest cannot stand in one row.
+#[test]
+fn what_does_not_nest_takes_another_row() {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let tracer = Tracer::new(&context).unwrap();
+    tracer.name_stream(&stream, "row");
+    let busy = || {
+        soft.busy(&stream, Duration::from_millis(1));
+        // Waits, so that virtual time moves.
+        stream.synchronize().unwrap();
+    };
+    // Long enough on the host's axis, too, for each to be told from the others.
+    let pause = || std::thread::sleep(Duration::from_millis(2));
+    let one = tracer.span(&stream, "one").unwrap();
+    busy();
+    pause();
+    let two = tracer.span(&stream, "two").unwrap();
+    busy();
+    pause();
+    one.end(&stream).unwrap();
+    busy();
+    pause();
+    two.end(&stream).unwrap();
+    tracer.span(&stream, "three").unwrap().end(&stream).unwrap();
+    let trace = tracer.finish(Duration::from_secs(60));
+    let json = chrome(&trace);
+    let rows = rows(&json);
+    let slices = phase(&json, "X");
+    let row = |name| {
+        row_of(&rows, slices.iter().find(|slice| slice["name"] == name).expect("the span"))
+            .to_owned()
+    };
+    assert_eq!([row("one"), row("two"), row("three")], ["row", "row (2)", "row"]);
+}
+
+#[test]
+fn the_page_is_one_file_with_all_in_it() {
+    let page = html(&joined());
+    // Nothing of the names ends the script, and nothing is fetched.
+    assert_eq!(page.matches("</script>").count(), 2, "{page}");
+    assert!(!page.contains("<!--"));
+    assert!(!page.contains("http:") && !page.contains("https:"));
+    assert!(!page.contains("src=") && !page.contains("<link"));
+    assert!(!page.contains("/*DATA*/") && !page.contains("/*SCRIPT*/"));
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).expect("it is JSON");
+    let rows: Vec<_> = data["rows"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for name in ["copies", EVIL, "consumer"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert_eq!(data["groups"], serde_json::json!(["GPU 0", "Host"]));
+    assert_eq!(data["arrows"].as_array().unwrap().len(), 1);
+    let texts = data["texts"].as_array().unwrap();
+    assert!(texts.iter().any(|text| text == EVIL));
+    for row in &rows {
+        for slice in row["slices"].as_array().unwrap() {
+            assert!(slice[0].as_u64().unwrap() <= slice[1].as_u64().unwrap());
+            for text in [4, 5] {
+                assert!((slice[text].as_u64().unwrap() as usize) < texts.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_in_both() {
+    let soft = SoftDriver::new();
+    let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let tracer = Tracer::new(&context).unwrap();
+    drop(tracer.span(&stream, "dropped").unwrap());
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    trace.merge(tracer.finish(Duration::from_secs(60)));
+    let told = "not shown: 2 dropped without an end";
+    assert_eq!(chrome(&trace)["otherData"]["missing"], told);
+    assert!(html(&trace).contains(told));
+}
+
+#[test]
+fn an_empty_trace_is_written() {
+    let trace = Trace::new();
+    assert_eq!(chrome(&trace)["traceEvents"], serde_json::json!([]));
+    assert!(html(&trace).contains("\"rows\":[]"));
+}
