@@ -23,6 +23,7 @@ use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish, run_on_host};
 use crate::options::Choice;
 use crate::report::{Failure, Table};
+use crate::timeline::Spans;
 use process::{Child, to_hex};
 
 /// How long the parent holds its stream once the child has queued its work.
@@ -33,6 +34,7 @@ pub(crate) fn show(
     out: &mut impl Write,
     table: &mut Table,
     context: &Context,
+    spans: &Spans,
     driver: &Choice,
 ) -> Result<(), Failure> {
     writeln!(out, "\n4. Interprocess: a stream of another process waits for an event of this one")?;
@@ -50,8 +52,11 @@ pub(crate) fn show(
     let mut child = Child::start(driver, &shared.path)?;
     let latch = Latch::hold(&stream)?;
 
-    buffer.memset(value, &stream)?;
-    buffer.copy_end_to_host(&on_host, &stream)?;
+    spans.name(&stream, "4. exporter");
+    spans.show(&stream, "memset and copy", || {
+        buffer.memset(value, &stream)?;
+        buffer.copy_end_to_host(&on_host, &stream)
+    })?;
     let write = || {
         // SAFETY: this runs in the stream's order behind the one copy that writes there.
         let words = unsafe { on_host.words() };

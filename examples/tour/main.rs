@@ -15,6 +15,7 @@ mod opened;
 mod options;
 mod order;
 mod report;
+mod timeline;
 mod timing;
 
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ use cuda_events::{Context, Device, Driver};
 use crate::opened::Opened;
 use crate::options::{HELP, Options};
 use crate::report::{Failure, Table};
+use crate::timeline::{Spans, Timeline};
 
 fn main() -> ExitCode {
     let done = Options::parse(std::env::args_os().skip(1)).and_then(|options| match options {
@@ -45,8 +47,12 @@ fn tour(options: &Options) -> Result<(), Failure> {
     let mut out = io::stdout();
     let mut table = Table::new();
 
+    let timeline = options.trace.as_deref().map(Timeline::new).transpose()?;
     let mut opened = Opened::new(options.driver.as_ref())?;
-    if options.trace {
+    if let Some(timeline) = &timeline {
+        opened.driver = timeline.observe(opened.driver)?;
+    }
+    if options.calls {
         opened.driver = opened.driver.observe(|call| eprintln!("{call}"))?;
     }
     if let Some(error) = &opened.no_native {
@@ -85,9 +91,10 @@ fn tour(options: &Options) -> Result<(), Failure> {
     // The raw memory calls of this tour work in the current context. The crate's own calls need
     // none.
     let _current = context.make_current()?;
-    timing::show(&mut out, &mut table, &context, options.bytes)?;
-    order::show(&mut out, &mut table, &context)?;
-    interprocess::show(&mut out, &mut table, &context, &opened.choice)?;
+    let spans = Spans::new(&context, timeline.is_some())?;
+    timing::show(&mut out, &mut table, &context, &spans, options.bytes)?;
+    order::show(&mut out, &mut table, &context, &spans)?;
+    interprocess::show(&mut out, &mut table, &context, &spans, &opened.choice)?;
 
     writeln!(
         out,
@@ -95,6 +102,9 @@ fn tour(options: &Options) -> Result<(), Failure> {
         if software { ": none of it is a GPU's" } else { "" }
     )?;
     write!(out, "{table}")?;
+    if let Some(timeline) = timeline {
+        timeline.write(&mut out, &spans)?;
+    }
     Ok(())
 }
 

@@ -9,7 +9,8 @@ pub(crate) const HELP: &str = "\
 A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with
 a child process.
 
-usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--trace]
+usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--calls]
+            [--trace FILE]
 
   --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that
                   size are allocated
@@ -17,8 +18,10 @@ usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--trac
                   this program; or the absolute path of a driver library
                   by default native, and soft where there is no NVIDIA driver
   --device N      the device's number, 0 by default
-  --trace         every driver call of this process on standard error, with its arguments, its
+  --calls         every driver call of this process on standard error, with its arguments, its
                   answer and its time
+  --trace FILE    a timeline of the tour as a page for a browser: what each stream did, the driver
+                  calls of this process, and an arrow for each wait
   --help          this text
 
 A value may also be given as in --mib=16. The variable CUDA_EVENTS_DRIVER names a driver as for
@@ -50,7 +53,8 @@ pub(crate) struct Options {
     pub(crate) bytes: usize,
     pub(crate) driver: Option<Choice>,
     pub(crate) device: u32,
-    pub(crate) trace: bool,
+    pub(crate) calls: bool,
+    pub(crate) trace: Option<PathBuf>,
     /// Where the tour started this process as the other end of its interprocess event: the file
     /// that they share.
     pub(crate) child: Option<PathBuf>,
@@ -64,8 +68,14 @@ impl Options {
     pub(crate) fn parse(
         mut arguments: impl Iterator<Item = OsString>,
     ) -> Result<Option<Self>, Failure> {
-        let mut options =
-            Self { bytes: 256 << 20, driver: None, device: 0, trace: false, child: None };
+        let mut options = Self {
+            bytes: 256 << 20,
+            driver: None,
+            device: 0,
+            calls: false,
+            trace: None,
+            child: None,
+        };
         while let Some(argument) = arguments.next() {
             let text = argument.to_string_lossy().into_owned();
             // `--mib 16` and `--mib=16`.
@@ -75,7 +85,7 @@ impl Options {
                 }
                 _ => (text.clone(), None),
             };
-            if attached.is_some() && matches!(&*name, "--help" | "--trace") {
+            if attached.is_some() && matches!(&*name, "--help" | "--calls") {
                 return Err(Failure::Usage(format!("{name} takes no value; see --help")));
             }
             let mut value = || {
@@ -85,7 +95,8 @@ impl Options {
             };
             match &*name {
                 "--help" | "-h" => return Ok(None),
-                "--trace" => options.trace = true,
+                "--calls" => options.calls = true,
+                "--trace" => options.trace = Some(value()?.into()),
                 CHILD => options.child = Some(value()?.into()),
                 "--mib" => {
                     let value = value()?;

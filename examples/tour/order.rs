@@ -10,6 +10,7 @@ use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 
 use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish};
 use crate::report::{Failure, Table};
+use crate::timeline::Spans;
 
 const BYTES: usize = 1 << 20;
 const OLD: u32 = 0x1111_1111;
@@ -19,6 +20,7 @@ pub(crate) fn show(
     out: &mut impl Write,
     table: &mut Table,
     context: &Context,
+    spans: &Spans,
 ) -> Result<(), Failure> {
     writeln!(out, "\n3. Ordering: one stream waits for an event of another")?;
     let buffer = DeviceBuffer::new(context, BYTES)?;
@@ -26,19 +28,22 @@ pub(crate) fn show(
         (HostBuffer::new(context, BYTES)?, HostBuffer::new(context, BYTES)?);
     let new_stream = || Stream::new(context, StreamOptions::new());
     let (producer, consumer, careless) = (new_stream()?, new_stream()?, new_stream()?);
-    buffer.memset(OLD, &producer)?;
+    spans.name(&producer, "3. producer");
+    spans.name(&consumer, "3. consumer, waits");
+    spans.name(&careless, "3. careless, does not wait");
+    spans.show(&producer, "memset, old", || buffer.memset(OLD, &producer))?;
     finish(&producer.record_event(EventFlags::empty())?)?;
 
     let latch = Latch::hold(&producer)?;
-    buffer.memset(NEW, &producer)?;
+    spans.show(&producer, "memset, new", || buffer.memset(NEW, &producer))?;
     let written = Event::new(context, EventFlags::empty())?;
     written.record(&producer)?;
 
     consumer.wait_event(&written)?;
-    buffer.copy_end_to_host(&with_wait, &consumer)?;
+    spans.show(&consumer, "copy", || buffer.copy_end_to_host(&with_wait, &consumer))?;
     let read = consumer.record_event(EventFlags::empty())?;
 
-    buffer.copy_end_to_host(&without_wait, &careless)?;
+    spans.show(&careless, "copy", || buffer.copy_end_to_host(&without_wait, &careless))?;
     finish(&careless.record_event(EventFlags::empty())?)?;
     // SAFETY: the event behind the copy is done, and nothing else writes there.
     let old = the_one_value(unsafe { without_wait.words() })?;

@@ -7,6 +7,7 @@ use cuda_events::{Context, Error, Event, EventFlags, Stream, StreamOptions};
 
 use crate::gpu::{DeviceBuffer, HostBuffer, finish};
 use crate::report::{Failure, Table};
+use crate::timeline::Spans;
 
 const REPETITIONS: usize = 11;
 const VALUE: u32 = 0xC0DE_DA7A;
@@ -15,6 +16,7 @@ pub(crate) fn show(
     out: &mut impl Write,
     table: &mut Table,
     context: &Context,
+    spans: &Spans,
     bytes: usize,
 ) -> Result<(), Failure> {
     let mib = bytes >> 20;
@@ -36,8 +38,9 @@ pub(crate) fn show(
     let stream = Stream::new(context, StreamOptions::new())?;
 
     writeln!(out, "\n2. Timing: {mib} MiB on one stream, between two timing events")?;
-    let memset = median_ms(&stream, || first.memset(VALUE, &stream))?;
-    let copy = median_ms(&stream, || first.copy_to(&second, &stream))?;
+    spans.name(&stream, "2. timing");
+    let memset = median_ms(spans, "memset", &stream, || first.memset(VALUE, &stream))?;
+    let copy = median_ms(spans, "copy", &stream, || first.copy_to(&second, &stream))?;
 
     // The numbers count only if the work was done.
     let end = HostBuffer::new(context, bytes.min(1 << 20))?;
@@ -70,14 +73,22 @@ pub(crate) fn show(
 }
 
 /// The median time of `work` in milliseconds, of several after one that is not counted.
-fn median_ms(stream: &Stream, work: impl Fn() -> Result<(), Error>) -> Result<f32, Failure> {
+fn median_ms(
+    spans: &Spans,
+    name: &'static str,
+    stream: &Stream,
+    work: impl Fn() -> Result<(), Error>,
+) -> Result<f32, Failure> {
     let start = Event::new(stream.context(), EventFlags::TIMING)?;
     let end = Event::new(stream.context(), EventFlags::TIMING)?;
     let mut times = Vec::with_capacity(REPETITIONS);
     for repetition in 0..=REPETITIONS {
-        start.record(stream)?;
-        work()?;
-        end.record(stream)?;
+        // Around what is timed, so that a span's records are not.
+        spans.show(stream, name, || {
+            start.record(stream)?;
+            work()?;
+            end.record(stream)
+        })?;
         finish(&end)?;
         if repetition > 0 {
             times.push(start.elapsed_ms(&end)?);

@@ -38,11 +38,31 @@ fn usage(failure: Failure) -> String {
 #[test]
 fn values_are_given_apart_or_attached() {
     for arguments in [
-        &["--mib", "16", "--device", "3", "--driver", "/a=b/c.so", "--trace", CHILD, "/tmp/x"][..],
-        &["--mib=16", "--device=3", "--driver=/a=b/c.so", "--trace", &format!("{CHILD}=/tmp/x")],
+        &[
+            "--mib",
+            "16",
+            "--device",
+            "3",
+            "--driver",
+            "/a=b/c.so",
+            "--calls",
+            "--trace",
+            "t=.html",
+            CHILD,
+            "/tmp/x",
+        ][..],
+        &[
+            "--mib=16",
+            "--device=3",
+            "--driver=/a=b/c.so",
+            "--calls",
+            "--trace=t=.html",
+            &format!("{CHILD}=/tmp/x"),
+        ],
     ] {
         let options = parse(arguments).expect("they are good").expect("no call for help");
-        assert_eq!((options.bytes, options.device, options.trace), (16 << 20, 3, true));
+        assert_eq!((options.bytes, options.device, options.calls), (16 << 20, 3, true));
+        assert_eq!(options.trace.as_deref(), Some(Path::new("t=.html")));
         assert!(
             matches!(&options.driver, Some(Choice::Path(path)) if path == Path::new("/a=b/c.so"))
         );
@@ -60,7 +80,8 @@ fn values_are_given_apart_or_attached() {
         (&["--mib=x"], "--mib takes a number of MiB"),
         (&["--device=-1"], "--device takes a device's number"),
         (&["--driver=relative.so"], "--driver takes native, soft or an absolute path"),
-        (&["--trace=yes"], "--trace takes no value"),
+        (&["--calls=yes"], "--calls takes no value"),
+        (&["--trace"], "--trace needs a value"),
         (&["--help=yes"], "--help takes no value"),
         (&["--nothing=1"], "\"--nothing=1\" is not an option"),
         (&["=16"], "\"=16\" is not an option"),

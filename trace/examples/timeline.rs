@@ -5,8 +5,8 @@
 //! cargo run --package cuda-events-trace --example timeline -- [--soft] [FILE.html [FILE.json]]
 //! ```
 //!
-//! With `--soft`, and without an NVIDIA driver, it runs on the software driver, where streams
-//! are busy for a given time. On a GPU the work is memsets.
+//! With `--soft`, and without an NVIDIA driver, it runs on the software driver, where streams are
+//! busy for a given time. On a GPU the work is memsets.
 
 use std::fs::File;
 use std::io::BufWriter;
