@@ -104,7 +104,8 @@ pub enum Problem {
 pub struct Report {
     /// The kind.
     pub problem: Problem,
-    /// The access that the checker came to first.
+    /// The access that comes first in the program's calls. Where the calls have no order, the one
+    /// that the checker came to first.
     pub first: Side,
     /// The other one.
     pub second: Side,
@@ -119,13 +120,15 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: u64 = self.shared.iter().map(|range| range.end - range.start).sum();
+        let bytes = format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
+        let are = if bytes == "1 byte" { "is" } else { "are" };
         match self.problem {
             Problem::Race => writeln!(
                 f,
-                "missing order: two calls touch the same {bytes} bytes, and nothing orders them"
+                "missing order: two calls touch the same {bytes}, and nothing orders them"
             )?,
             Problem::UseAfterFree => {
-                writeln!(f, "use after free: a call touches {bytes} bytes that are freed")?
+                writeln!(f, "use after free: a call touches {bytes} that {are} freed")?
             }
             Problem::DestroyedWhileUsed => {
                 writeln!(f, "missing order: an object is destroyed while another thread uses it")?
@@ -284,6 +287,9 @@ pub(crate) struct Found {
     pub(crate) shared: Vec<Range<u64>>,
     /// The last call of the first agent that the second one is after.
     pub(crate) known: Option<Arc<Call>>,
+    /// Whether the checker came to the two against the order of their calls: the first one's work
+    /// was held back.
+    pub(crate) turned: bool,
     /// Whether the two are nodes of one launch.
     pub(crate) siblings: bool,
     /// What may order them and cannot be seen from here.
@@ -291,8 +297,11 @@ pub(crate) struct Found {
 }
 
 impl From<Found> for Report {
-    fn from(found: Found) -> Self {
+    fn from(mut found: Found) -> Self {
         let order = order(&found);
+        if found.turned {
+            std::mem::swap(&mut found.first, &mut found.second);
+        }
         let missing = missing(&found);
         let Found { problem, first, second, shared, .. } = found;
         Self { problem, first, second, shared, order, missing }
@@ -324,6 +333,10 @@ fn order(found: &Found) -> String {
         ),
         None => format!("{} is after no call on {}", place(&second.agent), place(&first.agent)),
     };
+    if found.turned {
+        let (other, late) = (place(&first.agent), &second.call);
+        text = format!("{other} is not after {late} on {}; {text}", place(&second.agent));
+    }
     if let (Some(one), Some(two)) = (first.agent.stream(), second.agent.stream())
         && one.context == two.context
     {

@@ -175,6 +175,90 @@ fn a_report_has_the_bytes_that_are_shared_and_no_more() {
     assert_eq!(line(&text, "bytes:"), "0x1008..0x1010, 0x1020..0x1030, 0x1040..0x1050 and 2 more");
 }
 
+/// Two copies of rows share one column: that is one access of each, and all of its bytes count.
+#[test]
+fn the_bytes_of_all_rows_are_shared() {
+    let rows = |access: fn(u64, u64) -> Access, column: u64| {
+        (0..8).rev().map(move |row| access(0x1000 + row * 256 + column, 65))
+    };
+    let copy = |stream, column, from: u64| {
+        let read = (0..8).map(|row| Access::read(from + row * 256, 65));
+        Do::Work(stream, rows(Access::write, column).chain(read).collect())
+    };
+    let mut program = Program::new();
+    program
+        .tell("cuMemcpy2DAsync", copy(1, 0, 0x9000))
+        .tell("cuMemcpy2DAsync", copy(2, 64, 0xA000));
+    let findings = program.checker.take_findings();
+    assert_eq!(findings.len(), 1);
+    let column: Vec<_> = (0..8).map(|row| 0x1040 + row * 256).map(|at| at..at + 1).collect();
+    assert_eq!(findings[0].report().unwrap().shared, column);
+    let text = findings[0].to_string();
+    assert!(text.starts_with("error: missing order: two calls touch the same 8 bytes, "), "{text}");
+    // The same of what the host touches.
+    let mut program = Program::new();
+    program
+        .tell("cuMemcpy2DAsync", copy(1, 0, 0x9000))
+        .tell("read", Do::Host(rows(Access::read, 64).collect()));
+    let findings = program.checker.take_findings();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].report().unwrap().shared, column);
+}
+
+#[test]
+fn one_byte_is_a_byte() {
+    let byte = |stream, access: fn(u64, u64) -> Access| Do::Work(stream, vec![access(0x1000, 1)]);
+    let mut program = Program::new();
+    program.tell("set", byte(1, Access::write)).tell("get", byte(2, Access::read));
+    let said = program.said();
+    assert!(said[0].contains("two calls touch the same 1 byte, and"), "{}", said[0]);
+    let mut program = Program::new();
+    let free = Do::Host(vec![Access::free(0x1000, 1)]);
+    program.tell("cuMemFree", free).tell("set", byte(1, Access::write));
+    let said = program.said();
+    assert!(said[0].contains("a call touches 1 byte that is freed"), "{}", said[0]);
+}
+
+/// The first call's stream is held back, so that the checker comes to the second call first. An
+/// event of a later call could not be waited for by an earlier one.
+#[test]
+fn the_missing_order_follows_the_calls() {
+    let held = |order, by: [u64; 2]| {
+        let mut program = Program::with(Options { host_order: order, ..Options::default() });
+        program.tell("cuLaunchHostFunc", Do::Function(1, Some(5), Vec::new()));
+        for (number, name, does, by) in
+            [(2, "cuMemsetD8Async", write(1), by[0]), (3, "cuMemcpyDtoHAsync", read(2), by[1])]
+        {
+            program.checker.apply(Call::new(name, number, ThreadId(by)), does.op());
+        }
+        program.checker.apply(Call::new("end", 9, ThreadId(1)), Do::End(5).op());
+        let said = program.said();
+        assert_eq!(said.len(), 1);
+        said[0].clone()
+    };
+    for (order, by) in [
+        (HostOrder::Submission, [1, 1]),
+        (HostOrder::Submission, [1, 2]),
+        (HostOrder::Told, [1, 1]),
+    ] {
+        let said = held(order, by);
+        assert_eq!(
+            line(&said, "missing:"),
+            "record an event on stream copies after call #2 (cuMemsetD8Async), and have \
+             stream work wait for it before call #3 (cuMemcpyDtoHAsync)"
+        );
+        assert!(line(&said, "first:").starts_with("call #2 (cuMemsetD8Async) writes them"));
+        assert_eq!(
+            line(&said, "order:"),
+            "stream work is not after call #2 (cuMemsetD8Async) on stream copies; stream copies \
+             is after no call on stream work"
+        );
+    }
+    // The calls of two threads have no order, where nobody told one.
+    let said = held(HostOrder::Told, [1, 2]);
+    assert!(line(&said, "first:").starts_with("call #3 (cuMemcpyDtoHAsync) reads them"), "{said}");
+}
+
 #[test]
 fn source_lines_and_backtraces_are_said() {
     let here = Location::caller();
@@ -218,6 +302,41 @@ fn each_pair_of_places_is_reported_once() {
             .apply(Call::new("cuMemcpyDtoHAsync", 1000, ThreadId(1)).at(at), read(4).op());
     }
     assert_eq!(program.said().len(), 4);
+}
+
+/// With backtraces a place is how the program came to the call, whatever the stream.
+#[test]
+fn backtraces_tell_places_apart() {
+    let races = |traces: &[[&'static str; 2]]| {
+        let mut program = Program::new();
+        for (round, [one, two]) in (0..).zip(traces) {
+            // Streams that nothing else orders, and memory for each round.
+            let (a, b, at) = (20 + 2 * round, 21 + 2 * round, 0x10_000 * (round + 1));
+            let both = [(a, Access::write(at, 8), one), (b, Access::read(at, 8), two)];
+            for (side, (stream, access, trace)) in (1..).zip(both) {
+                let mut call = Call::new("copy", 2 * round + side, ThreadId(1));
+                call.backtrace = Some(Arc::new(*trace));
+                program.checker.apply(call, Do::Work(stream, vec![access]).op());
+            }
+        }
+        program.said().len()
+    };
+    assert_eq!(races(&[["upload", "download"]; 5]), 1);
+    assert_eq!(races(&[["upload", "download"], ["upload", "other"], ["more", "download"]]), 3);
+    // Without names of functions the stream counts too.
+    assert_eq!(races(&[["<unknown>", "<unknown>"]; 5]), 5);
+
+    // The same two streams, and more places than are told apart.
+    let mut program = Program::new();
+    for round in 0..200 {
+        for (side, does) in (1..).zip([write(1), read(2)]) {
+            let mut call = Call::new("copy", 2 * round + side, ThreadId(1));
+            call.backtrace = Some(Arc::new(round.to_string()));
+            program.checker.apply(call, does.op());
+        }
+    }
+    let said = program.said().len();
+    assert!((64..=128).contains(&said), "{said}");
 }
 
 #[test]

@@ -5,17 +5,18 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::checker::{Checker, HostOrder, Mark, PLACES, Place};
+use crate::checker::{Checker, HostOrder, Mark, PLACES, Place, TRACES};
 use crate::clock::{Clock, Slot};
 use crate::op::{AccessKind, By, Call};
 use crate::report::{Agent, Finding, Found, Part, Problem, Side, Warning, Who, by_name};
 use crate::shadow::{Entry, Hit};
 
 impl Checker {
-    pub(super) fn touch(
+    /// One operation touches these bytes in one way.
+    pub(super) fn touch<'a>(
         &mut self,
         kind: AccessKind,
-        range: &Range<u64>,
+        ranges: impl IntoIterator<Item = &'a Range<u64>>,
         (slot, time): (Slot, u64),
         clock: &Clock,
         agent: &Agent,
@@ -25,8 +26,12 @@ impl Checker {
         let floor = &self.floor;
         let mut hits = std::mem::take(&mut self.hits);
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        self.memory.access(range, &entry, knows, &mut hits);
-        for hit in hits.drain(..) {
+        for range in ranges {
+            self.memory.access(range, &entry, knows, &mut hits);
+        }
+        for mut hit in hits.drain(..) {
+            // Rows may come in any order.
+            hit.ranges.sort_unstable_by_key(|range| range.start);
             let problem = if hit.ordered { Problem::UseAfterFree } else { Problem::Race };
             self.report(problem, hit, &entry, clock);
         }
@@ -65,11 +70,19 @@ impl Checker {
         if self.options.warnings.ignored_query {
             self.ignored_query(&first, second);
         }
-        if !once(
-            &mut self.reported,
-            place(&first.call, &first.agent),
-            place(&second.call, &second.agent),
-        ) {
+        let mut places = [&first, second].map(|side| place(&side.call, &side.agent));
+        if [&first, second].iter().any(|side| has_trace(&side.call)) {
+            // Making text of a backtrace takes long. A program that is wrong in a loop comes here
+            // in each round.
+            let looked = self.traced.entry(places.clone()).or_default();
+            *looked += 1;
+            if *looked > TRACES {
+                return;
+            }
+            places = [&first, second].map(|side| traced_place(&side.call, &side.agent));
+        }
+        let [one, two] = places;
+        if !once(&mut self.reported, one, two) {
             return;
         }
         let known = clock.get(first.slot).max(self.floor.get(first.slot));
@@ -83,8 +96,19 @@ impl Checker {
         let nodes =
             [&first, second].map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
         let stream = second.agent.stream().and_then(|stream| self.streams.get(&stream.id));
+        // Work that was held back is come to late. An order that the program can make follows its
+        // calls.
+        let one_sequence = match (first.call.by, second.call.by) {
+            (By::Thread(_), By::Thread(_)) if self.options.host_order == HostOrder::Submission => {
+                true
+            }
+            (one, two) => one == two,
+        };
         let found = Found {
             problem,
+            turned: problem == Problem::Race
+                && one_sequence
+                && second.call.number < first.call.number,
             siblings: nodes == [true, true] && Arc::ptr_eq(&first.call, &second.call),
             first: self.side(first),
             second: self.side(second.clone()),
@@ -146,6 +170,25 @@ impl Checker {
 
 fn place(call: &Call, agent: &Agent) -> Place {
     (call.name.clone(), call.location.clone().ok_or_else(|| agent.to_string()))
+}
+
+/// Whether its backtrace says more than the place does.
+fn has_trace(call: &Call) -> bool {
+    call.location.is_none() && call.backtrace.is_some()
+}
+
+/// The place by how the program came there. One whose frames have no names is told from others by
+/// its stream or thread too.
+fn traced_place(call: &Call, agent: &Agent) -> Place {
+    let (name, place) = place(call, agent);
+    let text = match &call.backtrace {
+        Some(trace) if has_trace(call) => trace.to_string(),
+        _ => return (name, place),
+    };
+    if text.trim().is_empty() || text.contains("<unknown>") {
+        return (name, Err(format!("{agent} {text}")));
+    }
+    (name, Err(text))
 }
 
 /// Whether a pair of places is new. Beyond [`PLACES`] of them none is.

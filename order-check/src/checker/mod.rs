@@ -62,6 +62,8 @@ const RECENT: usize = 16;
 const QUERIES: usize = 8;
 /// Pairs of places that findings name; a program that is wrong at more of them is told so.
 const PLACES: usize = 1 << 16;
+/// How many races of two functions in two streams or threads are told apart by their backtraces.
+const TRACES: u32 = 64;
 /// Tasks that may be held back; beyond that the oldest go on as if by an order from outside.
 const TASKS: usize = 1 << 16;
 
@@ -134,7 +136,8 @@ struct Context {
     entry: Vec<Point>,
 }
 
-/// Where a report was made: a line of source, or else a function and an agent.
+/// Where a report was made: a line of source, or else how the program came to the call, or else a
+/// function and an agent.
 type Place = (Cow<'static, str>, Result<Location, String>);
 
 /// Finds accesses that no order joins in a sequence of operations. See the [crate].
@@ -170,6 +173,8 @@ pub struct Checker {
     findings: Vec<Finding>,
     reported: HashSet<(Place, Place)>,
     warned: HashSet<(Place, Place)>,
+    /// Races that were told apart by their backtraces.
+    traced: HashMap<[Place; 2], u32>,
     hits: Vec<Hit>,
 }
 
@@ -225,11 +230,14 @@ impl Checker {
             findings: Vec::new(),
             reported: HashSet::new(),
             warned: HashSet::new(),
+            traced: HashMap::new(),
             hits: Vec::new(),
         }
     }
 
-    /// What was found since this was asked last. Each pair of places is reported once.
+    /// What was found since this was asked last. Each pair of places is reported once. A place is
+    /// the source line of the call. Where that is not known it is the call's backtrace, and without
+    /// one the function and its stream or thread.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }

@@ -126,12 +126,8 @@ impl Checker {
             Op::WaitEnded { call: wait, cell } => self.end_wait(call.by, wait, cell),
             Op::Host { accesses } => {
                 let (slot, mut clock) = self.actor(call.by);
-                let time = self.tick(slot, &mut clock, call);
                 let agent = self.agent(call.by);
-                for access in accesses {
-                    self.touch(access.kind, &access.range, (slot, time), &clock, &agent, call);
-                    self.overwrite(access, (slot, time), &clock);
-                }
+                self.work(accesses, slot, &mut clock, &agent, call);
                 self.learn(call.by, &clock);
             }
             Op::HostWriteValue { cell, value } => {
@@ -151,7 +147,7 @@ impl Checker {
                 let agent = self.agent(call.by);
                 self.touch(
                     AccessKind::AtomicRead,
-                    &cell.range(),
+                    [&cell.range()],
                     (slot, time),
                     &clock,
                     &agent,

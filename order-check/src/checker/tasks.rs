@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use crate::checker::Checker;
+use crate::checker::{Checker, HostOrder};
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call, Cell};
 use crate::report::{Agent, Part, Who};
@@ -92,7 +92,7 @@ impl Checker {
                 }
                 let time = self.tick(*slot, clock, call);
                 let kind = AccessKind::Wait;
-                self.touch(kind, &cell.range(), (*slot, time), clock, agent, call);
+                self.touch(kind, [&cell.range()], (*slot, time), clock, agent, call);
                 true
             }
             Action::Function(accesses) => {
@@ -116,8 +116,13 @@ impl Checker {
         call: &Arc<Call>,
     ) {
         let time = self.tick(slot, clock, call);
+        // What one call does to several ranges, the rows of a copy, say, is one access.
+        for alike in accesses.chunk_by(|one, two| one.kind == two.kind) {
+            let Some(first) = alike.first() else { continue };
+            let ranges = alike.iter().map(|access| &access.range);
+            self.touch(first.kind, ranges, (slot, time), clock, agent, call);
+        }
         for access in accesses {
-            self.touch(access.kind, &access.range, (slot, time), clock, agent, call);
             self.overwrite(access, (slot, time), clock);
         }
     }
@@ -132,7 +137,7 @@ impl Checker {
         call: &Arc<Call>,
     ) {
         let time = self.tick(slot, clock, call);
-        self.touch(AccessKind::AtomicWrite, &cell.range(), (slot, time), clock, agent, call);
+        self.touch(AccessKind::AtomicWrite, [&cell.range()], (slot, time), clock, agent, call);
         let floor = &self.floor;
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         let woken = self.values.write(cell, value, (slot, time), clock, knows);
@@ -197,6 +202,12 @@ impl Checker {
         let found = self.tasks.iter().filter(|(_, task)| is_it(task)).map(|(&id, _)| id).min();
         let Some(id) = found else { return };
         let mut known = self.clock_of(by);
+        if self.options.host_order == HostOrder::Told {
+            // Any thread may have written it.
+            for thread in self.threads.values() {
+                known.join(&thread.clock);
+            }
+        }
         known.join(&self.values.everything());
         if let Some(task) = self.tasks.get_mut(&id) {
             task.base.join(&known);

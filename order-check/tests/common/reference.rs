@@ -407,9 +407,7 @@ impl Reference {
             Do::Launch(stream, graph) => self.launch(by, *stream, *graph),
             Do::Host(accesses) => {
                 let node = self.host_node(by);
-                for access in accesses {
-                    self.access(node, access);
-                }
+                self.accesses(node, accesses);
             }
             Do::HostWrite(cell, value) => {
                 let node = self.host_node(by);
@@ -607,9 +605,7 @@ impl Reference {
         match task.act {
             Act::Nothing => {}
             Act::Work(accesses) => {
-                for access in &accesses {
-                    self.access(node, access);
-                }
+                self.accesses(node, &accesses);
             }
             Act::Write(cell, value) => self.write(node, cell, value),
             Act::Wait(cell, value, compare) => {
@@ -636,9 +632,7 @@ impl Reference {
                 if task.running.is_none() {
                     let begin = self.node(self.before[node].clone());
                     self.line[begin] = self.line[node];
-                    for access in &accesses {
-                        self.access(begin, access);
-                    }
+                    self.accesses(begin, &accesses);
                     self.tasks.get_mut(&node).unwrap().running = Some(one(begin));
                     if !force {
                         return true;
@@ -715,11 +709,28 @@ impl Reference {
         }
         let node = self.host_node(by);
         let number = number * 2 + u64::from(!event);
-        self.touch(node, true, kind, number..number + 1);
+        self.touch(node, true, kind, [number..number + 1]);
     }
 
     fn access(&mut self, node: usize, access: &Access) {
-        self.touch(node, false, access.kind, access.range.clone());
+        self.accesses(node, std::slice::from_ref(access));
+    }
+
+    /// Neighbours of one kind, such as the rows of a copy, are one access.
+    fn accesses(&mut self, node: usize, accesses: &[Access]) {
+        let mut rest = accesses;
+        while let Some(first) = rest.first() {
+            let alike = rest.iter().take_while(|access| access.kind == first.kind).count();
+            let ranges = rest[..alike].iter().map(|access| access.range.clone());
+            self.touch(node, false, first.kind, ranges);
+            rest = &rest[alike..];
+        }
+        for access in accesses {
+            self.overwritten(node, access);
+        }
+    }
+
+    fn overwritten(&mut self, node: usize, access: &Access) {
         let range = &access.range;
         let (anew, written) =
             (access.kind == AccessKind::Allocate, access.kind == AccessKind::Write);
@@ -747,7 +758,7 @@ impl Reference {
     }
 
     fn write(&mut self, node: usize, cell: Cell, value: u64) {
-        self.touch(node, false, AccessKind::AtomicWrite, range(cell));
+        self.touch(node, false, AccessKind::AtomicWrite, [range(cell)]);
         self.width(cell);
         self.writes.push((cell.address, node, Some(value)));
     }
@@ -775,11 +786,17 @@ impl Reference {
         seen.map(|seen| seen.into_iter().collect())
     }
 
-    fn touch(&mut self, node: usize, object: bool, kind: AccessKind, range: std::ops::Range<u64>) {
+    fn touch(
+        &mut self,
+        node: usize,
+        object: bool,
+        kind: AccessKind,
+        ranges: impl IntoIterator<Item = std::ops::Range<u64>>,
+    ) {
         let before = self.closure(&one(node));
         // The bytes with each earlier node that lacks an order, in this access.
         let mut found: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
-        for byte in range {
+        for byte in ranges.into_iter().flatten() {
             if kind == AccessKind::Allocate {
                 self.bytes.remove(&(object, byte));
             }
