@@ -11,9 +11,9 @@ use crate::ext::needs::sync::{AtomicBool, AtomicU64, Ordering};
 /// 2. Exchanges of one atomic have one order, and each reads what the one before it wrote.
 /// 3. If that of `begin` comes later, it reads `false`, and the caller gives the import to the
 ///    thread again.
-/// 4. If it comes earlier, that of `is_over` reads it, or one that was made since, which goes on its
-///    release whatever its own order is. It acquires, so that the value that it reads next is not
-///    older than the one of step 1: the thread goes on, unless that value is over, too.
+/// 4. If it comes earlier, that of `is_over` reads it, or one that was made since, which goes on
+///    its release whatever its own order is. It acquires, so that the value that it reads next is
+///    not older than the one of step 1: the thread goes on, unless that value is over, too.
 /// 5. If the thread then goes on, it exchanges `on` once more. Whoever was given `false` in between
 ///    has given the import to the thread a second time, and this first one ends. This exchange
 ///    orders nothing: what step 3 gives to the thread goes through a lock.

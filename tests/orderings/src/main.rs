@@ -1,9 +1,9 @@
 //! Tries the orders in which threads may run and see each other's writes.
 //!
 //! The files of the library that are named here are the shipped ones, by path: `crate::sync` is
-//! loom's in this program. What they import besides is in `world.rs`, in a few lines. the
-//! files `checks.rs` have what must be so, in whichever order. `tools/orderings` runs this, and then weakens one thing
-//! after the other in the sources and demands that a check finds it.
+//! loom's in this program. What they import besides is in `world.rs`, in a few lines. The files
+//! `checks.rs` have what must be so, in whichever order. `tools/orderings` runs this, and then
+//! weakens one thing after the other in the sources and demands that a check finds it.
 //!
 //! orderings --list         the checks
 //! orderings [CHECK...]     runs these, or all

@@ -7,8 +7,8 @@ use loom::cell::UnsafeCell;
 
 use crate::sync;
 
-/// Tries all orders with no more than four interruptions; how many there were. Nearly all faults show
-/// with two.
+/// Tries all orders with no more than four interruptions; how many there were. Nearly all faults
+/// show with two.
 pub fn run(check: fn()) -> usize {
     let runs = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&runs);
