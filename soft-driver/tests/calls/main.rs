@@ -29,6 +29,7 @@ mod external;
 mod order;
 mod pools;
 mod process;
+mod sequences;
 mod values;
 mod versions;
 mod work;

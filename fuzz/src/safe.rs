@@ -1,0 +1,470 @@
+//! Sequences of safe calls of the crate, from three threads at once. Whatever they do: nothing
+//! crashes, hangs, is left over, or is misuse to the driver.
+
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::task::{Context as TaskContext, Waker};
+use std::time::{Duration, Instant};
+
+use cuda_events::attributes::SynchronizationPolicy;
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::ext::{
+    Completion, EventPool, HostTimeline, IpcLease, LazyEvent, Point, PointCompletion, PooledEvent,
+    StreamScope, Timeline, Timer, Timing, current_stream,
+};
+use cuda_events::graph::{Graph, GraphExec, GraphNode};
+use cuda_events::ipc::ExporterProcess;
+use cuda_events::{
+    Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
+    StreamRef,
+};
+use cuda_soft_driver::{Live, OnMisuse, SoftDriver};
+
+use super::bytes::Bytes;
+
+/// Two drivers of two devices, for what does not go together.
+static DRIVERS: LazyLock<[(SoftDriver, Driver); 2]> = LazyLock::new(|| {
+    [(), ()].map(|()| {
+        let soft = SoftDriver::builder().devices(2).on_misuse(OnMisuse::Abort).build();
+        let driver = soft.driver();
+        (soft, driver)
+    })
+});
+
+/// Whatever a program may have, which all threads share.
+#[derive(Default)]
+struct Things {
+    contexts: Vec<Context>,
+    streams: Vec<Arc<Stream>>,
+    others: Vec<Arc<StreamRef>>,
+    events: Vec<Arc<Event>>,
+    pooled: Vec<Arc<PooledEvent>>,
+    lazy: Vec<Arc<LazyEvent>>,
+    pools: Vec<EventPool>,
+    timelines: Vec<Arc<Timeline>>,
+    hosts: Vec<Arc<HostTimeline>>,
+    points: Vec<Point>,
+    timings: Vec<Timing>,
+    leases: Vec<IpcLease>,
+    completions: Vec<Completion<Arc<Event>>>,
+    arrivals: Vec<PointCompletion>,
+    graphs: Vec<(Graph, Vec<GraphNode>)>,
+    execs: Vec<GraphExec>,
+}
+
+type Shared = Mutex<Things>;
+
+/// Some more of it, but never without end.
+fn keep<T>(list: &mut Vec<T>, thing: T, at: usize) -> Option<T> {
+    if list.len() < 12 {
+        list.push(thing);
+        return None;
+    }
+    let at = at % list.len();
+    Some(std::mem::replace(&mut list[at], thing))
+}
+
+fn get<T: Clone>(list: &[T], at: usize) -> Option<T> {
+    list.get(at % list.len().max(1)).cloned()
+}
+
+fn take<T>(list: &mut Vec<T>, at: usize) -> Option<T> {
+    (!list.is_empty()).then(|| list.swap_remove(at % list.len()))
+}
+
+macro_rules! with {
+    ($shared:ident.$list:ident[$at:expr]) => {{
+        let things = $shared.lock().expect("no panic");
+        match get(&things.$list, $at) {
+            Some(thing) => thing,
+            None => return,
+        }
+    }};
+}
+
+macro_rules! store {
+    ($shared:ident.$list:ident[$at:expr] = $thing:expr) => {{
+        let thing = $thing;
+        let _old = keep(&mut $shared.lock().expect("no panic").$list, thing, $at);
+        // It is dropped here, with nothing locked.
+    }};
+}
+
+fn step(shared: &Shared, bytes: &mut Bytes<'_>) {
+    let operation = bytes.byte() % 64;
+    let (first, second) = (usize::from(bytes.byte()), usize::from(bytes.byte()));
+    let stream_at = |at: usize| -> Option<Arc<StreamRef>> {
+        let things = shared.lock().expect("no panic");
+        if at.is_multiple_of(5) {
+            return get(&things.others, at / 5);
+        }
+        None
+    };
+    macro_rules! stream {
+        ($at:expr) => {{
+            let at = $at;
+            match stream_at(at) {
+                Some(other) => Either::Other(other),
+                None => Either::Own(with!(shared.streams[at])),
+            }
+        }};
+    }
+    match operation {
+        0 => {
+            let (_, driver) = &DRIVERS[usize::from(first.is_multiple_of(7))];
+            let Ok(device) = Device::new(*driver, second as u32 % 3) else { return };
+            let Ok(context) = Context::primary(device) else { return };
+            store!(shared.contexts[first] = context);
+        }
+        1 => drop(take(&mut shared.lock().expect("no panic").contexts, first)),
+        2..=4 => {
+            let context = with!(shared.contexts[first]);
+            let flags = EventFlags::from_bits_retain(second as u32 % 16);
+            let Ok(event) = Event::new(&context, flags) else { return };
+            store!(shared.events[second] = Arc::new(event));
+        }
+        5 | 6 => {
+            let context = with!(shared.contexts[first]);
+            let options = StreamOptions::new().blocking(second.is_multiple_of(2));
+            let options = options.priority_clamped(second as i32 - 128);
+            let Ok(stream) = Stream::new(&context, options) else { return };
+            store!(shared.streams[second] = Arc::new(stream));
+        }
+        7 => {
+            let context = with!(shared.contexts[first]);
+            let stream = match second % 3 {
+                0 => StreamRef::default_stream(&context),
+                1 => StreamRef::legacy_default(&context),
+                _ => StreamRef::per_thread_default(&context),
+            };
+            store!(shared.others[second] = Arc::new(stream));
+        }
+        8 => {
+            let event = take(&mut shared.lock().expect("no panic").events, first);
+            if let Some(Ok(event)) = event.map(Arc::try_unwrap) {
+                let _ = event.close();
+            }
+        }
+        9 => {
+            let stream = take(&mut shared.lock().expect("no panic").streams, first);
+            if let Some(Ok(stream)) = stream.map(Arc::try_unwrap) {
+                let _ = stream.close();
+            }
+        }
+        10..=13 => {
+            let (event, stream) = (with!(shared.events[first]), stream!(second));
+            let _ = event.record(&stream);
+        }
+        14..=16 => {
+            let (event, stream) = (with!(shared.events[first]), stream!(second));
+            let _ = stream.wait_event(&event);
+        }
+        17 => {
+            let (one, other) = (stream!(first), stream!(second));
+            let _ = one.wait_stream(&other);
+        }
+        18 => {
+            let event = with!(shared.events[first]);
+            let _ = event.query();
+            let _ = event.synchronize_timeout(Duration::from_micros(second as u64));
+        }
+        19 => {
+            let (start, end) = (with!(shared.events[first]), with!(shared.events[second]));
+            let _ = start.elapsed_ms(&end);
+            let _ = start.elapsed(&end);
+            let _ = (start == end, format!("{start:?}"));
+        }
+        20 => {
+            let stream = stream!(first);
+            let _ = (stream.query(), stream.priority(), stream.is_blocking(), stream.id());
+            let _ = stream.synchronize_timeout(Duration::from_micros(second as u64));
+            let _ = (stream.capture_status(), stream.capture_info().is_ok());
+        }
+        21 => {
+            let context = with!(shared.contexts[first]);
+            let flags = EventFlags::from_bits_retain(second as u32 % 8);
+            let Ok(pool) = EventPool::new(&context, flags) else { return };
+            let _ = pool.reserve(second % 5);
+            store!(shared.pools[second] = pool);
+        }
+        22 | 23 => {
+            let (pool, stream) = (with!(shared.pools[first]), stream!(second));
+            let Ok(event) = pool.record_event(&stream) else { return };
+            store!(shared.pooled[second] = Arc::new(event));
+        }
+        24 => {
+            let pool = with!(shared.pools[first]);
+            if second.is_multiple_of(8) {
+                pool.clear();
+            }
+            let Ok(event) = pool.take() else { return };
+            store!(shared.pooled[second] = Arc::new(event));
+        }
+        25 => {
+            let event = take(&mut shared.lock().expect("no panic").pooled, first);
+            if let Some(Ok(event)) = event.map(Arc::try_unwrap)
+                && second.is_multiple_of(2)
+            {
+                event.discard();
+            }
+        }
+        26 => {
+            let (event, stream) = (with!(shared.pooled[first]), stream!(second));
+            let _ = (event.record(&stream), stream.wait_event(&event), event.query());
+        }
+        27 => {
+            let Ok(event) = LazyEvent::new(EventFlags::from_bits_retain(first as u32 % 16)) else {
+                return;
+            };
+            store!(shared.lazy[second] = Arc::new(event));
+        }
+        28..=30 => {
+            let (event, stream) = (with!(shared.lazy[first]), stream!(second));
+            let _ = match first % 6 {
+                0 => event.record(&stream),
+                1 => event.record_once(&stream).map(drop),
+                2 => event.wait(&stream),
+                3 => event.wait_recorded(&stream),
+                4 => event.record_external(&stream),
+                _ => event.wait_external(&stream),
+            };
+            let _ = (event.state(), event.query(), format!("{event:?}"));
+        }
+        31 => {
+            let stream = stream!(first);
+            let Ok(timer) = Timer::start(&stream) else { return };
+            let Ok(timing) = timer.stop() else { return };
+            store!(shared.timings[second] = timing);
+        }
+        32 => {
+            let timing = take(&mut shared.lock().expect("no panic").timings, first);
+            let Some(timing) = timing else { return };
+            let _ = (timing.query(), timing.elapsed_ms(), timing.elapsed());
+        }
+        33..=35 => {
+            let event = with!(shared.events[first]);
+            let mut completion = Completion::new(event);
+            let mut context = TaskContext::from_waker(Waker::noop());
+            let _ = Pin::new(&mut completion).poll(&mut context);
+            if second.is_multiple_of(2) {
+                store!(shared.completions[second] = completion);
+            }
+        }
+        36 => {
+            let completion = take(&mut shared.lock().expect("no panic").completions, first);
+            let Some(mut completion) = completion else { return };
+            let _ = Pin::new(&mut completion).poll(&mut TaskContext::from_waker(Waker::noop()));
+        }
+        37 | 38 => {
+            let stream = with!(shared.streams[first]);
+            let Ok(timeline) = Timeline::new(stream) else { return };
+            store!(shared.timelines[second] = Arc::new(timeline));
+        }
+        39..=41 => {
+            let timeline = with!(shared.timelines[first]);
+            let Ok(point) = timeline.signal() else { return };
+            store!(shared.points[second] = point);
+        }
+        42 => {
+            let context = with!(shared.contexts[first]);
+            let Ok(host) = HostTimeline::new(&context) else { return };
+            store!(shared.hosts[second] = Arc::new(host));
+        }
+        43 => {
+            let host = with!(shared.hosts[first]);
+            let Ok(point) = host.signal() else { return };
+            store!(shared.points[second] = point);
+        }
+        44..=46 => {
+            let (point, stream) = (with!(shared.points[first]), stream!(second));
+            let _ = stream.wait_point(point);
+        }
+        47 => {
+            let point = with!(shared.points[first]);
+            let _ = (point.query(), point.is_done(), point.value(), format!("{point:?}"));
+            let _ = point.wait_timeout(Duration::from_micros(second as u64));
+            let _ = point.spin_timeout(Duration::from_micros(second as u64 % 16));
+        }
+        48 => {
+            let point = with!(shared.points[first]);
+            let mut arrival = point.into_future();
+            let _ = Pin::new(&mut arrival).poll(&mut TaskContext::from_waker(Waker::noop()));
+            if second.is_multiple_of(2) {
+                store!(shared.arrivals[second] = arrival);
+            }
+        }
+        49 => {
+            let timeline = take(&mut shared.lock().expect("no panic").timelines, first);
+            if let Some(Ok(timeline)) = timeline.map(Arc::try_unwrap)
+                && second.is_multiple_of(2)
+            {
+                let _ = timeline.poison();
+            }
+        }
+        50 => {
+            let host = take(&mut shared.lock().expect("no panic").hosts, first);
+            if let Some(Ok(host)) = host.map(Arc::try_unwrap)
+                && second.is_multiple_of(2)
+            {
+                host.poison();
+            }
+        }
+        51 => {
+            // Waits for what nobody may ever signal: all of them end with their timelines.
+            let stream = stream!(second);
+            if first.is_multiple_of(2) {
+                let timeline = with!(shared.timelines[first]);
+                let _ = timeline.wait_ahead(&stream, timeline.completed() + first as u64);
+            } else {
+                let host = with!(shared.hosts[first]);
+                let _ = host.wait_ahead(&stream, host.completed() + first as u64);
+            }
+        }
+        52 => {
+            let event = with!(shared.events[first]);
+            let Ok(lease) = IpcLease::new(event) else { return };
+            let descriptor = *lease.descriptor();
+            let _ = ExporterProcess::of(&descriptor).state();
+            assert_eq!(IpcEventDescriptor::from_bytes(&descriptor.to_bytes()), Ok(descriptor));
+            store!(shared.leases[second] = lease);
+        }
+        53 => {
+            let stream = with!(shared.streams[first]);
+            let context = with!(shared.contexts[second]);
+            let _scope = StreamScope::enter(stream);
+            let _ = current_stream(&context).query();
+        }
+        54 => {
+            let stream = stream!(first);
+            let text = vec![first as u8; second];
+            let _ = stream.launch_host_function(move || drop(text));
+            if second.is_multiple_of(4) {
+                let _ = stream.add_callback(|result| drop(result));
+            }
+        }
+        55 => {
+            let context = with!(shared.contexts[first]);
+            let Ok(graph) = Graph::new(&context) else { return };
+            store!(shared.graphs[second] = (graph, Vec::new()));
+        }
+        56 | 57 => {
+            let event = with!(shared.events[second]);
+            // Taken out: its methods need it alone.
+            let graph = take(&mut shared.lock().expect("no panic").graphs, first);
+            let Some((mut graph, mut nodes)) = graph else { return };
+            // A node of another graph may be among them.
+            let after: Vec<GraphNode> = nodes.iter().copied().skip(second % 4).collect();
+            let node = if first.is_multiple_of(2) {
+                graph.add_event_record_node(&after, &event)
+            } else {
+                graph.add_event_wait_node(&after, &event)
+            };
+            nodes.extend(node.ok().filter(|_| nodes.len() < 8));
+            if let Some(node) = get(&nodes, second) {
+                let _ = graph.record_node_event(node);
+                let _ = graph.set_wait_node_event(node, &event);
+            }
+            store!(shared.graphs[first] = (graph, nodes));
+        }
+        58 => {
+            let things = shared.lock().expect("no panic");
+            let Some((graph, _)) = things.graphs.get(first % things.graphs.len().max(1)) else {
+                return;
+            };
+            let Ok(exec) = graph.instantiate() else { return };
+            drop(things);
+            store!(shared.execs[second] = exec);
+        }
+        59 => {
+            let stream = stream!(second);
+            // Taken out: it is of one thread at a time.
+            let exec = take(&mut shared.lock().expect("no panic").execs, first);
+            let Some(exec) = exec else { return };
+            let _ = exec.launch(&stream);
+            store!(shared.execs[first] = exec);
+        }
+        60 => {
+            let graph = take(&mut shared.lock().expect("no panic").graphs, first);
+            if let Some((graph, _)) = graph {
+                let _ = graph.close();
+            }
+            drop(take(&mut shared.lock().expect("no panic").execs, second));
+        }
+        61 => {
+            let (context, event) = (with!(shared.contexts[first]), with!(shared.events[second]));
+            let _ = (event.record_context(&context), context.wait_event(&event));
+            let _ = (context.stream_priority_range().is_ok(), context.is_green());
+        }
+        62 => {
+            let (one, other) = (stream!(first), stream!(second));
+            let _ = one.copy_attributes_from(&other);
+            let _ = one.set_synchronization_policy(SynchronizationPolicy::SPIN);
+            let _ = (one.set_priority(second as i32 - 128), one.memory_sync_domain().is_ok());
+        }
+        _ => {
+            let (_, driver) = &DRIVERS[first % 2];
+            let mode = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+            let guard = ThreadCaptureMode::exchange(*driver, mode[second % 3]);
+            let context = with!(shared.contexts[first]);
+            if let Ok(_current) = context.make_current() {
+                let _ = context.stream_priority_range().is_ok();
+            }
+            drop(guard);
+        }
+    }
+}
+
+enum Either {
+    Own(Arc<Stream>),
+    Other(Arc<StreamRef>),
+}
+
+impl std::ops::Deref for Either {
+    type Target = StreamRef;
+
+    fn deref(&self) -> &StreamRef {
+        match self {
+            Self::Own(stream) => stream,
+            Self::Other(stream) => stream,
+        }
+    }
+}
+
+/// Makes the calls that the bytes say, a third of them in each thread.
+pub fn run(data: &[u8]) {
+    let shared = Shared::default();
+    {
+        let mut start = Bytes(&[0, 1, 0, 0, 1, 1, 5, 0, 1, 5, 0, 2, 2, 0, 2, 2, 0, 4]);
+        while !start.is_empty() {
+            step(&shared, &mut start);
+        }
+    }
+    let third = data.len().div_ceil(3).max(1);
+    std::thread::scope(|scope| {
+        for part in data.chunks(third) {
+            let shared = &shared;
+            scope.spawn(move || {
+                let mut bytes = Bytes(part);
+                while !bytes.is_empty() {
+                    step(shared, &mut bytes);
+                }
+            });
+        }
+    });
+    let Things { timelines, hosts, contexts, .. } = {
+        let mut things = shared.lock().expect("no panic");
+        // What waits for them goes on with their end, and only then a context can end.
+        things.timelines.clear();
+        things.hosts.clear();
+        std::mem::take(&mut *things)
+    };
+    drop((timelines, hosts, contexts));
+    // The crate's thread and the driver's may have some of it for a moment.
+    let until = Instant::now() + Duration::from_secs(30);
+    for (soft, _) in DRIVERS.iter() {
+        while soft.live() != Live::default() && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        soft.assert_no_leaks();
+    }
+}
