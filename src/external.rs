@@ -23,7 +23,7 @@
 //! # let stream = Stream::new(&context, StreamOptions::new())?;
 //! # let vulkan = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
 //! # let descriptor = vulkan.descriptor().expect("a descriptor");
-//! # let device_uuid = *context.device().uuid()?.as_bytes();
+//! # let device_uuid = context.device().uuid()?;
 //! // `descriptor` comes from vkGetSemaphoreFdKHR, `device_uuid` from
 //! // VkPhysicalDeviceIDProperties.
 //! // SAFETY: the descriptor is one of a timeline semaphore. The semaphore is dropped after the
@@ -163,7 +163,7 @@ pub struct SemaphorePoint<'a> {
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
 /// let file = std::fs::File::open("/dev/null").expect("a file");
-/// let device_uuid = *context.device().uuid()?.as_bytes();
+/// let device_uuid = context.device().uuid()?;
 /// // SAFETY: a descriptor that is none of a semaphore; the software driver sees that.
 /// let refused = unsafe { BinarySemaphore::import_fd(&context, file.into(), device_uuid) };
 /// let (error, descriptor) = refused.unwrap_err().into_parts();
@@ -253,7 +253,7 @@ impl BinarySemaphore {
     pub unsafe fn import_fd(
         context: &Context,
         fd: OwnedFd,
-        device_uuid: [u8; 16],
+        device_uuid: Uuid,
     ) -> Result<Self, ImportError<OwnedFd>> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
         // SAFETY: as the caller says.
@@ -278,7 +278,7 @@ impl BinarySemaphore {
     pub unsafe fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
-        device_uuid: [u8; 16],
+        device_uuid: Uuid,
     ) -> Result<Self> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32;
         // SAFETY: as the caller says.
@@ -368,7 +368,7 @@ impl TimelineSemaphore {
     pub unsafe fn import_fd(
         context: &Context,
         fd: OwnedFd,
-        device_uuid: [u8; 16],
+        device_uuid: Uuid,
     ) -> Result<Self, ImportError<OwnedFd>> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
         // SAFETY: as the caller says.
@@ -393,7 +393,7 @@ impl TimelineSemaphore {
     pub unsafe fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
-        device_uuid: [u8; 16],
+        device_uuid: Uuid,
     ) -> Result<Self> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32;
         // SAFETY: as the caller says.
@@ -474,9 +474,13 @@ impl TimelineSemaphore {
 }
 
 /// Looks whether a semaphore is of the context's device.
-fn check_device(context: &Context, device_uuid: [u8; 16], function: Function) -> Result<()> {
-    let (given, device) = (Uuid::from_bytes(device_uuid), context.device());
-    if device.uuid()? == given { Ok(()) } else { Err(other_device(device, given, function)) }
+fn check_device(context: &Context, device_uuid: Uuid, function: Function) -> Result<()> {
+    let device = context.device();
+    if device.uuid()? == device_uuid {
+        Ok(())
+    } else {
+        Err(other_device(device, device_uuid, function))
+    }
 }
 
 #[cold]
@@ -513,7 +517,7 @@ impl Imported {
         context: &Context,
         kind: HandleType,
         handle: Option<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u>,
-        device_uuid: Option<[u8; 16]>,
+        device_uuid: Option<Uuid>,
     ) -> Result<Self> {
         let driver = context.driver();
         let import = entry!(driver, cuImportExternalSemaphore?)?;
@@ -530,9 +534,8 @@ impl Imported {
             check_device(context, device_uuid, function)?;
         }
         // The reserved words are zero.
-        let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default();
-        description.type_ = kind;
-        description.handle = handle;
+        let description =
+            CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_: kind, handle, ..Default::default() };
         // By the guard, whose end has nobody to tell: once the driver has taken the descriptor
         // over, no error may give that back.
         let _current = context.make_current()?;
@@ -555,7 +558,7 @@ impl Imported {
     unsafe fn import_fd(
         context: &Context,
         fd: OwnedFd,
-        device_uuid: [u8; 16],
+        device_uuid: Uuid,
         kind: HandleType,
     ) -> Result<Self, ImportError<OwnedFd>> {
         let handle = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: fd.as_raw_fd() };
@@ -577,7 +580,7 @@ impl Imported {
     unsafe fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
-        device_uuid: Option<[u8; 16]>,
+        device_uuid: Option<Uuid>,
         kind: HandleType,
     ) -> Result<Self> {
         let handle = handle.as_raw_handle();
@@ -746,7 +749,7 @@ impl StreamRef {
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
     /// # let stream = Stream::new(&context, StreamOptions::new())?;
-    /// # let uuid = *context.device().uuid()?.as_bytes();
+    /// # let uuid = context.device().uuid()?;
     /// # let made = [SemaphoreKind::Timeline, SemaphoreKind::Binary].map(|kind| {
     /// #     ExternalSemaphore::new(kind).and_then(|made| made.descriptor()).expect("a descriptor")
     /// # });

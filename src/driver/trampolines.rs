@@ -220,7 +220,10 @@ macro_rules! handles {
 }
 
 // The handles of wrapper.h.
-handles! { CUcontext CUevent CUgraph CUgraphExec CUgraphNode CUgreenCtx CUstream }
+handles! {
+    CUcontext CUevent CUexternalMemory CUexternalSemaphore CUgraph CUgraphExec CUgraphNode CUgreenCtx
+    CUstream
+}
 
 /// The place that an argument points to, if that is one for a handle.
 fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {

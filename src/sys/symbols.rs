@@ -427,8 +427,7 @@ macro_rules! for_each_entry_point {
             optional cuWaitExternalSemaphoresAsync PFN_cuWaitExternalSemaphoresAsync_v10000
                 PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz;
             optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
-            optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000,
-                creates;
+            optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000;
             optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
         }
     };

@@ -346,7 +346,7 @@ fn green_contexts(run: &Run) -> Result<()> {
 #[cfg(target_os = "linux")]
 fn external_semaphores(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
-    let device_uuid = *context.device().uuid()?.as_bytes();
+    let device_uuid = context.device().uuid()?;
     let [their_timeline, their_binary] = [SemaphoreKind::Timeline, SemaphoreKind::Binary]
         .map(|kind| ExternalSemaphore::new(kind).expect("a semaphore"));
     let descriptor = |of: &ExternalSemaphore| of.descriptor().expect("a descriptor");

@@ -19,7 +19,7 @@ use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions,
-    StreamRef, Version,
+    StreamRef, Uuid, Version,
 };
 use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind, SoftDriver};
 use rustix::fs::SealFlags;
@@ -39,8 +39,8 @@ fn descriptor(of: &ExternalSemaphore) -> OwnedFd {
     of.descriptor().expect("a descriptor")
 }
 
-fn uuid(context: &Context) -> [u8; 16] {
-    *context.device().uuid().expect("the device has one").as_bytes()
+fn uuid(context: &Context) -> Uuid {
+    context.device().uuid().expect("the device has one")
 }
 
 fn timeline_of(context: &Context, of: &ExternalSemaphore) -> TimelineSemaphore {
@@ -325,7 +325,7 @@ fn another_device_is_refused() {
         Context::primary(Device::new(driver, ordinal).expect("a device")).expect("a context")
     });
     let theirs = made(SemaphoreKind::Timeline);
-    let refused = |context: &Context, device: [u8; 16]| {
+    let refused = |context: &Context, device: Uuid| {
         let (result, made) = calls(|| {
             // SAFETY: a descriptor of a timeline, for the one import.
             unsafe { TimelineSemaphore::import_fd(context, descriptor(&theirs), device) }
@@ -344,7 +344,7 @@ fn another_device_is_refused() {
          context to device 0; import it in a context of device 1"
     );
     assert_eq!(refused(&second, uuid(&first)), of(Some(0), 1));
-    let error = refused(&first, [0xA5; 16]);
+    let error = refused(&first, Uuid::from_bytes([0xA5; 16]));
     assert_eq!(error, of(None, 0));
     assert!(error.to_string().contains("a device that this process does not see"), "{error}");
     assert_eq!(open_descriptors(&theirs), 1);

@@ -709,7 +709,7 @@ impl Reference {
         }
         let node = self.host_node(by);
         let number = number * 2 + u64::from(!event);
-        self.touch(node, true, kind, [number..number + 1]);
+        self.touch(node, true, kind, std::iter::once(number..number + 1));
     }
 
     fn access(&mut self, node: usize, access: &Access) {

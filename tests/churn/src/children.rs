@@ -96,7 +96,7 @@ fn export(context: &Context, mut random: Random) -> Result<()> {
     event.synchronize()?;
     say(&told(&event, &timeline, &file)?);
     while hear().is_some_and(|line| line == "next") {
-        let slow = Duration::from_micros(random.next() % 500);
+        let slow = Duration::from_micros(random.number() % 500);
         timeline.stream().launch_host_function(move || std::thread::sleep(slow))?;
         event.record(timeline.stream())?;
         say(&timeline.signal()?.value().to_string());
@@ -213,7 +213,7 @@ fn outlive_an_exporter(
     totals: &Totals,
 ) -> Result<()> {
     let context = &generation.context;
-    let mut child = Beside::start("exporter", generation.door, random.next());
+    let mut child = Beside::start("exporter", generation.door, random.number());
     let line = child.line();
     let with_timeline = random.one_in(EVENTS_ALONE);
     let (event, exporter) = clock.time("an import", || opened_event(context, &line))?;
@@ -307,7 +307,7 @@ fn outlive_an_importer(
     event.record(timeline.stream())?;
     event.synchronize()?;
     let line = told(&event, &timeline, file)?;
-    let mut child = Beside::start("importer", generation.door, random.next());
+    let mut child = Beside::start("importer", generation.door, random.number());
     child.send(&line);
     assert_eq!(child.line(), "opened");
     for _ in 0..random.below(20) {

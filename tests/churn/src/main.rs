@@ -102,7 +102,7 @@ impl Random {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -110,11 +110,11 @@ impl Random {
     }
 
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
+        (self.number() % end.max(1) as u64) as usize
     }
 
     pub fn one_in(&mut self, many: u64) -> bool {
-        self.next().is_multiple_of(many)
+        self.number().is_multiple_of(many)
     }
 }
 
@@ -180,7 +180,7 @@ fn driver(door: Door, random: &mut Random) -> (Driver, Option<SoftDriver>, bool)
         Door::Soft => {
             let mut builder = SoftDriver::builder().devices(2);
             if random.one_in(3) {
-                builder = builder.scheduler(Scheduler::Seeded(random.next()));
+                builder = builder.scheduler(Scheduler::Seeded(random.number()));
             }
             let soft = builder.build();
             let faulty = random.one_in(3);
@@ -188,7 +188,7 @@ fn driver(door: Door, random: &mut Random) -> (Driver, Option<SoftDriver>, bool)
                 for call in
                     ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuStreamCreate*"]
                 {
-                    let seed = random.next();
+                    let seed = random.number();
                     let fault = format!("{call}:chance=0.003/{seed}:code=2");
                     soft.inject(Fault::from_text(&fault).expect("a fault"));
                 }
@@ -240,7 +240,7 @@ fn run(arguments: &Arguments) -> ExitCode {
                 pool,
                 table: Mutex::default(),
                 captures: RwLock::new(()),
-                seed: random.next(),
+                seed: random.number(),
                 door,
                 stop: AtomicBool::new(false),
                 failed: AtomicBool::new(false),
@@ -249,7 +249,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             *current.lock().expect("no panic") = Some(Arc::clone(&generation));
             begin.wait();
             let fails = soft.is_some() && random.one_in(4);
-            let lasts = Duration::from_millis(2000 + random.next() % 4000);
+            let lasts = Duration::from_millis(2000 + random.number() % 4000);
             let until = started.elapsed() + lasts;
             while started.elapsed() < until.min(length) {
                 std::thread::sleep(Duration::from_millis(200));

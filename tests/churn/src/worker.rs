@@ -143,7 +143,7 @@ pub fn work(generation: &Generation, number: usize, clock: &Clock, totals: &Tota
         Err(error) if generation.expects(&error) => return,
         Err(error) => panic!("no memory: {error}"),
     };
-    random.next();
+    random.number();
     let mut worker = Worker {
         generation,
         clock,
@@ -314,7 +314,7 @@ impl Worker<'_> {
         match self.random.below(4) {
             0 => self.clock.time("synchronize", || event.synchronize()),
             1 => {
-                let limit = Duration::from_micros(self.random.next() % 300);
+                let limit = Duration::from_micros(self.random.number() % 300);
                 let call = || event.synchronize_timeout(limit);
                 self.clock.time("synchronize_timeout", call).map(drop)
             }
@@ -594,7 +594,7 @@ impl Worker<'_> {
         assert_eq!(same, descriptor);
         // SAFETY: it is this process's, which is refused.
         let own = unsafe { Event::from_ipc_descriptor(&self.context, &same) };
-        match own.err().expect("it is this process's own") {
+        match own.expect_err("it is this process's own") {
             Error::Descriptor(DescriptorError::SameProcess { .. }) => Ok(()),
             error => Err(error),
         }
