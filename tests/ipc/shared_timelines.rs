@@ -721,16 +721,26 @@ fn an_ended_timeline_is_let_go() {
         paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
     };
     for way in WAYS {
-        let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let file = match way {
+            "protected" => TimelineFile::protected(&gpu.context),
+            _ => TimelineFile::new(&gpu.context),
+        };
+        let file = file.expect("a file");
+        let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let descriptor = timeline.descriptor().expect("it is shared");
+        let own = files();
+        let given = match way {
+            "reading" => reading(&file),
+            _ => file.as_fd().try_clone_to_owned().expect("a file"),
+        };
+        let imported = open(&gpu, (given, descriptor));
         let stream = gpu.stream();
-        stream.wait_point(imported.point(1)).expect("a wait");
+        stream.wait_point(imported.point(timeline.completed() + 1)).expect("a wait");
         drop(imported);
-        assert_eq!(files(), 1, "{way}: a stream waits");
-        peer.step("drop");
+        assert_eq!(files(), own + 1, "{way}: a stream waits");
+        drop(timeline);
         idle(&stream);
-        wait_until("the file is closed", || files() == 0);
-        peer.end();
+        wait_until("the file is closed", || files() == own);
     }
 }
 
