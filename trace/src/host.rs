@@ -37,7 +37,8 @@ const ARGUMENTS: usize = 6;
 /// let two = Stream::new(&context, StreamOptions::new())?;
 /// {
 ///     let _span = recorder.span("join");
-///     two.wait_event(&one.record_event(EventFlags::empty())?)?;
+///     let event = one.record_event(EventFlags::empty())?;
+///     two.wait_event(&event)?;
 /// }
 /// observed.stop_observing();
 ///

@@ -26,7 +26,8 @@
 //!     let upload = tracer.span(&copies, "upload")?;
 //!     // ... put copies into the stream `copies` ...
 //!     upload.end(&copies)?;
-//!     work.wait_event(&copies.record_event(EventFlags::empty())?)?;
+//!     let uploaded = copies.record_event(EventFlags::empty())?;
+//!     work.wait_event(&uploaded)?;
 //!     tracer.time(&work, "compute", || {
 //!         // ... launch kernels into the stream `work` ...
 //!         Ok::<_, cuda_events::Error>(())

@@ -72,12 +72,10 @@ pub struct GpuSpan {
 ///
 /// let mut trace = Trace::new();
 /// trace.spans.extend(tracer.drain_ready()?);
-/// trace.write_html(&mut std::fs::File::create(
-/// #   std::env::temp_dir().join("cuda-events-trace-doc.html")
-/// #   /*
-///     "trace.html"
-/// #   */
-/// ).unwrap()).unwrap();
+/// // To a file, or to whatever else can be written to.
+/// let mut page = Vec::new();
+/// trace.write_html(&mut page).expect("memory takes it");
+/// assert!(page.starts_with(b"<!doctype html>"));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -117,6 +117,9 @@ struct Shard {
     open: Vec<Option<Open>>,
     free: Vec<usize>,
     ended: Vec<Ended>,
+    /// Events of spans that were collected, for the next ones of the same threads: the pool is for
+    /// all threads, and looks in many places where it has more events than slots.
+    spare: Vec<PooledEvent>,
 }
 
 /// A span that was begun.
@@ -267,9 +270,9 @@ impl Tracer {
         let begun = inner.host.now();
         inner.keep_anchored(begun);
         let thread = Thread::current();
-        let start = Start::Recorded(inner.pool.record_event(stream)?);
+        let shard = shard_of(&thread);
+        let start = Start::Recorded(inner.record(stream, shard)?);
         let stream = StreamId::of(stream, &thread);
-        let shard = thread.number() as usize % SHARDS;
         let open = Open { name, stream, thread, begun, start };
         let place = inner.shard(shard).map_or(usize::MAX, |mut shard| shard.open(open));
         Ok(Span { inner: Arc::clone(inner), shard, place, armed: true })
@@ -465,7 +468,7 @@ impl Span {
     fn end_in(mut self, stream: &StreamRef) -> Result<()> {
         let inner = &self.inner;
         let _quiet = Quiet::new();
-        let end = End::Own(inner.pool.record_event(stream)?);
+        let end = End::Own(inner.record(stream, self.shard)?);
         let ended = inner.host.now();
         if let Some(mut shard) = inner.shard(self.shard)
             && let Some(open) = shard.close(self.place)
@@ -509,7 +512,7 @@ impl HostClock {
 
 impl Shard {
     const fn new() -> Self {
-        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new() }
+        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new(), spare: Vec::new() }
     }
 
     /// Keeps an open span, and says where.
@@ -630,6 +633,18 @@ impl Inner {
         None
     }
 
+    /// Records an event that a drain gave back for these threads, or one of the pool. Nothing is
+    /// locked meanwhile: an observer of the call may use the tracer.
+    #[inline]
+    fn record(&self, stream: &StreamRef, shard: usize) -> Result<PooledEvent> {
+        let spare = self.shard(shard).and_then(|mut shard| shard.spare.pop());
+        match spare {
+            // If that fails, the drop destroys the event.
+            Some(event) => event.record(stream).map(|()| event),
+            None => self.pool.record_event(stream),
+        }
+    }
+
     /// Takes an anchor if the newest is old.
     #[inline]
     fn keep_anchored(&self, now: Instant) {
@@ -692,13 +707,24 @@ impl Inner {
         let mut note = |new: Error| {
             error.get_or_insert(new);
         };
+        let mut spare: [Vec<PooledEvent>; SHARDS] = Default::default();
         for queue in pending.values_mut() {
             while let Some(ended) = queue.front() {
                 match ended.times(&mut clock) {
                     Err(Error::NotReady { .. }) => break,
                     Ok((start, placed, end, duration)) => {
-                        let Some(Ended { open, ended, .. }) = queue.pop_front() else { break };
-                        let Open { name, stream, thread, begun, .. } = open;
+                        let Some(Ended { open, ended, end: event }) = queue.pop_front() else {
+                            break;
+                        };
+                        let Open { name, stream, thread, begun, start: started } = open;
+                        if let Some(spare) = spare.get_mut(shard_of(&thread)) {
+                            if let Start::Recorded(event) = started {
+                                spare.push(event);
+                            }
+                            if let End::Own(event) = event {
+                                spare.push(event);
+                            }
+                        }
                         ready.push(Ready {
                             name,
                             stream,
@@ -722,6 +748,11 @@ impl Inner {
             }
         }
         pending.retain(|_, queue| !queue.is_empty());
+        for (shard, mut spare) in self.shards.iter().zip(spare) {
+            if !spare.is_empty() {
+                lock(shard).spare.append(&mut spare);
+            }
+        }
 
         // All that are ready come before the next anchor.
         let last = ready.iter().map(|ready| ready.end.device).max_by(f64::total_cmp);
@@ -794,6 +825,11 @@ impl Inner {
         }
         pending.values_mut().flatten().for_each(|ended| look(&mut ended.open));
     }
+}
+
+/// Which shard a thread's spans are in.
+fn shard_of(thread: &Thread) -> usize {
+    thread.number() as usize % SHARDS
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
