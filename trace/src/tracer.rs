@@ -364,7 +364,7 @@ impl Tracer {
 
     /// As [`drain_ready`](Self::drain_ready), when the work of all spans is done that were ended
     /// until now. The future needs no particular executor: see
-    /// [`Completion`](cuda_events::ext::Completion). Dropping it loses no span.
+    /// [`Completion`]. Dropping it loses no span.
     ///
     /// # Errors
     ///
