@@ -92,10 +92,13 @@
 //!
 //! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
 //! something open it does one of the things that a real driver may do. So a program that passes
-//! here may still have a race. The [order checker](OrderCheck) finds it: on every run it reports
-//! each two accesses to the same bytes, at least one of them a write or a free, that no event,
-//! wait, value or synchronization orders. A program that passes with the checker on has no race in
-//! what it did, as far as the driver sees it or [is told](SoftDriver::reads).
+//! here may still have a race. The [order checker](OrderCheck) finds it: it reports each two
+//! accesses to the same bytes, at least one of them a write or a free, that no event, wait, value or
+//! synchronization orders. Between streams that only events order, it does so on every run. By
+//! default it takes for order what may be one that no driver sees: among threads, by host functions,
+//! and by values in host memory. With [`HostOrder::Told`] it takes only what it
+//! [is told](SoftDriver::hand_over): then a program that passes has no race in what it did, as far
+//! as the driver sees its accesses or [is told](SoftDriver::reads) of them.
 
 #![deny(missing_docs, unreachable_pub)]
 
@@ -162,14 +165,14 @@ pub use api::external::{
     external_semaphore_shared_library, signal_external_semaphore_shared_library,
 };
 #[doc(hidden)]
-pub use api::order::tell_shared_library;
+pub use api::order::{hand_shared_library, saw_shared_library, tell_shared_library};
 pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
 pub use calls::device::DEVICE_NAME;
 #[doc(hidden)]
 pub use cuda_events::for_each_entry_point;
-pub use cuda_order_check::Warnings as OrderWarnings;
+pub use cuda_order_check::{HostOrder, Warnings as OrderWarnings};
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;

@@ -12,8 +12,9 @@ use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
     busy_shared_library, external_semaphore_shared_library, for_each_entry_point, for_each_export,
-    for_each_foreign, foreign, signal_external_semaphore_shared_library, start_shared_library,
-    tell_shared_library, unless_foreign, unless_supported, unlisted,
+    for_each_foreign, foreign, hand_shared_library, saw_shared_library,
+    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
+    unless_foreign, unless_supported, unlisted,
 };
 
 macro_rules! function {
@@ -182,6 +183,44 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
 ) -> CUresult {
     start_shared_library(addresses);
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
+}
+
+/// Tells the order checker that the calling thread hands something on; see `SoftDriver::hand_over`.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_hand_over(token: u64) -> CUresult {
+    start_shared_library(addresses);
+    hand_shared_library(token, true)
+}
+
+/// The same of a thread that takes what was handed on; see `SoftDriver::take_over`.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_take_over(token: u64) -> CUresult {
+    start_shared_library(addresses);
+    hand_shared_library(token, false)
+}
+
+/// Tells the order checker that the host itself has read this value of 4 or 8 bytes, which a stream
+/// writes; see `SoftDriver::host_saw`.
+///
+/// # Safety
+///
+/// As for `cuda_soft_driver_reads`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_host_saw(
+    memory: *const c_void,
+    value: u64,
+    bytes: usize,
+) -> CUresult {
+    start_shared_library(addresses);
+    saw_shared_library(memory.addr() as CUdeviceptr, value, bytes)
 }
 
 /// Gives a stream work that takes so long; see `SoftDriver::busy`.

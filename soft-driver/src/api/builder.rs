@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use cuda_order_check::Warnings;
+use cuda_order_check::{HostOrder, Warnings};
 
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
@@ -59,6 +59,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("order", "`report`, `abort` or `off`"),
     ("order_warnings", ORDER_WARNINGS),
     ("order_backtraces", "`on` or `off`"),
+    ("order_host", "`submission` or `told`"),
     ("ipc", "`on` or `off`"),
     ("ipc_slots", "0 to 4096"),
     ("log", "how many calls"),
@@ -204,6 +205,39 @@ impl Builder {
         self
     }
 
+    /// What the [order checker](OrderCheck) takes for order on the host.
+    ///
+    /// [`HostOrder::Submission`], unless told: calls are ordered as they are made, whichever thread
+    /// makes them, and a host function or a value that a stream writes into host memory may have
+    /// told the host how far the stream is. No good program is reported. An error that only such
+    /// an order could mend is found in runs in which it was not open.
+    ///
+    /// [`HostOrder::Told`]: each thread is after what it has waited for itself, by calls, and what
+    /// is [handed over](SoftDriver::hand_over) to it. Errors among threads are found on every run,
+    /// and so are those that a host function or a value would hide. A new thread is after what all
+    /// threads are after that have made calls before; whatever else orders threads the program
+    /// tells. A program that does not tell gets false reports. Destroying an event or a stream that
+    /// another thread uses is an error as well.
+    pub fn order_host(mut self, order: HostOrder) -> Self {
+        self.config.order_host = order;
+        self
+    }
+
+    /// What would do nothing where the order checker is off.
+    fn complete(self) -> Self {
+        let Config { check_order, order_warnings, order_backtraces, order_host, .. } = self.config;
+        let idle = [
+            ("order_warnings", order_warnings != Warnings::NONE),
+            ("order_backtraces", order_backtraces),
+            ("order_host", order_host != HostOrder::Submission),
+        ];
+        let idle = idle.into_iter().find(|(_, set)| *set && check_order == OrderCheck::Off);
+        self.refuse_unless(idle.is_none(), || {
+            let name = idle.map_or("", |(name, _)| name);
+            format!("`{name}` does nothing without the order checker: it takes `order=report` too")
+        })
+    }
+
     /// Whether there are interprocess events, and device memory that other processes can open.
     pub fn ipc(mut self, on: bool) -> Self {
         self.config.ipc = on;
@@ -309,9 +343,10 @@ impl Builder {
     /// pattern that is no entry point's. A test that is set up so would test nothing.
     #[track_caller]
     pub fn build(self) -> SoftDriver {
-        match self.wrong {
+        let built = self.complete();
+        match built.wrong {
             Some(what) => panic!("the software driver cannot be set up: {what}"),
-            None => SoftDriver::take(self.config, self.faults),
+            None => SoftDriver::take(built.config, built.faults),
         }
     }
 
@@ -338,6 +373,7 @@ impl Builder {
     /// | `order` | `report`, `abort` or `off` | [`check_order`](Self::check_order) |
     /// | `order_warnings` | `all`, or names like `lost_record` with `+` between | [`order_warnings`](Self::order_warnings) |
     /// | `order_backtraces` | `on` or `off` | [`order_backtraces`](Self::order_backtraces) |
+    /// | `order_host` | `submission` or `told` | [`order_host`](Self::order_host) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
@@ -368,6 +404,7 @@ impl Builder {
                 return Err(format!("`{name}` is set twice"));
             }
         }
+        builder = builder.complete();
         match builder.wrong {
             Some(what) => Err(what),
             None => Ok(builder),
@@ -449,6 +486,11 @@ impl Builder {
                 self.order_warnings(warnings)
             }
             "order_backtraces" => self.order_backtraces(choice("off", "on")?),
+            "order_host" => self.order_host(if choice("submission", "told")? {
+                HostOrder::Told
+            } else {
+                HostOrder::Submission
+            }),
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),
@@ -536,6 +578,11 @@ mod tests {
             ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
             ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),
             ("leaks=yes", "it takes `report` or `ignore`"),
+            ("order_warnings=all", "`order_warnings` does nothing without the order checker"),
+            ("order=off order_warnings=lost_record", "it takes `order=report` too"),
+            ("order_backtraces=on", "`order_backtraces` does nothing without"),
+            ("order_host=told", "`order_host` does nothing without"),
+            ("order=report order_host=all", "it takes `submission` or `told`"),
             ("latency=1.5", "it takes whole microseconds"),
             (
                 "init=xyz",
@@ -558,6 +605,10 @@ mod tests {
         assert!(
             panics(Builder::default().version(10, 0).devices(9))
                 .contains("cannot be set up: there is no version")
+        );
+        assert!(
+            panics(Builder::default().order_warnings(Warnings::all()))
+                .contains("`order_warnings` does nothing without the order checker")
         );
         assert!(
             panics(Builder::default().fault(Fault::on("cuNothing")))

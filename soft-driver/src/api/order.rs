@@ -3,13 +3,13 @@
 use core::panic::Location;
 
 use cuda_events::StreamRef;
-use cuda_order_check::Access;
+use cuda_order_check::{Access, Cell};
 
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::{Arg, StreamArg};
-use crate::calls::order::tell_access;
+use crate::calls::order::{Told, tell};
 use crate::model::call_frame::{CallFrame, EntryPoint, Id};
 use crate::model::machine::Machine;
 
@@ -26,9 +26,16 @@ told! {
     WRITES = "writes";
     HOST_READS = "host_reads";
     HOST_WRITES = "host_writes";
+    HAND_OVER = "hand_over";
+    TAKE_OVER = "take_over";
+    HOST_SAW = "host_saw";
 }
 
-fn tell(
+fn call(of: &'static EntryPoint, machine: &'static Machine) -> CallFrame {
+    CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() }
+}
+
+fn access(
     machine: &'static Machine,
     stream: Option<CUstream>,
     (address, bytes): (u64, usize),
@@ -41,11 +48,34 @@ fn tell(
         (false, false) => &HOST_READS,
         (false, true) => &HOST_WRITES,
     };
-    let call = CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() };
     let access = if write { Access::write } else { Access::read }(address, bytes as u64);
     // SAFETY: a handle value, which is never dereferenced.
     let stream: Option<StreamArg> = stream.map(|stream| unsafe { Arg::take(stream) });
-    tell_access(&call, stream, access, location)
+    tell(&call(of, machine), Told::Access(stream, access), location)
+}
+
+fn hand(
+    machine: &'static Machine,
+    token: u64,
+    over: bool,
+    location: Option<&'static Location<'static>>,
+) -> Answer {
+    let of = if over { &HAND_OVER } else { &TAKE_OVER };
+    tell(&call(of, machine), Told::Hand { token, over }, location)
+}
+
+fn saw(
+    machine: &'static Machine,
+    (address, bytes): (u64, usize),
+    value: u64,
+    location: Option<&'static Location<'static>>,
+) -> Answer {
+    let bytes = match bytes {
+        4 | 8 => bytes as u8,
+        _ => return Err(INVALID_VALUE),
+    };
+    let told = Told::Saw(Cell { address, bytes }, value);
+    tell(&call(&HOST_SAW, machine), told, location)
 }
 
 /// What no driver sees: the accesses of kernels, and the host's own. Where the
@@ -58,7 +88,9 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the stream cannot be worked with, as a launch into it could not.
+    /// When the stream cannot be worked with, as a launch into it could not. A handle that is no
+    /// stream is misuse as in any call, so that it ends the process unless
+    /// [`OnMisuse`](crate::OnMisuse) says that it is an error.
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.told(Some(stream.as_raw()), (address, bytes), false);
@@ -68,7 +100,7 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// When the stream cannot be worked with, as a launch into it could not.
+    /// As [`reads`](Self::reads).
     #[track_caller]
     pub fn writes(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.told(Some(stream.as_raw()), (address, bytes), true);
@@ -87,13 +119,54 @@ impl SoftDriver {
         self.told(None, (memory.addr() as u64, bytes), true);
     }
 
+    /// Tells the order checker that the calling thread, or host function, hands something on: it
+    /// unlocks, sends, or ends and is joined. Whoever [takes it over](Self::take_over) later, by the
+    /// same number, is after all that this one is after now. The program chooses the numbers: the
+    /// address of the lock or the channel, say.
+    ///
+    /// It matters with [`HostOrder::Told`](crate::HostOrder::Told).
+    #[track_caller]
+    pub fn hand_over(&self, token: u64) {
+        good(hand(self.machine(), token, true, Some(Location::caller())));
+    }
+
+    /// Tells the order checker that the calling thread, or host function, takes what was
+    /// [handed over](Self::hand_over) before under this number: it locks, receives, or has joined.
+    #[track_caller]
+    pub fn take_over(&self, token: u64) {
+        good(hand(self.machine(), token, false, Some(Location::caller())));
+    }
+
+    /// Tells the order checker that the host itself has read `value` at `memory`, where a stream
+    /// writes values (`cuStreamWriteValue32` and `64`). The calling thread is then after the work
+    /// before that write, as a stream is that waited for the value.
+    ///
+    /// It matters with [`HostOrder::Told`](crate::HostOrder::Told).
+    ///
+    /// # Panics
+    ///
+    /// When `T` has neither 4 nor 8 bytes.
+    #[track_caller]
+    pub fn host_saw<T>(&self, memory: *const T, value: u64) {
+        let word = (memory.addr() as u64, size_of::<T>());
+        good(saw(self.machine(), word, value, Some(Location::caller())));
+    }
+
     #[track_caller]
     fn told(&self, stream: Option<CUstream>, range: (u64, usize), write: bool) {
-        let here = Location::caller();
-        if let Err(code) = tell(self.machine(), stream, range, write, Some(here)) {
-            panic!("nothing can be told of this stream or driver: {}", code.0);
-        }
+        good(access(self.machine(), stream, range, write, Some(Location::caller())));
     }
+}
+
+#[track_caller]
+fn good(answer: Answer) {
+    if let Err(code) = answer {
+        panic!("nothing can be told of this stream, value or driver: {}", code.0);
+    }
+}
+
+fn code(answer: Answer) -> CUresult {
+    answer.err().unwrap_or(SUCCESS)
 }
 
 /// The exported forms: in stream order where a stream is given, otherwise of the host itself.
@@ -104,10 +177,19 @@ pub fn tell_shared_library(
     bytes: usize,
     write: bool,
 ) -> CUresult {
-    match tell(shared_library().machine(), stream, (address, bytes), write, None) {
-        Ok(()) => SUCCESS,
-        Err(code) => code,
-    }
+    code(access(shared_library().machine(), stream, (address, bytes), write, None))
+}
+
+/// The exported forms of `hand_over` and `take_over`.
+#[doc(hidden)]
+pub fn hand_shared_library(token: u64, over: bool) -> CUresult {
+    code(hand(shared_library().machine(), token, over, None))
+}
+
+/// The exported form of `host_saw`.
+#[doc(hidden)]
+pub fn saw_shared_library(address: CUdeviceptr, value: u64, bytes: usize) -> CUresult {
+    code(saw(shared_library().machine(), (address, bytes), value, None))
 }
 
 #[cfg(test)]
@@ -146,7 +228,7 @@ mod tests {
             let wait = symbols.cuStreamWaitValue32_v2.expect("it is there");
             let machine = soft.machine();
             let told = |stream, at: u64, write| {
-                tell(machine, Some(stream), (address + 64 * at, 64), write, None).expect("told");
+                access(machine, Some(stream), (address + 64 * at, 64), write, None).expect("told");
             };
             for round in 0..ROUNDS {
                 for (one, other) in [(streams[0], streams[1]), (streams[1], streams[0])] {

@@ -4,7 +4,7 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::calls::memory::{submit, synchronous};
+use crate::calls::memory::{HostAfter, submit, synchronous};
 use crate::calls::stream::wait_idle;
 use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
@@ -83,14 +83,20 @@ impl State {
     }
 }
 
-fn copy(call: &CallFrame, copy: Result<Copy3D, CUresult>, stream: StreamArg) -> Answer {
+fn copy(
+    call: &CallFrame,
+    copy: Result<Copy3D, CUresult>,
+    stream: StreamArg,
+) -> Result<HostAfter, CUresult> {
     let mut state = call.ready()?;
     let copy = copy?;
     let stream = state.stream(call, stream)?;
-    let Some(mut rows) = state.copy_of_rows(call, &copy)? else { return Ok(()) };
+    let Some(mut rows) = state.copy_of_rows(call, &copy)? else { return Ok(HostAfter::Nothing) };
     if state.streams[stream].capture.is_some() {
-        return submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)));
+        submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
+        return Ok(HostAfter::Nothing);
     }
+    let after = state.host_after_copy(&rows.to.place, &rows.from.place);
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
     if rows.from.place.pageable() {
         state.order_pageable_rows(&rows.from, rows.extent, true);
@@ -99,23 +105,26 @@ fn copy(call: &CallFrame, copy: Result<Copy3D, CUresult>, stream: StreamArg) -> 
     let pageable = rows.to.place.pageable();
     state.order_pageable_rows(&rows.to, rows.extent, false);
     submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
-    if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
+    if pageable {
+        wait_idle(call, call.ready()?, stream, true)?;
+    }
+    Ok(after)
 }
 
 pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: Ptr<Copy2D>, stream: StreamArg) -> Answer {
-    copy(call, rows.get().map(Copy3D::from), stream)
+    copy(call, rows.get().map(Copy3D::from), stream).map(drop)
 }
 
 pub(crate) fn memcpy_2d(call: &CallFrame, rows: Ptr<Copy2D>) -> Answer {
-    synchronous(call, |stream| memcpy_2d_async(call, rows, stream))
+    synchronous(call, |stream| copy(call, rows.get().map(Copy3D::from), stream))
 }
 
 pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: Ptr<Copy3D>, stream: StreamArg) -> Answer {
-    copy(call, layers.get(), stream)
+    copy(call, layers.get(), stream).map(drop)
 }
 
 pub(crate) fn memcpy_3d(call: &CallFrame, layers: Ptr<Copy3D>) -> Answer {
-    synchronous(call, |stream| memcpy_3d_async(call, layers, stream))
+    synchronous(call, |stream| copy(call, layers.get(), stream))
 }
 
 /// What is set: rows of elements.
@@ -131,12 +140,13 @@ pub(crate) struct Rows {
 }
 
 impl State {
-    /// The work that sets rows; none if there is nothing to set.
+    /// The work that sets rows, and what the host is after if it is not given a stream; none if there
+    /// is nothing to set.
     pub(crate) fn set_of_rows(
         &self,
         call: &CallFrame,
         rows: Rows,
-    ) -> Result<Option<MemoryWork>, CUresult> {
+    ) -> Result<Option<(MemoryWork, HostAfter)>, CUresult> {
         let Rows { address, pitch, value, element, width, height } = rows;
         let width = width.checked_mul(element).ok_or(INVALID_VALUE)?;
         let one = height <= 1;
@@ -151,18 +161,21 @@ impl State {
         let bytes = (height - 1).checked_mul(pitch).and_then(|rows| rows.checked_add(width));
         let place = self.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
         self.may_write(call, &place)?;
+        let after = self.host_after_set(&place);
         let to = Block { place, pitch: if one { width } else { pitch }, slice: 0 };
-        Ok(Some(MemoryWork::SetRows(Box::new(SetRows { to, value, element, extent }))))
+        let work = MemoryWork::SetRows(Box::new(SetRows { to, value, element, extent }));
+        Ok(Some((work, after)))
     }
 }
 
-fn set(call: &CallFrame, rows: Rows, stream: StreamArg) -> Answer {
+fn set(call: &CallFrame, rows: Rows, stream: StreamArg) -> Result<HostAfter, CUresult> {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
-    match state.set_of_rows(call, rows)? {
-        Some(work) => submit(call, state, stream, work),
-        None => Ok(()),
-    }
+    let Some((work, after)) = state.set_of_rows(call, rows)? else {
+        return Ok(HostAfter::Nothing);
+    };
+    submit(call, state, stream, work)?;
+    Ok(after)
 }
 
 macro_rules! sets_of_rows {
@@ -177,7 +190,7 @@ macro_rules! sets_of_rows {
             stream: StreamArg,
         ) -> Answer {
             let (value, element) = (c_uint::from(value), $element);
-            set(call, Rows { address, pitch, value, element, width, height }, stream)
+            set(call, Rows { address, pitch, value, element, width, height }, stream).map(drop)
         }
 
         pub(crate) fn $synchronous(
@@ -188,9 +201,9 @@ macro_rules! sets_of_rows {
             width: usize,
             height: usize,
         ) -> Answer {
-            synchronous(call, |stream| {
-                $asynchronous(call, address, pitch, value, width, height, stream)
-            })
+            let (value, element) = (c_uint::from(value), $element);
+            let rows = Rows { address, pitch, value, element, width, height };
+            synchronous(call, |stream| set(call, rows, stream))
         }
     )*};
 }

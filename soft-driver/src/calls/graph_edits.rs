@@ -138,7 +138,8 @@ fn memset_kind(
         return Err(INVALID_VALUE);
     }
     let element = element as usize;
-    let work = state.set_of_rows(call, Rows { address, pitch, value, element, width, height })?;
+    let rows = Rows { address, pitch, value, element, width, height };
+    let work = state.set_of_rows(call, rows)?.map(|(work, _)| work);
     Ok((NodeKind::Memory(work.ok_or(INVALID_VALUE)?), NodeParams::Set(given)))
 }
 

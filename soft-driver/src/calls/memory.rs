@@ -333,7 +333,7 @@ fn set(
     width: usize,
     count: usize,
     stream: StreamArg,
-) -> Answer {
+) -> Result<HostAfter, CUresult> {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     let bytes = width.checked_mul(count).ok_or(INVALID_VALUE)?;
@@ -341,11 +341,13 @@ fn set(
         return Err(INVALID_VALUE);
     }
     if count == 0 {
-        return Ok(());
+        return Ok(HostAfter::Nothing);
     }
     let to = state.device_range(destination, bytes)?;
     state.may_write(call, &to)?;
-    submit(call, state, stream, MemoryWork::Set { to, value, width, count })
+    let after = state.host_after_set(&to);
+    submit(call, state, stream, MemoryWork::Set { to, value, width, count })?;
+    Ok(after)
 }
 
 pub(crate) fn memset_d8_async(
@@ -355,7 +357,7 @@ pub(crate) fn memset_d8_async(
     count: usize,
     stream: StreamArg,
 ) -> Answer {
-    set(call, to, u32::from(value), 1, count, stream)
+    set(call, to, u32::from(value), 1, count, stream).map(drop)
 }
 
 pub(crate) fn memset_d16_async(
@@ -365,7 +367,7 @@ pub(crate) fn memset_d16_async(
     count: usize,
     stream: StreamArg,
 ) -> Answer {
-    set(call, to, u32::from(value), 2, count, stream)
+    set(call, to, u32::from(value), 2, count, stream).map(drop)
 }
 
 pub(crate) fn memset_d32_async(
@@ -375,7 +377,7 @@ pub(crate) fn memset_d32_async(
     count: usize,
     stream: StreamArg,
 ) -> Answer {
-    set(call, to, value, 4, count, stream)
+    set(call, to, value, 4, count, stream).map(drop)
 }
 
 /// Which side of a copy is what.
@@ -386,11 +388,17 @@ enum Side {
     Any(u64),
 }
 
-fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg) -> Answer {
+fn copy(
+    call: &CallFrame,
+    to: Side,
+    from: Side,
+    bytes: usize,
+    stream: StreamArg,
+) -> Result<HostAfter, CUresult> {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     if bytes == 0 {
-        return Ok(());
+        return Ok(HostAfter::Nothing);
     }
     let place = |side| match side {
         Side::Device(address) => state.device_range(address, bytes),
@@ -402,8 +410,10 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
     let (to, mut from) = (place(to)?, place(from)?);
     state.may_write(call, &to)?;
     if state.streams[stream].capture.is_some() {
-        return submit(call, state, stream, MemoryWork::Copy { to, from, bytes });
+        submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
+        return Ok(HostAfter::Nothing);
     }
+    let after = state.host_after_copy(&to, &from);
     // As documented of ordinary memory: it has been read when the call returns, and has been
     // written.
     if from.pageable() {
@@ -413,7 +423,10 @@ fn copy(call: &CallFrame, to: Side, from: Side, bytes: usize, stream: StreamArg)
     let pageable = to.pageable();
     state.order_pageable(&to, bytes, false);
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
-    if pageable { wait_idle(call, call.ready()?, stream) } else { Ok(()) }
+    if pageable {
+        wait_idle(call, call.ready()?, stream, true)?;
+    }
+    Ok(after)
 }
 
 pub(crate) fn memcpy_h_to_d_async(
@@ -423,7 +436,7 @@ pub(crate) fn memcpy_h_to_d_async(
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {
-    copy(call, Side::Device(destination), Side::Host(source.raw()), bytes, stream)
+    copy(call, Side::Device(destination), Side::Host(source.raw()), bytes, stream).map(drop)
 }
 
 pub(crate) fn memcpy_d_to_h_async(
@@ -433,7 +446,7 @@ pub(crate) fn memcpy_d_to_h_async(
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {
-    copy(call, Side::Host(destination.raw()), Side::Device(source), bytes, stream)
+    copy(call, Side::Host(destination.raw()), Side::Device(source), bytes, stream).map(drop)
 }
 
 pub(crate) fn memcpy_d_to_d_async(
@@ -443,19 +456,25 @@ pub(crate) fn memcpy_d_to_d_async(
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {
-    copy(call, Side::Device(destination), Side::Device(source), bytes, stream)
+    copy(call, Side::Device(destination), Side::Device(source), bytes, stream).map(drop)
 }
 
 /// Documented: both contexts are the program's to name right. Addresses say by themselves whose
 /// they are, so that the contexts only have to be there.
-fn check_peers(call: &CallFrame, destination: ContextArg, source: ContextArg) -> Answer {
+fn peers(
+    call: &CallFrame,
+    destination: ContextArg,
+    source: ContextArg,
+) -> Result<Vec<u32>, CUresult> {
     let state = call.ready()?;
+    let mut peers = Vec::new();
     // Measured: NULL is taken, too.
     for context in [destination, source].into_iter().filter(|context| !context.is_null()) {
         let context = state.context(call, context)?;
         state.usable(context)?;
+        peers.push(context);
     }
-    Ok(())
+    Ok(peers)
 }
 
 pub(crate) fn memcpy_peer_async(
@@ -467,8 +486,8 @@ pub(crate) fn memcpy_peer_async(
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {
-    check_peers(call, destination_context, source_context)?;
-    copy(call, Side::Device(destination), Side::Device(source), bytes, stream)
+    peers(call, destination_context, source_context)?;
+    copy(call, Side::Device(destination), Side::Device(source), bytes, stream).map(drop)
 }
 
 pub(crate) fn memcpy_peer(
@@ -479,8 +498,21 @@ pub(crate) fn memcpy_peer(
     source_context: ContextArg,
     bytes: usize,
 ) -> Answer {
-    check_peers(call, destination_context, source_context)?;
-    synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
+    let mut contexts = peers(call, destination_context, source_context)?;
+    let (to, from) = (Side::Device(destination), Side::Device(source));
+    synchronous(call, |stream| {
+        // Documented: it comes after all work of these contexts, and before all their later work.
+        let mut state = call.ready()?;
+        contexts.push(state.current(call)?);
+        contexts.sort_unstable();
+        contexts.dedup();
+        let index = state.stream(call, stream)?;
+        state.order_serial_begins(&contexts, index);
+        drop(state);
+        let after = copy(call, to, from, bytes, stream)?;
+        call.ready()?.order_serial_ends(&contexts, index);
+        Ok(after)
+    })
 }
 
 pub(crate) fn memcpy_async(
@@ -490,20 +522,62 @@ pub(crate) fn memcpy_async(
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {
-    copy(call, Side::Any(destination), Side::Any(source), bytes, stream)
+    copy(call, Side::Any(destination), Side::Any(source), bytes, stream).map(drop)
 }
 
-/// The forms without a stream: in the default stream, and then waited for.
-pub(crate) fn synchronous(call: &CallFrame, submit: impl FnOnce(StreamArg) -> Answer) -> Answer {
+/// What the host is after when a form without a stream has returned: NVIDIA's page "API
+/// synchronization behavior".
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostAfter {
+    /// The copy or memset.
+    Work,
+    /// The read of the program's ordinary memory, before which the call waits for the stream. The
+    /// device's own memory may be written later.
+    Read,
+    /// Nothing: memory of devices only.
+    Nothing,
+}
+
+impl State {
+    fn is_of_device(&self, place: &Place) -> bool {
+        let around = self.memory.around(place.address as u64);
+        around.is_some_and(|(_, allocation)| {
+            allocation.kind.is_counted() || matches!(allocation.kind, Kind::Imported(..))
+        })
+    }
+
+    pub(crate) fn host_after_set(&self, to: &Place) -> HostAfter {
+        if self.is_of_device(to) { HostAfter::Nothing } else { HostAfter::Work }
+    }
+
+    pub(crate) fn host_after_copy(&self, to: &Place, from: &Place) -> HostAfter {
+        match (self.is_of_device(to), self.is_of_device(from)) {
+            (true, true) => HostAfter::Nothing,
+            (true, false) if from.pageable() => HostAfter::Read,
+            _ => HostAfter::Work,
+        }
+    }
+}
+
+/// The forms without a stream: in the default stream. In software the call always waits; the order
+/// checker is told what a program can count on.
+pub(crate) fn synchronous(
+    call: &CallFrame,
+    submit: impl FnOnce(StreamArg) -> Result<HostAfter, CUresult>,
+) -> Answer {
     // SAFETY: the NULL stream is a handle value that is never dereferenced.
     let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
+    let before = state.order_await_stream(index);
     drop(state);
-    submit(stream)?;
-    let state = call.ready()?;
-    wait_idle(call, state, index)
+    let after = submit(stream)?;
+    let mut state = call.ready()?;
+    if let (HostAfter::Read, Some(before)) = (after, before) {
+        state.order_reached(before);
+    }
+    wait_idle(call, state, index, after == HostAfter::Work)
 }
 
 pub(crate) fn memcpy(
@@ -512,7 +586,8 @@ pub(crate) fn memcpy(
     source: CUdeviceptr,
     bytes: usize,
 ) -> Answer {
-    synchronous(call, |stream| memcpy_async(call, destination, source, bytes, stream))
+    let (to, from) = (Side::Any(destination), Side::Any(source));
+    synchronous(call, |stream| copy(call, to, from, bytes, stream))
 }
 
 pub(crate) fn memcpy_h_to_d(
@@ -521,7 +596,8 @@ pub(crate) fn memcpy_h_to_d(
     source: Memory,
     bytes: usize,
 ) -> Answer {
-    synchronous(call, |stream| memcpy_h_to_d_async(call, destination, source, bytes, stream))
+    let (to, from) = (Side::Device(destination), Side::Host(source.raw()));
+    synchronous(call, |stream| copy(call, to, from, bytes, stream))
 }
 
 pub(crate) fn memcpy_d_to_h(
@@ -530,7 +606,8 @@ pub(crate) fn memcpy_d_to_h(
     source: CUdeviceptr,
     bytes: usize,
 ) -> Answer {
-    synchronous(call, |stream| memcpy_d_to_h_async(call, destination, source, bytes, stream))
+    let (to, from) = (Side::Host(destination.raw()), Side::Device(source));
+    synchronous(call, |stream| copy(call, to, from, bytes, stream))
 }
 
 pub(crate) fn memcpy_d_to_d(
@@ -539,7 +616,8 @@ pub(crate) fn memcpy_d_to_d(
     source: CUdeviceptr,
     bytes: usize,
 ) -> Answer {
-    synchronous(call, |stream| memcpy_d_to_d_async(call, destination, source, bytes, stream))
+    let (to, from) = (Side::Device(destination), Side::Device(source));
+    synchronous(call, |stream| copy(call, to, from, bytes, stream))
 }
 
 pub(crate) fn memset_d8(
@@ -548,7 +626,7 @@ pub(crate) fn memset_d8(
     value: c_uchar,
     count: usize,
 ) -> Answer {
-    synchronous(call, |stream| memset_d8_async(call, destination, value, count, stream))
+    synchronous(call, |stream| set(call, destination, u32::from(value), 1, count, stream))
 }
 
 pub(crate) fn memset_d16(
@@ -557,7 +635,7 @@ pub(crate) fn memset_d16(
     value: c_ushort,
     count: usize,
 ) -> Answer {
-    synchronous(call, |stream| memset_d16_async(call, destination, value, count, stream))
+    synchronous(call, |stream| set(call, destination, u32::from(value), 2, count, stream))
 }
 
 pub(crate) fn memset_d32(
@@ -566,5 +644,5 @@ pub(crate) fn memset_d32(
     value: c_uint,
     count: usize,
 ) -> Answer {
-    synchronous(call, |stream| memset_d32_async(call, destination, value, count, stream))
+    synchronous(call, |stream| set(call, destination, value, 4, count, stream))
 }

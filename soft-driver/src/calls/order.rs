@@ -2,19 +2,27 @@
 
 use core::panic::Location;
 
-use cuda_order_check::Access;
+use cuda_order_check::{Access, Cell};
 
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 
-/// The bytes are touched in stream order, or by the host itself. While the stream is captured it is
-/// a node of the graph, which looks like an empty one.
-pub(crate) fn tell_access(
+/// What no driver sees.
+pub(crate) enum Told {
+    /// Bytes are touched in stream order, or by the host itself.
+    Access(Option<StreamArg>, Access),
+    /// The calling thread, or host function, hands something on, or takes what was handed on.
+    Hand { token: u64, over: bool },
+    /// The host has read a value that streams write.
+    Saw(Cell, u64),
+}
+
+/// An access of a stream that is captured is a node of the graph, which looks like an empty one.
+pub(crate) fn tell(
     call: &CallFrame,
-    stream: Option<StreamArg>,
-    access: Access,
+    told: Told,
     location: Option<&'static Location<'static>>,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -22,9 +30,20 @@ pub(crate) fn tell_access(
         return Ok(());
     }
     state.order_call_at(call, location.map(Into::into));
-    let Some(stream) = stream else {
-        state.order_told(None, access);
-        return Ok(());
+    let (stream, access) = match told {
+        Told::Access(Some(stream), access) => (stream, access),
+        Told::Access(None, access) => {
+            state.order_told(None, access);
+            return Ok(());
+        }
+        Told::Hand { token, over } => {
+            state.order_handed(token, over);
+            return Ok(());
+        }
+        Told::Saw(cell, value) => {
+            state.order_host_saw(cell, value);
+            return Ok(());
+        }
     };
     let stream = state.stream(call, stream)?;
     if state.captured(stream, NodeKind::Told(vec![access.clone()]))? {

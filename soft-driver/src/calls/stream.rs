@@ -244,16 +244,17 @@ pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer 
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
-    wait_idle(call, state, index)
+    wait_idle(call, state, index, true)
 }
 
 /// Waits for what a stream has to do now.
-pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32) -> Answer {
+pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, tells: bool) -> Answer {
     // Another thread may have destroyed it since the caller looked.
     let Some(context) = state.streams.get(index).map(|stream| stream.context) else {
         return Ok(());
     };
-    let awaited = if state.order.is_some() { state.order_await_stream(index) } else { None };
+    let told = tells && state.order.is_some();
+    let awaited = if told { state.order_await_stream(index) } else { None };
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()

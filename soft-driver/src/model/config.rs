@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use cuda_order_check::Warnings;
+use cuda_order_check::{HostOrder, Warnings};
 
 /// What happens when the program does what is undefined on a real driver: a destroyed or made-up
 /// handle, a NULL pointer where the real driver dereferences it.
@@ -49,6 +49,18 @@ pub enum OnDeadlock {
 /// wait or synchronization orders, whichever of them came first in this run. It does not see what
 /// the program's own kernels and threads touch, unless that is
 /// [told](crate::SoftDriver::reads). `docs/order-check.md` says what orders.
+///
+/// Between streams that only events order, an error is found on every run. What the host's threads
+/// tell each other no driver sees. [`Builder::order_host`](crate::Builder::order_host) chooses what
+/// that means. With [`HostOrder::Submission`] a good program is never reported, and an error between
+/// two threads, or one that a host function or a value in host memory may have mended, is found on
+/// some runs only. With [`HostOrder::Told`] such errors are found on every run too, and the program
+/// tells how its threads are ordered ([`hand_over`](crate::SoftDriver::hand_over)).
+///
+/// A report is given once for each pair of places. A place is the source line where that is known:
+/// Rust programs that call `reads`, `writes` and their like have it. For a call of the driver, a
+/// plain C function, it is the function and its stream or thread; with
+/// [`order_backtraces`](crate::Builder::order_backtraces) it is how the program came to the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderCheck {
     /// Nothing is looked for, and nothing is paid.
@@ -131,6 +143,7 @@ pub(crate) struct Config {
     pub(crate) check_order: OrderCheck,
     pub(crate) order_warnings: Warnings,
     pub(crate) order_backtraces: bool,
+    pub(crate) order_host: HostOrder,
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
@@ -167,6 +180,7 @@ impl Config {
         check_order: OrderCheck::Off,
         order_warnings: Warnings::NONE,
         order_backtraces: false,
+        order_host: HostOrder::Submission,
         ipc: true,
         ipc_slots: 4096,
         log: 0,

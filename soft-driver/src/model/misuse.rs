@@ -92,7 +92,7 @@ impl State {
             Some(Tombstone { call, number, thread, .. }) => {
                 format!(
                     "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
-                    thread::name(*thread)
+                    thread::label(*thread)
                 )
             }
             None => "was destroyed long ago, or never was".to_owned(),

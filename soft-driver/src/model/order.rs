@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use cuda_order_check::{
-    By, Call, Checker, Finding, FunctionId, Location, Mark, Op, Options, ThreadId, TokenId,
-    Warnings, What,
+    By, Call, Checker, EventId, Finding, FunctionId, HostOrder, Location, Mark, Op, Options,
+    ThreadId, TokenId, Warnings, What,
 };
 
 use crate::model::config::{Config, OrderCheck};
@@ -16,7 +16,7 @@ use crate::model::trace::Trace;
 const KEPT: usize = 1000;
 
 /// What the host's threads and host functions may tell each other, of which a driver sees nothing.
-const TALK: TokenId = TokenId(0);
+const TALK: TokenId = TokenId(u64::MAX);
 
 /// The checker, and what is remembered for it.
 pub(crate) struct Order {
@@ -32,12 +32,17 @@ pub(crate) struct Order {
     backtraces: bool,
     /// Whether any warning is asked for.
     warns: bool,
+    /// Whether only what is told orders the host's threads.
+    pub(crate) told: bool,
+    /// How many threads had ended when that was looked at last.
+    ended: usize,
     /// Threads that have told their names.
     named: HashSet<u32>,
     findings: Vec<String>,
     /// Host functions by the places of their tasks.
     pub(crate) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
+    last_part: u64,
     /// The one that runs, and its thread.
     pub(crate) running: Option<(FunctionId, u32)>,
     /// Writes of values that can be seen without a call, by the places of their tasks.
@@ -55,7 +60,11 @@ impl Order {
         }
         let warnings = config.order_warnings;
         Some(Box::new(Self {
-            checker: Checker::new(Options { warnings, ..Options::default() }),
+            checker: Checker::new(Options {
+                warnings,
+                host_order: config.order_host,
+                ..Options::default()
+            }),
             on: config.check_order,
             name: "",
             number: 0,
@@ -64,10 +73,13 @@ impl Order {
             trace: None,
             backtraces: config.order_backtraces,
             warns: warnings != Warnings::NONE,
+            told: config.order_host == HostOrder::Told,
+            ended: 0,
             named: HashSet::new(),
             findings: Vec::new(),
             functions: BTreeMap::new(),
             last_function: 0,
+            last_part: 0,
             running: None,
             visible: BTreeMap::new(),
             shared: BTreeMap::new(),
@@ -113,13 +125,36 @@ impl Order {
         let thread = thread::number();
         let other = self.thread != thread || self.named.is_empty();
         self.thread = thread;
-        if other && self.named.insert(thread) {
+        if self.told {
+            self.forget_threads();
+        }
+        // The thread of the host functions is none of the program's.
+        let function = matches!(self.by(), By::Function(_));
+        if other && !function && self.named.insert(thread) {
             let thread = ThreadId(u64::from(self.thread));
-            let name = thread::name(self.thread);
+            let name = thread::label(self.thread);
             // Reports put the word before it.
             let name = name.strip_prefix("thread ").unwrap_or(&name);
             let call = Call::new("", number, thread);
             self.checker.apply(call, Op::ThreadName { thread, name });
+        }
+    }
+
+    /// Threads that have ended are no longer waited for by what is forgotten, and what a new thread
+    /// knows does not depend on them.
+    fn forget_threads(&mut self) {
+        let ended = thread::ended();
+        if ended == self.ended {
+            return;
+        }
+        self.ended = ended;
+        let (number, here) = (self.number, self.thread);
+        let gone: Vec<u32> =
+            self.named.iter().copied().filter(|it| *it != here && thread::has_ended(*it)).collect();
+        for thread in gone {
+            self.named.remove(&thread);
+            let call = Call::new("", number, ThreadId(u64::from(thread)));
+            self.checker.apply(call, Op::ThreadEnd);
         }
     }
 
@@ -128,7 +163,7 @@ impl Order {
         self.tell_as(call, op);
     }
 
-    fn tell_as(&mut self, call: Call, op: Op<'_>) {
+    pub(crate) fn tell_as(&mut self, call: Call, op: Op<'_>) {
         self.checker.apply(call, op);
         self.look();
     }
@@ -184,8 +219,18 @@ impl Order {
         self.look();
     }
 
+    /// The host may have seen that this is over, without a call.
+    pub(crate) fn may_have_seen(&mut self, mark: &Mark) {
+        if !self.told {
+            self.reached(mark);
+        }
+    }
+
     /// The host is after what a host function is after that runs: it may have been told so.
     pub(crate) fn hear_of(&mut self, function: FunctionId) {
+        if self.told {
+            return;
+        }
         let (name, number) = (self.name, self.number);
         let thread = By::Thread(ThreadId(u64::from(self.thread)));
         let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
@@ -196,12 +241,21 @@ impl Order {
 
     /// A host function is after what the host is after: it may have waited for that.
     pub(crate) fn tell_to(&mut self, function: FunctionId) {
+        if self.told {
+            return;
+        }
         let (name, number) = (self.name, self.number);
         let thread = By::Thread(ThreadId(u64::from(self.thread)));
         let host = Call { by: thread, ..Call::new(name, number, ThreadId(0)) };
         self.tell_as(host, Op::HandOver { token: TALK });
         let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
         self.tell_as(function, Op::TakeOver { token: TALK });
+    }
+
+    /// A number that no event of the program has.
+    pub(crate) fn new_part(&mut self) -> EventId {
+        self.last_part += 1;
+        EventId((1 << 62) + self.last_part)
     }
 
     pub(crate) fn new_function(&mut self) -> FunctionId {

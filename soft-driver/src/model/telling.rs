@@ -5,8 +5,8 @@
 //! of a graph are told when it is instantiated, and a launch names them.
 
 use cuda_order_check::{
-    Access, AccessKind, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Mark,
-    Node, NodeWork, Op, StreamId, StreamKind, What,
+    Access, AccessKind, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location,
+    Mark, Node, NodeWork, Op, StreamId, StreamKind, ThreadId, TokenId, What,
 };
 
 use crate::abi::*;
@@ -19,6 +19,7 @@ use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
 use crate::model::memory::{Keeper, Kind, Place};
 use crate::model::memory_work::MemoryWork;
 use crate::model::shared_memory::Backing;
+use crate::model::thread;
 use crate::model::work::{Origin, Task};
 
 fn cell(word: &Word) -> Cell {
@@ -71,8 +72,8 @@ fn rows(block: &Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Ac
 }
 
 /// Memory that begins: whatever was there before is forgotten.
-fn anew(base: u64, bytes: usize) -> Access {
-    Access { kind: AccessKind::Allocate, range: base..base.saturating_add(bytes as u64) }
+fn anew(base: u64, bytes: u64) -> Access {
+    Access { kind: AccessKind::Allocate, range: base..base.saturating_add(bytes) }
 }
 
 /// What a call waits for, from its begin to its end.
@@ -295,14 +296,39 @@ impl State {
         }
         // Through events and a stream that nobody else has.
         let stream = self.stream_id(collector);
-        for (at, context) in contexts.iter().enumerate() {
-            let (context, part) = (self.context_id(*context), EventId(at as u64));
+        for context in contexts {
+            let context = self.context_id(*context);
+            let Some(part) = self.order.as_mut().map(|order| order.new_part()) else { return };
             self.tell(Op::ContextRecord { context, event: part });
             self.tell(Op::Join { stream, event: part });
             self.tell(Op::EventDestroy { event: part });
         }
         let event = self.event_id(event);
         self.tell(Op::Record { event, stream, external: false });
+    }
+
+    /// Work of a stream begins that comes after all work of these contexts.
+    pub(crate) fn order_serial_begins(&mut self, contexts: &[u32], stream: u32) {
+        let Some(part) = self.order.as_mut().map(|order| order.new_part()) else { return };
+        let stream = self.stream_id(stream);
+        for context in contexts {
+            let context = self.context_id(*context);
+            self.tell(Op::ContextRecord { context, event: part });
+            self.tell(Op::Join { stream, event: part });
+        }
+        self.tell(Op::EventDestroy { event: part });
+    }
+
+    /// All later work of these contexts comes after it.
+    pub(crate) fn order_serial_ends(&mut self, contexts: &[u32], stream: u32) {
+        let Some(part) = self.order.as_mut().map(|order| order.new_part()) else { return };
+        let stream = self.stream_id(stream);
+        self.tell(Op::Record { event: part, stream, external: false });
+        for context in contexts {
+            let context = self.context_id(*context);
+            self.tell(Op::ContextWait { context, event: part });
+        }
+        self.tell(Op::EventDestroy { event: part });
     }
 
     pub(crate) fn order_context_wait(&mut self, contexts: &[u32], event: u32) {
@@ -319,7 +345,7 @@ impl State {
     /// Memory begins, or is given back to whoever it was borrowed from.
     pub(crate) fn order_allocated(&mut self, base: u64, bytes: usize) {
         if self.order.is_some() {
-            self.tell(Op::Host { accesses: &[anew(base, bytes)] });
+            self.tell(Op::Host { accesses: &[anew(base, bytes as u64)] });
         }
     }
 
@@ -335,7 +361,7 @@ impl State {
             return;
         }
         let address = place.address as u64;
-        let anew = anew(address, bytes);
+        let anew = anew(address, bytes as u64);
         if reads {
             self.tell(Op::Host { accesses: &[anew, Access::read(address, bytes as u64)] });
         } else {
@@ -348,10 +374,11 @@ impl State {
         if self.order.is_none() || !block.place.pageable() {
             return;
         }
-        for (address, bytes) in block.pieces(extent) {
-            let place = Place { address, keeper: Keeper::Program };
-            self.order_pageable(&place, bytes, reads);
+        let mut accesses = rows(block, extent, anew);
+        if reads {
+            accesses.extend(rows(block, extent, Access::read));
         }
+        self.tell(Op::Host { accesses: &accesses });
     }
 
     /// What the program says that its own work touches.
@@ -364,6 +391,17 @@ impl State {
             }
             None => self.tell(Op::Host { accesses }),
         }
+    }
+
+    /// A thread or a host function hands something on, or takes what was handed on.
+    pub(crate) fn order_handed(&mut self, token: u64, over: bool) {
+        let token = TokenId(token);
+        self.tell(if over { Op::HandOver { token } } else { Op::TakeOver { token } });
+    }
+
+    /// The host has read a value that streams write.
+    pub(crate) fn order_host_saw(&mut self, cell: Cell, value: u64) {
+        self.tell(Op::HostSawValue { cell, value });
     }
 
     /// A task is given to a stream, at this place in the order of submission.
@@ -454,7 +492,7 @@ impl State {
             Some(point) => {
                 order.shared.insert(point, mark);
             }
-            None => order.reached(&mark),
+            None => order.may_have_seen(&mark),
         }
     }
 
@@ -464,7 +502,7 @@ impl State {
         if let Some(order) = &mut self.order
             && let Some(mark) = order.shared.remove(&point)
         {
-            order.reached(&mark);
+            order.may_have_seen(&mark);
         }
     }
 
@@ -476,7 +514,7 @@ impl State {
         if let Some(order) = &mut self.order
             && let Some(mark) = order.visible.remove(&at)
         {
-            order.reached(&mark);
+            order.may_have_seen(&mark);
         }
     }
 
@@ -485,7 +523,11 @@ impl State {
     #[inline(never)]
     pub(crate) fn order_wait_ended(&mut self, wait: &ValueWait, origin: Origin) {
         let cell = cell(&wait.word);
-        self.tell(Op::WaitEnded { call: origin.number, cell });
+        let Some(order) = &mut self.order else { return };
+        // No thread's call: whichever thread came to see it has done nothing.
+        let call = Call::new(order.name, order.number, ThreadId(0));
+        let call = Call { by: By::Function(FunctionId(0)), ..call };
+        order.tell_as(call, Op::WaitEnded { call: origin.number, cell });
     }
 
     /// A wait for an external semaphore is over.
@@ -500,20 +542,22 @@ impl State {
     pub(crate) fn order_function_begins(&mut self, at: u64) {
         let Some(order) = &mut self.order else { return };
         let Some(&function) = order.functions.get(&at) else { return };
+        order.running = Some((function, thread::number()));
         order.begin("a host function", order.number, None);
         order.tell(Op::FunctionBegin { function });
         order.hear_of(function);
-        order.running = Some((function, order.thread));
     }
 
     /// It has ended, or is left out.
     pub(crate) fn order_function_ends(&mut self, at: u64) {
         let Some(order) = &mut self.order else { return };
         let Some(function) = order.functions.remove(&at) else { return };
-        order.running = None;
+        // One that is left out has no begin.
+        order.running = Some((function, thread::number()));
         order.begin("a host function", order.number, None);
         order.tell_to(function);
         order.tell(Op::FunctionEnd { function });
+        order.running = None;
     }
 
     /// The nodes of an executable graph, as they are now.

@@ -1,13 +1,23 @@
 //! What a thread of the calling program carries: its number, and for each machine a context stack.
 
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::places::SLOTS;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// What is known of a thread, by its number.
+#[derive(Clone, Default)]
+struct Known {
+    name: String,
+    /// As reports name it: with a number, if an earlier thread has the same name.
+    label: String,
+    ended: bool,
+}
 
 /// What one thread has on one machine.
 #[derive(Default)]
@@ -39,6 +49,14 @@ struct Guard;
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        let number = NUMBER.get();
+        if number != UNKNOWN && !is_main() {
+            let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = threads.get_mut(number as usize) {
+                known.ended = true;
+                ENDED.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let Some(machines) = MACHINES.get() else { return };
         // With a current context it is kept, in case that this is the end of the process and not
         // just of the thread.
@@ -94,16 +112,31 @@ fn system_name() -> Option<String> {
     None
 }
 
+/// Whether the process ends with this thread, whose exit handlers still make calls.
+#[cfg(target_os = "linux")]
+fn is_main() -> bool {
+    // SAFETY: they have no preconditions.
+    unsafe { libc::getpid() == libc::gettid() }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_main() -> bool {
+    NUMBER.get() == 0
+}
+
 fn register() -> u32 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let known = std::thread::current().name().map(str::to_owned).or_else(system_name);
     let name = known.unwrap_or_else(|| format!("thread {number}"));
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let at = number as usize;
-    if names.len() <= at {
-        names.resize(at + 1, String::new());
+    if threads.len() <= at {
+        threads.resize(at + 1, Known::default());
     }
-    names[at] = name;
+    // Threads that nobody named have the name of the one that started them.
+    let same = threads.iter().filter(|known| known.name == name).count();
+    let label = if same == 0 { name.clone() } else { format!("{name} ({})", same + 1) };
+    threads[at] = Known { name, label, ended: false };
     number
 }
 
@@ -119,10 +152,28 @@ pub(crate) fn number() -> u32 {
     }
 }
 
+fn known(number: u32) -> Option<Known> {
+    let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    threads.get(number as usize).cloned()
+}
+
 /// The name of a thread by its number.
 pub(crate) fn name(number: u32) -> String {
-    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    names.get(number as usize).cloned().unwrap_or_else(|| "an ending thread".to_owned())
+    known(number).map_or_else(|| "an ending thread".to_owned(), |known| known.name)
+}
+
+/// The name of a thread by its number, which no other thread has.
+pub(crate) fn label(number: u32) -> String {
+    known(number).map_or_else(|| "an ending thread".to_owned(), |known| known.label)
+}
+
+/// How many threads have ended.
+pub(crate) fn ended() -> usize {
+    ENDED.load(Ordering::Relaxed)
+}
+
+pub(crate) fn has_ended(number: u32) -> bool {
+    known(number).is_some_and(|known| known.ended)
 }
 
 /// Runs `f` on what the calling thread has on a machine.

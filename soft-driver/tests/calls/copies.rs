@@ -275,6 +275,64 @@ fn the_order_checker_sees_rows() {
     }
 }
 
+/// The same of rows that are read, and of rows that are set.
+#[test]
+fn the_order_checker_sees_rows_that_are_read_and_set() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
+    const ROWS: usize = 8;
+    for row in 0..ROWS as u64 {
+        for (column, reports) in [(0, 1), (31, 1), (32, 0), (96, 0)] {
+            let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
+            let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
+            let (a, b) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+            let byte = memory + row * 128 + column;
+            let sets = |stream: CUstream| {
+                assert_eq!(unsafe { (raw.cuMemsetD8Async)(byte, 1, 1, stream) }.0, OK);
+            };
+            let copy = Copy2D {
+                source: device(memory, 128),
+                destination: device(other, 128),
+                width: 32,
+                height: ROWS,
+            };
+            let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, a => CUstream));
+            assert_eq!(code, OK);
+            sets(b);
+            let findings = raw.soft.order_findings();
+            assert_eq!(findings.len(), reports, "({row}, {column}) is read: {findings:?}");
+            raw.sync(a);
+            raw.sync(b);
+            let code = call!(raw, cuMemsetD2D8Async(memory => u64, 128 => usize, 1 => u8,
+                32 => usize, ROWS => usize, a => CUstream));
+            assert_eq!(code, OK);
+            sets(b);
+            let findings = raw.soft.order_findings();
+            assert_eq!(findings.len(), 2 * reports, "({row}, {column}) is set: {findings:?}");
+            raw.sync(a);
+            raw.sync(b);
+        }
+    }
+}
+
+/// All the bytes that rows share count, and a report says how many they are.
+#[test]
+fn a_report_has_the_bytes_of_all_rows() {
+    cuda_events_test_support::own_process!();
+    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
+    let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
+    for shift in [0, 31] {
+        let (source, destination) = (device(other + 2 * shift, 128), device(memory + shift, 128));
+        let copy = Copy2D { source, destination, width: 32, height: 8 };
+        let stream = raw.stream(NON_BLOCKING);
+        let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, stream => CUstream));
+        assert_eq!(code, OK);
+    }
+    let found = raw.soft.order_findings().concat();
+    assert!(found.contains("two calls touch the same 8 bytes, and"), "{found}");
+    assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
+}
+
 /// Of two contexts, one of which is detached as often as it was attached and created.
 #[test]
 fn a_context_ends_with_its_last_detach() {

@@ -3,15 +3,21 @@
 //! silent about the mended program.
 
 mod desk;
+mod forms;
 mod kinds;
 mod streams;
+mod told;
 mod warnings;
 
 use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_events::sys::*;
+use cuda_events::{Context, StreamRef};
 use cuda_events_test_support::child::{command, full_name, own_binary, role};
+use cuda_soft_driver::abi::{Copy2D, Side2D};
 use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
 use desk::Desk;
 
@@ -33,7 +39,7 @@ const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
 
 /// All of them.
 fn table() -> impl Iterator<Item = &'static Row> {
-    [streams::ROWS, kinds::ROWS].into_iter().flatten()
+    [streams::ROWS, kinds::ROWS, forms::ROWS].into_iter().flatten()
 }
 
 fn builder(seed: u64) -> Builder {
@@ -45,7 +51,7 @@ fn checked(seed: u64) -> Raw {
     Raw::planting(builder(seed))
 }
 
-fn each(raw: &Raw, seed: u64, (kind, begins, program): &Row) {
+fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'_>) -> Pair) {
     for mended in [true, false] {
         let before = raw.soft.order_findings().len();
         let desk = Desk::new(raw, mended);
@@ -99,8 +105,8 @@ fn each_planted_error_is_reported_on_every_seed() {
         assert!(kinds.len() >= 60 && kinds.len() == table().count(), "{} kinds", kinds.len());
         for seed in 0..SEEDS {
             let raw = checked(seed);
-            for row in table() {
-                each(&raw, seed, row);
+            for (kind, begins, program) in table() {
+                each(&raw, seed, kind, begins, program);
             }
         }
     });
@@ -265,4 +271,105 @@ fn a_report_has_all_its_parts() {
         }
         desk.end();
     });
+}
+
+/// A record of a context is one of the green contexts in it too.
+#[test]
+fn a_contexts_record_is_of_its_green_contexts() {
+    aside("a_contexts_record_is_of_its_green_contexts", || {
+        let raw = checked(3);
+        let (mut all, mut description) = (CUdevResource::default(), null_mut());
+        let (mut green, mut stream) = (null_mut(), null_mut());
+        let sm = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+        unsafe {
+            let resource = raw.cuDeviceGetDevResource.unwrap();
+            assert_eq!(resource(0, &mut all, sm).0, OK);
+            let describe = raw.cuDevResourceGenerateDesc.unwrap();
+            assert_eq!(describe(&mut description, &mut all, 1).0, OK);
+            assert_eq!(raw.cuGreenCtxCreate.unwrap()(&mut green, description, 0, 1).0, OK);
+            let create = raw.cuGreenCtxStreamCreate.unwrap();
+            assert_eq!(create(&mut stream, green, NON_BLOCKING, 0).0, OK);
+        }
+        for recorded in [true, false] {
+            let desk = Desk::new(&raw, true);
+            // Both before either is waited for.
+            desk.set(desk.a, desk.buffer, 64);
+            desk.set(stream, desk.other, 64);
+            if recorded {
+                desk.context_record(desk.context(), 0);
+                desk.wait(desk.c, 0);
+            }
+            desk.get(desk.c, desk.buffer, 64);
+            desk.get(desk.c, desk.other, 64);
+            desk.end();
+            let found = raw.soft.order_findings();
+            assert_eq!(found.len(), if recorded { 0 } else { 2 }, "{found:?}");
+        }
+        unsafe {
+            assert_eq!((raw.cuStreamDestroy_v2)(stream).0, OK);
+            assert_eq!(raw.cuGreenCtxDestroy.unwrap()(green).0, OK);
+        }
+    });
+}
+
+/// Ordinary memory that a copy writes was anything before: nothing of that is an access.
+#[test]
+fn ordinary_memory_begins_with_each_copy() {
+    aside("ordinary_memory_begins_with_each_copy", || {
+        let raw = checked(4);
+        let desk = Desk::new(&raw, true);
+        let mut bytes = [0_u8; 64];
+        let to: *mut c_void = bytes.as_mut_ptr().cast();
+        // A kernel that a program tells of had it, and so had the rows.
+        tell_at(&desk, desk.a, to.addr() as u64);
+        desk.number(unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, desk.buffer, 64, desk.b) });
+        tell_at(&desk, desk.a, to.addr() as u64);
+        let side = |memory_type, host, device| Side2D {
+            x: 0,
+            y: 0,
+            memory_type,
+            host,
+            device,
+            array: null_mut(),
+            pitch: 16,
+        };
+        let (source, destination) = (side(2, null_mut(), desk.buffer), side(1, to, 0));
+        let copy = Copy2D { source, destination, width: 16, height: 4 };
+        let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, desk.b => CUstream));
+        assert_eq!(code, OK);
+        desk.end();
+        assert_eq!(raw.soft.order_findings(), [""; 0]);
+    });
+}
+
+/// What a context waited for ends with it: its streams of a later life are after nothing of that.
+#[test]
+fn a_context_that_ends_waits_for_nothing() {
+    aside("a_context_that_ends_waits_for_nothing", || {
+        let builder = builder(5).devices(2);
+        let raw = Raw::planting(builder);
+        let first = raw.retain(0);
+        let second = raw.retain(1);
+        let (mut address, ended) = (0, |code: CUresult| assert_eq!(code.0, OK));
+        raw.set_current(second);
+        unsafe { ended((raw.cuMemAlloc_v2)(&mut address, 4096)) };
+        let (stream, event) = (raw.stream(NON_BLOCKING), raw.event(0));
+        unsafe { ended((raw.cuMemsetD8Async)(address, 1, 64, stream)) };
+        raw.record(event, stream);
+        raw.set_current(first);
+        ended(unsafe { raw.cuCtxWaitEvent.unwrap()(first, event) });
+        assert_eq!(call!(raw, cuDevicePrimaryCtxReset_v2(0 => i32)), OK);
+        let again = raw.retain(0);
+        raw.set_current(again);
+        let other = raw.stream(NON_BLOCKING);
+        unsafe { ended((raw.cuMemcpyDtoDAsync_v2)(address + 1024, address, 64, other)) };
+        let found = raw.soft.order_findings();
+        assert!(found.len() == 1 && found[0].starts_with(RACE), "{found:?}");
+    });
+}
+
+fn tell_at(p: &Desk<'_>, stream: CUstream, address: CUdeviceptr) {
+    let context = unsafe { Context::from_raw(p.raw.soft.driver(), p.context()) }.unwrap();
+    let stream = unsafe { StreamRef::from_raw(&context, stream) };
+    p.raw.soft.writes(&stream, address, 64);
 }
