@@ -4,7 +4,8 @@
 //! waits for, say. Without it a program passes every test until one day it does not. This crate
 //! reads the sequence of a program's operations and reports each two accesses to the same bytes, at
 //! least one of them a write, that nothing orders. It does not matter which of the two happened
-//! first in the run that is looked at: a missing order is found on every run.
+//! first in the run that is looked at: between streams that only events order, a missing order is
+//! found on every run. For threads of the host see [`HostOrder`].
 //!
 //! It knows no driver. Whoever sees the calls tells them: a driver in software, or an observer in
 //! front of a real one.
