@@ -93,6 +93,11 @@ pub enum Time {
     /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset
     /// or copy takes one nanosecond for each 1024 bytes, what keeps a stream
     /// [busy](crate::SoftDriver::busy) as long as it says, everything else one tick.
+    ///
+    /// A call that waits lets time pass. A query does not. So what only looks, again and again, does
+    /// not end by itself: `Point::wait`, `Event::synchronize_timeout` and futures of `cuda-events`
+    /// wait for ever, or until their timeout, for a stream that is busy. There the test calls
+    /// `advance`, from another thread if need be, or waits by a call.
     Virtual,
 }
 
@@ -108,8 +113,10 @@ pub enum Scheduler {
     ///
     /// Work is done in steps between the program's calls and while it waits. The same seed gives
     /// the same order to a program that makes its calls from one thread, and whose host functions
-    /// do not wait for it; one that does not call the driver for a tenth of a second gets its work
-    /// done all the same, in an order that then depends on time.
+    /// do not wait for it, however much the machine has to do (on Linux; elsewhere a machine that
+    /// lets a thread wait for long may change it). A program whose thread does not call the driver
+    /// for a tenth of a second of its time gets its work done all the same, in an order that then
+    /// depends on time.
     Seeded(u64),
 }
 

@@ -6,7 +6,6 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
 
 use crate::abi::*;
 use crate::model::busy::Passing;
@@ -17,6 +16,7 @@ use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine, State};
 use crate::model::memory::Region;
+use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::point::Point;
 use crate::model::stream::Stream;
 use crate::model::user_object::References;
@@ -555,8 +555,8 @@ impl Engine {
     }
 }
 
-/// How long a seeded step waits for the function or copy that it began, so that what comes next
-/// does not depend on the machine's speed. One that waits for the program itself takes longer, and
+/// How much time a seeded step gives the function or copy that it began, so that what comes next does
+/// not depend on the machine's speed or load: it is the time of the threads that do it. One that waits for the program itself takes longer, and
 /// is left behind.
 const STEP_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -569,15 +569,28 @@ impl Machine {
             return state;
         }
         let epoch = state.epoch;
-        let until = Instant::now() + STEP_PATIENCE;
+        let mut patience = None;
+        state.engine.stepping = true;
         while state.at_work() && state.epoch == epoch && !state.stopping {
-            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
             state.waiters += 1;
-            state = self.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-            if state.epoch == epoch {
-                state.waiters -= 1;
+            let woken = self.done.wait_timeout(state, LOOK);
+            let over;
+            (state, over) = woken.unwrap_or_else(PoisonError::into_inner);
+            if state.epoch != epoch {
+                break;
+            }
+            state.waiters -= 1;
+            let begun = state.engine.workers.len();
+            if !over.timed_out() || begun < state.engine.host_threads + state.engine.pool_threads {
+                continue;
+            }
+            let workers = &state.engine.workers;
+            let patience = patience.get_or_insert_with(|| Patience::with(workers));
+            if patience.look(workers) >= STEP_PATIENCE {
+                break;
             }
         }
+        state.engine.stepping = false;
         state
     }
 
@@ -587,6 +600,7 @@ impl Machine {
         if state.epoch != call.epoch || !state.initialised || self.in_host_function(state.epoch) {
             return;
         }
+        state.engine.caller = this_thread();
         for _ in 0..state.engine.draw(4) {
             if state.engine.ready.is_empty() {
                 return;
@@ -617,6 +631,7 @@ impl Machine {
                 return Ok(state);
             }
             if !state.prompt() && !state.engine.ready.is_empty() {
+                state.engine.caller = this_thread();
                 state = self.pump(state);
                 continue;
             }

@@ -28,6 +28,7 @@ pub(crate) mod memory;
 pub(crate) mod memory_work;
 pub(crate) mod misuse;
 pub(crate) mod order;
+mod patience;
 pub(crate) mod places;
 pub(crate) mod point;
 pub(crate) mod pool;

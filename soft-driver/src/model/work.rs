@@ -110,6 +110,12 @@ pub(crate) struct Engine {
     pub(crate) pool_threads: usize,
     pub(crate) pool_idle: usize,
     pub(crate) ticker_threads: usize,
+    /// The threads that do jobs, as the system numbers them, as far as they have begun.
+    pub(crate) workers: Vec<i32>,
+    /// The thread that called last, where a seeded scheduler asks for that.
+    pub(crate) caller: i32,
+    /// Whether a call waits for what a seeded step began.
+    pub(crate) stepping: bool,
     /// Jobs that a thread is doing.
     pub(crate) running: usize,
     /// Those of them that are functions of the program.
@@ -144,6 +150,9 @@ impl Engine {
             pool_threads: 0,
             pool_idle: 0,
             ticker_threads: 0,
+            workers: Vec::new(),
+            caller: 0,
+            stepping: false,
             running: 0,
             in_host: 0,
             busy: Busy::new(),

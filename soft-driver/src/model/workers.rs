@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use crate::abi::*;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::machine::{Machine, State};
+use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::thread;
 use crate::model::time::timer_thread;
 use crate::model::work::{Job, Work};
@@ -14,14 +15,14 @@ use crate::model::work::{Job, Work};
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
 /// How often the ticker looks whether a seeded scheduler is left alone.
-const TICK: Duration = Duration::from_millis(1);
+const TICK: Duration = LOOK;
 /// How long the ticker sleeps between looks at values in memory, which the host and other processes
 /// write unheard: at first, and when nothing comes for long.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// After how many ticks without a call the program is taken to wait for work without asking the
+/// After how much of the calling thread's time without a call the program is taken to wait for work without asking the
 /// driver.
-const SILENCE: u32 = 100;
+const SILENCE: Duration = Duration::from_millis(100);
 
 impl State {
     /// A thread for host functions, before the first one is queued.
@@ -63,6 +64,12 @@ impl State {
         Ok(())
     }
 
+    fn works_here(&mut self, epoch: u64) {
+        if self.epoch == epoch {
+            self.engine.workers.push(this_thread());
+        }
+    }
+
     fn spawn(
         &mut self,
         machine: &'static Machine,
@@ -79,6 +86,7 @@ impl State {
 
 fn host_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
+    state.works_here(epoch);
     loop {
         if state.epoch != epoch || state.stopping {
             return;
@@ -123,6 +131,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
 
 fn pool_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
+    state.works_here(epoch);
     loop {
         if state.epoch != epoch || state.stopping {
             return;
@@ -153,7 +162,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
 
 fn ticker_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    let (mut calls, mut silent) = (0, 0);
+    let (mut calls, mut patience) = (0, Patience::with(&[]));
     let (mut pause, mut waited) = (SHORTEST_PAUSE, 0);
     loop {
         if state.epoch != epoch || state.stopping {
@@ -180,10 +189,16 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         let _ = state.look_for_deadlock(machine);
         // The calls of the program drive a seeded scheduler; this thread does only when there are
         // none.
+        let caller = [state.engine.caller];
         let now = machine.calls();
-        silent = if now == calls { silent + 1 } else { 0 };
+        let had = if now == calls && !state.engine.stepping && random {
+            patience.look(&caller)
+        } else {
+            patience = Patience::with(&caller);
+            Duration::ZERO
+        };
         calls = now;
-        if !state.prompt() && silent > SILENCE {
+        if !state.prompt() && had > SILENCE {
             state.step_at_random(machine);
             if state.waiters > 0 {
                 machine.done.notify_all();
