@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::crossing;
 use super::descriptor::TimelineDescriptor;
+use super::ending;
 use super::file::{SharedFile, TimelineFile};
 use super::point::{Point, submit_wait};
 use super::slot::{self, Slot, lock};
@@ -160,7 +161,7 @@ impl Drop for HostTimeline {
             return;
         }
         lock(&self.slot.state).submitted = self.slot.line.reached();
-        self.slot.end();
+        ending::end(self.slot);
         slot::release(self.slot);
         crossing::sweep(crossing::ALL);
     }

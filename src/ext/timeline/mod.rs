@@ -5,6 +5,8 @@
 //! | `line` | what is in memory, shared with devices and other processes |
 //! | `slot` | what this process knows of a line; who gets which |
 //! | `point`, `wait`, `future`, `queue`, `poller` | who waits |
+//! | `asked` | when somebody last asked whether it works |
+//! | `ending` | what becomes of who waits when it is dropped |
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
@@ -23,8 +25,10 @@ use crate::mem_ops::WriteValueFlags;
 use crate::sys::Function;
 use crate::{Context, Error, Result, Stream, StreamRef};
 
+mod asked;
 mod crossing;
 mod descriptor;
+mod ending;
 mod file;
 mod followed;
 mod foreign;
@@ -454,7 +458,7 @@ impl Drop for Timeline {
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
         drop(state);
-        self.slot.end();
+        ending::end(self.slot);
         slot::release(self.slot);
         crossing::sweep(crossing::ALL);
     }

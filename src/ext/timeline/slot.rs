@@ -28,19 +28,14 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::file;
-use super::foreign::{Follow, Foreign};
+use super::asked::Asked;
+use super::foreign::Foreign;
 use super::line::{self, BYTES, LARGEST, LINES, Line};
 use super::memory;
-use super::poller;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
-use super::wait::{self, Asked};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{
-    Moment, WeakContext, ask, call, downgrade, is_same_library, keeps, with_current,
-};
-use crate::ext::poller::give_back;
+use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
 use crate::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
@@ -277,26 +272,17 @@ impl Slot {
         !state.over && (self.is_shared() || state.ahead > state.submitted)
     }
 
-    /// Ends a timeline that was dropped: nobody signals any more. Whoever waits for values above the
-    /// last signal is released after it, by the crate's thread if it is pending. It makes no driver
-    /// call. If the last signal was refused, nobody can know here when it has happened.
-    pub(super) fn end(&'static self) {
-        {
-            let mut state = lock(&self.state);
-            if !self.is_awaited(&state) {
-                return;
-            }
-            state.over = true;
-        }
-        if !self.release_waits() && !poller::follow(Arc::new(Ending(self)), true) {
-            // The system has no thread for it, and nobody must wait for ever.
-            self.line.poison(None);
-        }
+    /// Notes that nobody signals any more; whether somebody may wait for more.
+    pub(super) fn close(&self) -> bool {
+        let mut state = lock(&self.state);
+        let awaited = self.is_awaited(&state);
+        state.over |= awaited;
+        awaited
     }
 
     /// Releases whoever waits for values above the last signal, if that has happened; whether there
     /// is nothing left to do. The timeline was dropped.
-    fn release_waits(&self) -> bool {
+    pub(super) fn release_waits(&self) -> bool {
         let mut state = lock(&self.state);
         if self.line.is_poisoned() {
             return true;
@@ -354,35 +340,6 @@ impl fmt::Debug for Slot {
             .field("reached", &self.line.reached())
             .field("poisoned", &self.line.is_poisoned())
             .finish()
-    }
-}
-
-/// What the crate's thread does for a timeline that was dropped while a signal was pending, and for
-/// which somebody waits ahead.
-struct Ending(&'static Slot);
-
-impl Follow for Ending {
-    fn is_relayed(&self) -> bool {
-        false
-    }
-
-    fn follow(&self, ask: bool, _now: Moment, _gone: &mut Option<Moment>) -> bool {
-        if !ask {
-            return true;
-        }
-        if self.0.release_waits() {
-            file::sweep();
-            return false;
-        }
-        // A failed context never signals; the question poisons. One that somebody else owns may end
-        // with the last share that this program holds knowingly, and is not asked.
-        if let Some((_, Some(context))) = self.0.home() {
-            if keeps(&context) {
-                let _ = wait::ask_once(self.0);
-            }
-            give_back(context);
-        }
-        true
     }
 }
 
