@@ -176,8 +176,8 @@ impl AccessKind {
 pub struct Access {
     /// How.
     pub kind: AccessKind,
-    /// The addresses, the last one excluded. An empty range touches nothing. So the byte at the last
-    /// address of all, `u64::MAX`, is part of no access.
+    /// The addresses, the last one excluded. An empty range touches nothing. So the byte at the
+    /// last address of all, `u64::MAX`, is part of no access.
     pub range: Range<u64>,
 }
 

@@ -93,12 +93,12 @@
 //! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
 //! something open it does one of the things that a real driver may do. So a program that passes
 //! here may still have a race. The [order checker](OrderCheck) finds it: it reports each two
-//! accesses to the same bytes, at least one of them a write or a free, that no event, wait, value or
-//! synchronization orders. Between streams that only events order, it does so on every run. By
-//! default it takes for order what may be one that no driver sees: among threads, by host functions,
-//! and by values in host memory. With [`HostOrder::Told`] it takes only what it
-//! [is told](SoftDriver::hand_over): then a program that passes has no race in what it did, as far
-//! as the driver sees its accesses or [is told](SoftDriver::reads) of them.
+//! accesses to the same bytes, at least one of them a write or a free, that no event, wait, value
+//! or synchronization orders. Between streams that only events order, it does so on every run. By
+//! default it takes for order what may be one that no driver sees: among threads, by host
+//! functions, and by values in host memory. With [`HostOrder::Told`] it takes only what it [is
+//! told](SoftDriver::hand_over): then a program that passes has no race in what it did, as far as
+//! the driver sees its accesses or [is told](SoftDriver::reads) of them.
 
 #![deny(missing_docs, unreachable_pub)]
 

@@ -375,6 +375,8 @@ rules! {
             ("no source", rig.cuMemcpyPeer(to, own, from, none, 32)),
             ("past the end", rig.cuMemcpyPeer(to, own, from, own, 1 << 40)),
         ]);
+        // Such a copy is no wait of the host's.
+        must("the wait", rig.cuCtxSynchronize());
         free(rig, from);
         free(rig, to);
     }

@@ -120,9 +120,9 @@ impl SoftDriver {
     }
 
     /// Tells the order checker that the calling thread, or host function, hands something on: it
-    /// unlocks, sends, or ends and is joined. Whoever [takes it over](Self::take_over) later, by the
-    /// same number, is after all that this one is after now. The program chooses the numbers: the
-    /// address of the lock or the channel, say.
+    /// unlocks, sends, or ends and is joined. Whoever [takes it over](Self::take_over) later, by
+    /// the same number, is after all that this one is after now. The program chooses the numbers:
+    /// the address of the lock or the channel, say.
     ///
     /// It matters with [`HostOrder::Told`](crate::HostOrder::Told).
     #[track_caller]

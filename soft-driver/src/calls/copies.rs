@@ -140,8 +140,8 @@ pub(crate) struct Rows {
 }
 
 impl State {
-    /// The work that sets rows, and what the host is after if it is not given a stream; none if there
-    /// is nothing to set.
+    /// The work that sets rows, and what the host is after if it is not given a stream; none if
+    /// there is nothing to set.
     pub(crate) fn set_of_rows(
         &self,
         call: &CallFrame,

@@ -52,10 +52,10 @@ pub enum OnDeadlock {
 ///
 /// Between streams that only events order, an error is found on every run. What the host's threads
 /// tell each other no driver sees. [`Builder::order_host`](crate::Builder::order_host) chooses what
-/// that means. With [`HostOrder::Submission`] a good program is never reported, and an error between
-/// two threads, or one that a host function or a value in host memory may have mended, is found on
-/// some runs only. With [`HostOrder::Told`] such errors are found on every run too, and the program
-/// tells how its threads are ordered ([`hand_over`](crate::SoftDriver::hand_over)).
+/// that means. With [`HostOrder::Submission`] a good program is never reported, and an error
+/// between two threads, or one that a host function or a value in host memory may have mended, is
+/// found on some runs only. With [`HostOrder::Told`] such errors are found on every run too, and
+/// the program tells how its threads are ordered ([`hand_over`](crate::SoftDriver::hand_over)).
 ///
 /// A report is given once for each pair of places. A place is the source line where that is known:
 /// Rust programs that call `reads`, `writes` and their like have it. For a call of the driver, a
@@ -94,10 +94,10 @@ pub enum Time {
     /// or copy takes one nanosecond for each 1024 bytes, what keeps a stream
     /// [busy](crate::SoftDriver::busy) as long as it says, everything else one tick.
     ///
-    /// A call that waits lets time pass. A query does not. So what only looks, again and again, does
-    /// not end by itself: `Point::wait`, `Event::synchronize_timeout` and futures of `cuda-events`
-    /// wait for ever, or until their timeout, for a stream that is busy. There the test calls
-    /// `advance`, from another thread if need be, or waits by a call.
+    /// A call that waits lets time pass. A query does not. So what only looks, again and again,
+    /// does not end by itself: `Point::wait`, `Event::synchronize_timeout` and futures of
+    /// `cuda-events` wait for ever, or until their timeout, for a stream that is busy. There the
+    /// test calls `advance`, from another thread if need be, or waits by a call.
     Virtual,
 }
 

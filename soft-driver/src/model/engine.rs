@@ -555,9 +555,9 @@ impl Engine {
     }
 }
 
-/// How much time a seeded step gives the function or copy that it began, so that what comes next does
-/// not depend on the machine's speed or load: it is the time of the threads that do it. One that waits for the program itself takes longer, and
-/// is left behind.
+/// How much time a seeded step gives the function or copy that it began, so that what comes next
+/// does not depend on the machine's speed or load: it is the time of the threads that do it. One
+/// that waits for the program itself takes longer, and is left behind.
 const STEP_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Machine {

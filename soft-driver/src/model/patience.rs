@@ -1,5 +1,5 @@
-//! How long a thread has had for something: by its own time, not by the clock. On a machine with much
-//! to do a thread may not be let run for long, and is not slow for that.
+//! How long a thread has had for something: by its own time, not by the clock. On a machine with
+//! much to do a thread may not be let run for long, and is not slow for that.
 
 use core::time::Duration;
 

@@ -20,8 +20,8 @@ const TICK: Duration = LOOK;
 /// write unheard: at first, and when nothing comes for long.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// After how much of the calling thread's time without a call the program is taken to wait for work without asking the
-/// driver.
+/// After how much of the calling thread's time without a call the program is taken to wait for work
+/// without asking the driver.
 const SILENCE: Duration = Duration::from_millis(100);
 
 impl State {
