@@ -221,8 +221,8 @@ macro_rules! handles {
 
 // The handles of wrapper.h.
 handles! {
-    CUcontext CUevent CUexternalMemory CUexternalSemaphore CUgraph CUgraphExec CUgraphNode CUgreenCtx
-    CUstream
+    CUcontext CUevent CUexternalMemory CUexternalSemaphore CUgraph CUgraphExec CUgraphNode
+    CUgreenCtx CUstream
 }
 
 /// The place that an argument points to, if that is one for a handle.

@@ -464,7 +464,8 @@ impl fmt::Display for SharedTimelineError {
                     "an importer must be allowed to map it for reading, and to open its maker's \
                      process"
                 } else {
-                    "it takes /proc, Linux 3.17, and Linux 5.1 for one that only its maker can write"
+                    "it takes /proc, Linux 3.17, and Linux 5.1 for one that only its maker can \
+                     write"
                 }
             ),
             Self::Platform => f.write_str(

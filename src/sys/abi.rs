@@ -35,7 +35,8 @@ assert_eq_size!(Function, u8);
 assert_eq_size!(CUdevResource, [u8; 144]);
 const_assert_eq!(core::mem::offset_of!(CUdevResource, u), 96);
 const_assert_eq!(core::mem::offset_of!(CUdevSmResource, smCount), 0);
-// A timeline's value is the first thing in either array of parameters, and what is reserved is zero.
+// A timeline's value is the first thing in either array of parameters, and what is reserved is
+// zero.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, [u8; 96]);
 assert_eq_size!(

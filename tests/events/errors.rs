@@ -565,8 +565,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             Function::cuInit,
             999,
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
-             container its devices (/dev/nvidia-uvm among them), or reboot; cuda-events-doctor says \
-             more",
+             container its devices (/dev/nvidia-uvm among them), or reboot; \
+             cuda-events-doctor says more",
         ),
         (Function::cuEventCreate, 801, no_ipc),
         (Function::cuIpcGetEventHandle, 801, no_ipc),

@@ -708,8 +708,8 @@ fn a_dropped_file_is_an_end() {
     assert_eq!(imported.point(1).query(), Err(Error::ExporterGone));
 }
 
-/// After the end of a timeline nobody looks after those who waited for it: the thread lets go of the
-/// import, and so of the file, while the maker lives.
+/// After the end of a timeline nobody looks after those who waited for it: the thread lets go of
+/// the import, and so of the file, while the maker lives.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ended_timeline_is_let_go() {

@@ -24,10 +24,10 @@ const USAGE: &str = "\
 usage: nccl [--processes] [--ranks N] [--rounds N] [--mib N]
             [--without before|after] [--library PATH]
 
-All-reduces of 32 MiB, or --mib, between N GPUs (2 unless told), by one process, or with --processes by one for
-each GPU. NCCL is loaded from --library, or as libnccl.so.2 from where the linker looks. NCCL's own
-variables count: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all bytes through sockets, as between
-machines.
+All-reduces of 32 MiB, or --mib, between N GPUs (2 unless told), by one process, or with --processes
+by one for each GPU. NCCL is loaded from --library, or as libnccl.so.2 from where the linker looks.
+NCCL's own variables count: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all bytes through sockets,
+as between machines.
 
 --without leaves one wait out and expects wrong sums.
 
@@ -134,7 +134,8 @@ fn rounds(
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let last = first + ranks.len() - 1;
     println!(
-        "ranks {first} to {last} of {}: {} rounds of {} MiB, {wrong_rounds} with wrong sums, a round \
+        "ranks {first} to {last} of {}: {} rounds of {} MiB, {wrong_rounds} with wrong sums, a \
+         round \
          took {:.2} ms (p50)",
         options.ranks,
         options.rounds,

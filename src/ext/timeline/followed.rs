@@ -46,7 +46,7 @@ impl Followed {
         is_over() || self.on.swap(true, Ordering::Relaxed)
     }
 
-    /// The largest value that was waited for. Only whoever has it alone knows that none comes later.
+    /// The largest value that was waited for. Whoever has it alone knows that none comes later.
     pub(super) fn largest(&mut self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }

@@ -302,7 +302,7 @@ impl ImportedTimeline {
     /// Opens a timeline of another process, in a context in which streams wait for it. It may be
     /// one of this process, too.
     ///
-    /// On Windows `file` is an [`OwnedHandle`](std::os::windows::io::OwnedHandle) of the section.
+    /// On Windows `file` is an `OwnedHandle` of the section.
     /// It works on Linux and on Windows.
     ///
     /// It checks the file before it looks into it. The descriptor is kept as long as anybody waits,

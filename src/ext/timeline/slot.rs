@@ -7,8 +7,8 @@
 //! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
 //! registered as long as its context lives. When the driver destroys the context, it ends the
 //! registration, and the page serves the next context: registering it again succeeds then, and only
-//! then. A page of which no line can be used again is forgotten. So the process has as many pages as
-//! it has ever needed at one time, and one for each 64 lines that were lost.
+//! then. A page of which no line can be used again is forgotten. So the process has as many pages
+//! as it has ever needed at one time, and one for each 64 lines that were lost.
 //!
 //! # When a line is used again
 //!
@@ -424,8 +424,8 @@ pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
 }
 
 /// Takes a page out of the list that no timeline is in, that has a line to give, and whose context
-/// may have ended. So each driver call about a page serves a timeline, unless somebody else has kept
-/// its context.
+/// may have ended. So each driver call about a page serves a timeline, unless somebody else has
+/// kept its context.
 fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
     let mut pages = lock(&PAGES);
     let serves = |page: &mut Page| {

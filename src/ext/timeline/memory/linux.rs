@@ -314,8 +314,8 @@ impl Life {
         begin_handlers();
         // Another description of the same file: a lock on the one that is sent would live in
         // every process that has it.
-        // In the list before it is locked, so that no child keeps the lock. A child that came between
-        // the two steps would not know of it.
+        // In the list before it is locked, so that no child keeps the lock. A child that came
+        // between the two steps would not know of it.
         let life = undisturbed(|| Ok(Self(Self::place(open_again(file, true)?.into_raw_fd()))))?;
         let own = life.0.load(Ordering::Acquire);
         let mut lock = Lock::of(WRITE_LOCK);
@@ -358,7 +358,7 @@ mod tests {
 
     /// A fork while something is being made has it made anew.
     #[test]
-    fn a_fork_in_between_is_noticed() {
+    fn a_fork_is_noticed() {
         unsafe extern "C" {
             fn fork() -> i32;
             fn _exit(status: i32) -> !;
