@@ -403,6 +403,35 @@ fn texts() -> Vec<(Error, &'static str)> {
              is safe to share; use interprocess events",
         ),
         (
+            Error::SemaphoreOfOtherDevice {
+                function: Function::cuImportExternalSemaphore,
+                semaphore: Some(1),
+                context: 0,
+            },
+            "cuImportExternalSemaphore was not called: the semaphore belongs to device 1, and the \
+             context to device 0; import it in a context of device 1",
+        ),
+        (
+            Error::SemaphoreOfOtherDevice {
+                function: Function::cuImportExternalSemaphore,
+                semaphore: None,
+                context: 0,
+            },
+            "cuImportExternalSemaphore was not called: the semaphore belongs to a device that this \
+             process does not see, and the context to device 0; create it on the device whose UUID \
+             is Device::uuid, and look at CUDA_VISIBLE_DEVICES",
+        ),
+        (
+            Error::NotASemaphore {
+                function: Function::cuImportExternalSemaphore,
+                code: Some(CUresult::CUDA_ERROR_UNKNOWN),
+            },
+            "cuImportExternalSemaphore failed with CUDA_ERROR_UNKNOWN (999): this is no semaphore \
+             that the driver can import as that kind; export it as an opaque file descriptor or NT \
+             handle, with NVIDIA's driver, for each import anew, and import a timeline semaphore as \
+             one and a binary one as the other",
+        ),
+        (
             Error::TooManyObservers,
             "this process has no place left for an observer of this driver; take one away with \
              stop_observing, or let one do the work of two",

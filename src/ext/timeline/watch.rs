@@ -122,7 +122,7 @@ mod tests {
     /// The driver is asked while a signal is pending, and not at the first look.
     #[test]
     #[allow(unsafe_code)]
-    fn it_asks_only_while_a_signal_is_pending() {
+    fn it_asks_only_while_pending() {
         // Not an observer: a process has places for a few only.
         let soft = cuda_soft_driver::SoftDriver::builder().log(1000).build();
         // SAFETY: the software driver has the driver's ABI, and its functions are part of this
