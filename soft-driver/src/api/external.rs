@@ -32,7 +32,7 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let theirs = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("Linux has it");
 /// let descriptor = theirs.descriptor().expect("a descriptor");
-/// let device = *context.device().uuid()?.as_bytes();
+/// let device = context.device().uuid()?;
 /// // SAFETY: the descriptor is one of a timeline, and nobody else has it.
 /// let ours = unsafe { TimelineSemaphore::import_fd(&context, descriptor, device) }?;
 ///
