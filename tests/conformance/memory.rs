@@ -161,6 +161,8 @@ rules! {
         let copy =
             |source, destination| Copy2D { source, destination, width: 10, height: 3 };
         must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(own, there)));
+        // Whether a call without a stream has been done when it returns is another rule's question.
+        must("the wait", rig.cuCtxSynchronize());
         let mut expected = vec![0xEE; 64 * 5];
         for row in 0..3 {
             expected[(row + 1) * 64 + 3..][..10].copy_from_slice(&frame[row * 10..][..10]);
@@ -228,6 +230,7 @@ rules! {
             ("no bytes", copied(own, there, 0, 16)),
             ("no rows", copied(own, there, 16, 0)),
         ]);
+        must("the wait", rig.cuCtxSynchronize());
         free(rig, memory);
     }
 
@@ -238,6 +241,7 @@ rules! {
     {
         let memory = filled(rig, 64 * 3, 0xEE);
         must("cuMemsetD2D16", rig.cuMemsetD2D16_v2(memory + 2, 64, 0x1234, 2, 3));
+        must("the wait", rig.cuCtxSynchronize());
         let row = [&[0xEE, 0xEE, 0x34, 0x12, 0x34, 0x12][..], &[0xEE; 58]].concat();
         saw.holds("as it should be", bytes(rig, memory, 64 * 3) == row.repeat(3));
         saw.codes(&[
