@@ -91,6 +91,7 @@ fn findings(kind: SemaphoreKind, waits: bool) -> usize {
 
 #[test]
 fn a_signal_orders_what_waits_for_it() {
+    cuda_events_test_support::own_process!();
     for kind in [SemaphoreKind::Timeline, SemaphoreKind::Binary] {
         assert_eq!(findings(kind, true), 0, "{kind:?}");
         assert!(findings(kind, false) > 0, "{kind:?}: without the waits there is no order");
