@@ -804,6 +804,8 @@ fn a_quiet_makers_failed_context_poisons() {
 }
 
 /// The crate's thread looks after what processes share. Where none shares anything, there is none.
+/// Only Linux tells a process of its threads by a file.
+#[cfg(target_os = "linux")]
 #[test]
 fn only_what_is_shared_has_a_thread() {
     common::own_process!();
