@@ -39,6 +39,7 @@ const_assert_eq!(core::mem::offset_of!(CUdevSmResource, smCount), 0);
 // zero.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, [u8; 96]);
+#[cfg(target_pointer_width = "64")]
 assert_eq_size!(
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
@@ -46,4 +47,5 @@ assert_eq_size!(
 );
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, [u8; 104]);
+#[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, [u8; 88]);

@@ -428,8 +428,8 @@ fn texts() -> Vec<(Error, &'static str)> {
             },
             "cuImportExternalSemaphore failed with CUDA_ERROR_UNKNOWN (999): this is no semaphore \
              that the driver can import as that kind; export it as an opaque file descriptor or NT \
-             handle, with NVIDIA's driver, for each import anew, and import a timeline semaphore as \
-             one and a binary one as the other",
+             handle, with NVIDIA's driver, for each import anew, and import a timeline semaphore \
+             as one and a binary one as the other",
         ),
         (
             Error::TooManyObservers,

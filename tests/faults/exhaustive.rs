@@ -102,7 +102,7 @@ enum Share {
 
 impl Share {
     fn asked_for() -> Self {
-        const SAMPLE: u64 = 20;
+        const SAMPLE: u64 = 40;
         let fresh =
             || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
         match std::env::var(FAULTS_VARIABLE).as_deref() {
