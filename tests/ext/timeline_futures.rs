@@ -179,7 +179,7 @@ fn the_thread_sleeps_when_nothing_is_pending() {
             latch.release();
             assert_eq!(block_on(&mut future), Ok(()));
         }
-        // Rounds come every millisecond at the least.
+        // A round comes at least every millisecond.
         wait_until("it sleeps for long", || {
             let before = sleeps();
             std::thread::sleep(Duration::from_millis(200));

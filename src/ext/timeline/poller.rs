@@ -21,7 +21,7 @@ fn pause(quiet: Duration) -> Duration {
 
 /// What the poller has not seen: timelines that are new to it.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
-/// What else is new to it, such as imports that streams have begun to wait for.
+/// Other new work of the thread, such as imports that streams have begun to wait for.
 static IMPORTS: Mutex<Vec<Arc<dyn Follow>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
 
