@@ -928,8 +928,10 @@ fn any_bytes_in_the_file_do_no_harm() {
             scribble.join().expect("no panic");
             words.iter().for_each(|word| word.store(0, Ordering::SeqCst));
             peer.child.kill();
-            // A value that was reached and taken back is nobody's to look after, until one asks.
-            told(imported.point(u64::MAX).query());
+            // A value that was reached and taken back is nobody's to look after, until one asks. A
+            // query asks seldom.
+            let last = imported.point(u64::MAX);
+            wait_until("somebody asks", || last.query().is_err());
             for stream in &streams {
                 idle(stream);
             }
