@@ -386,8 +386,8 @@ rules! {
     fn peers(rig, saw) =
         "copied; can reach 1, itself 0; access supported success, 1; of itself \
          CUDA_ERROR_INVALID_DEVICE (101); enabling success, again \
-         CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED (704); itself CUDA_ERROR_INVALID_CONTEXT (201); \
-         flags CUDA_ERROR_INVALID_VALUE (1); disabling success, again \
+         CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED (704); itself CUDA_ERROR_PEER_ACCESS_UNSUPPORTED \
+         (217); flags CUDA_ERROR_INVALID_VALUE (1); disabling success, again \
          CUDA_ERROR_PEER_ACCESS_NOT_ENABLED (705)"
     {
         let second = Second::new(rig);

@@ -573,10 +573,7 @@ pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: 
     }
     let peer =
         if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
-    // Documented.
-    if peer == current {
-        return Err(INVALID_CONTEXT);
-    }
+    // Measured: also the current context itself, for which INVALID_CONTEXT is documented.
     if state.contexts[peer].device == state.contexts[current].device {
         return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     }

@@ -25,7 +25,7 @@ impl State {
             .map_err(|bad| self.bad_handle(call, Kind::Semaphore, handle, bad))
     }
 
-    /// The kind that a type of handle is for. Those of other systems are not supported here.
+    /// The kind that a type of handle is for.
     fn kind_of(&self, handle: HandleType) -> Result<SemaphoreKind, CUresult> {
         match handle {
             HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Ok(SemaphoreKind::Binary),
@@ -34,7 +34,7 @@ impl State {
             {
                 Ok(SemaphoreKind::Timeline)
             }
-            CUexternalSemaphoreHandleType(2..=8 | 10) => Err(NOT_SUPPORTED),
+            // Measured: those of other systems are this, too.
             _ => Err(INVALID_VALUE),
         }
     }
@@ -92,6 +92,10 @@ pub(crate) fn import_external_semaphore(
     }
     // SAFETY: both types have a descriptor there, and any bits are a number.
     let number = unsafe { description.handle.fd };
+    // Measured. Of a binary semaphore it is the system's refusal, as for any file.
+    if number < 0 && kind == SemaphoreKind::Timeline {
+        return Err(INVALID_VALUE);
+    }
     let opened = Semaphore::open(number).filter(|opened| opened.kind == kind);
     let opened = opened.ok_or(CUresult::CUDA_ERROR_UNKNOWN)?;
     // Nothing fails behind this but a table that is full.
@@ -142,19 +146,27 @@ fn give(
 ) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
+    if values.is_empty() {
+        return Err(INVALID_VALUE);
+    }
     let mut points = Vec::with_capacity(values.len());
     for (semaphore, (value, flags)) in semaphores.read_array(values.len())?.into_iter().zip(values)
     {
+        // Measured: the real driver crashes.
+        if semaphore.is_null() {
+            return Err(state.misuse(
+                call,
+                "NULL where the real driver dereferences",
+                INVALID_VALUE,
+            ));
+        }
         // The flags are for memory of NvSciBuf, which this driver has none of.
-        if semaphore.is_null() || *flags != 0 {
+        if *flags != 0 {
             return Err(INVALID_VALUE);
         }
         let index = state.semaphore(call, semaphore.addr() as u64)?;
         let semaphore = state.semaphores[index].semaphore.clone();
         points.push(SemaphorePoint { semaphore, value: *value });
-    }
-    if points.is_empty() {
-        return Ok(());
     }
     state.ensure_ticker_thread(call.machine)?;
     let given = Semaphores { signals, points };
