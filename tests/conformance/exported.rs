@@ -56,6 +56,10 @@ exported! {
     cuCtxDetach(context: CUcontext);
     cuMemAllocPitch_v2(address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize,
         element: u32);
+    cuMemsetD8_v2(address: CUdeviceptr, value: u8, count: usize);
+    cuMemcpyDtoD_v2(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize);
+    cuMemcpyHtoD_v2(destination: CUdeviceptr, source: *const c_void, bytes: usize);
+    cuMemcpyDtoH_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize);
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: u32);
     cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream);
     cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: u32, device: CUdevice);

@@ -43,6 +43,7 @@ mod lookup;
 mod memory;
 mod process;
 mod streams;
+mod synchronous;
 mod undefined;
 // They share a file of memory with another process.
 #[cfg(target_os = "linux")]

@@ -559,8 +559,8 @@ impl State {
     }
 }
 
-/// The forms without a stream: in the default stream. In software the call always waits; the order
-/// checker is told what a program can count on.
+/// The forms without a stream: in the default stream. As on a card, the call waits for the stream
+/// where the host has memory of its own in it, and otherwise returns at once.
 pub(crate) fn synchronous(
     call: &CallFrame,
     submit: impl FnOnce(StreamArg) -> Result<HostAfter, CUresult>,
@@ -573,6 +573,9 @@ pub(crate) fn synchronous(
     let before = state.order_await_stream(index);
     drop(state);
     let after = submit(stream)?;
+    if after == HostAfter::Nothing {
+        return Ok(());
+    }
     let mut state = call.ready()?;
     if let (HostAfter::Read, Some(before)) = (after, before) {
         state.order_reached(before);

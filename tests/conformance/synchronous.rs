@@ -1,0 +1,189 @@
+//! Copies and memsets without a stream: they are operations in the legacy stream, and some of them
+//! return before they are done.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use cuda_events::sys::*;
+use cuda_soft_driver::abi::{Copy2D, Side2D};
+
+use crate::raw::{LEGACY, Rig, Sent, must};
+use crate::rules;
+use crate::rules::Saw;
+
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+
+/// More than the driver keeps in a command.
+const LARGE: usize = 1 << 20;
+
+/// Memory of each kind, as calls take it.
+struct Memory<'a> {
+    rig: &'a Rig,
+    device: [CUdeviceptr; 2],
+    pinned: *mut c_void,
+    ordinary: Vec<u8>,
+}
+
+impl<'a> Memory<'a> {
+    fn new(rig: &'a Rig) -> Self {
+        let device = [0; 2].map(|mut address| {
+            must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, LARGE));
+            address
+        });
+        let mut pinned = null_mut();
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
+        Self { rig, device, pinned, ordinary: vec![0; LARGE] }
+    }
+
+    fn pinned_on_device(&self) -> CUdeviceptr {
+        let mut address = 0;
+        must(
+            "cuMemHostGetDevicePointer",
+            self.rig.cuMemHostGetDevicePointer_v2(&mut address, self.pinned, 0),
+        );
+        address
+    }
+
+    fn ordinary(&self) -> *mut c_void {
+        self.ordinary.as_ptr().cast_mut().cast()
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        for address in self.device {
+            let _ = self.rig.cuMemFree_v2(address);
+        }
+        let _ = self.rig.cuMemFreeHost(self.pinned);
+    }
+}
+
+/// Whether a call returns while the legacy stream is held.
+fn returns(rig: &Rig, call: impl FnOnce() -> CUresult, patience: Duration) -> bool {
+    struct Carry<T>(T);
+    // SAFETY: this thread waits until the other one has ended.
+    unsafe impl<T> Send for Carry<T> {}
+    impl<T> Carry<T> {
+        fn open(self) -> T {
+            self.0
+        }
+    }
+    let latch = rig.hold(LEGACY);
+    let (context, driver) = (Sent::new(rig.context), rig.driver);
+    let call = Carry(call);
+    let (done, heard) = channel();
+    let before = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // SAFETY: the context is live.
+            let current = unsafe { (driver.symbols().cuCtxSetCurrent)(context.get()) };
+            must("cuCtxSetCurrent", current);
+            must("the call", (call.open())());
+            let _ = done.send(());
+        });
+        let before = heard.recv_timeout(patience);
+        latch.release();
+        before
+    });
+    rig.synchronize(LEGACY);
+    match before {
+        Ok(()) => true,
+        Err(RecvTimeoutError::Timeout) => false,
+        Err(RecvTimeoutError::Disconnected) => panic!("the call failed"),
+    }
+}
+
+fn rows(kind: u32, host: *mut c_void, device: CUdeviceptr) -> Side2D {
+    let array = null_mut();
+    Side2D { x: 0, y: 0, memory_type: kind, host, device, array, pitch: 64 }
+}
+
+/// Long enough for a call that does not wait to return, on a machine that is busy.
+const LONG: Duration = Duration::from_secs(20);
+/// For how long a call that waits is watched.
+const WATCHED: Duration = Duration::from_millis(50);
+
+type Call<'a> = (&'a str, &'a dyn Fn() -> CUresult);
+
+/// Says of calls in which order they stand to a stream that is held: those of the first list
+/// return, those of the second wait for it.
+fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
+    let said = |calls: &[Call<'_>], patience| {
+        let kept = calls.iter().filter(|(_, call)| returns(rig, call, patience));
+        kept.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let (first, second) = (said(returning, LONG), said(waiting, WATCHED));
+    saw.text(format_args!("these return: {first}"));
+    saw.text(format_args!("of the others: {}", if second.is_empty() { "none" } else { &second }));
+}
+
+rules! {
+    /// A memset or a copy without a stream returns before it is done if all its memory is the
+    /// device's.
+    fn memory_of_the_device(rig, saw) =
+        "these return: a memset, a copy, a copy of rows, a copy between contexts; of the others: \
+         none"
+    {
+        let memory = Memory::new(rig);
+        let ([to, from], mapped) = (memory.device, memory.pinned_on_device());
+        let rows = Copy2D {
+            source: rows(DEVICE, null_mut(), from),
+            destination: rows(DEVICE, null_mut(), to),
+            width: 64,
+            height: 4,
+        };
+        compare(rig, saw, &[
+            ("a memset", &|| rig.cuMemsetD8_v2(to, 1, LARGE)),
+            ("a copy", &|| rig.cuMemcpyDtoD_v2(to, from, LARGE)),
+            ("a copy of rows", &|| rig.cuMemcpy2D_v2(&rows)),
+            ("a copy between contexts", &|| {
+                rig.cuMemcpyPeer(to, rig.context, from, rig.context, LARGE)
+            }),
+        ], &[
+            ("a memset of pinned memory", &|| rig.cuMemsetD8_v2(mapped, 1, 64)),
+            ("a copy from pinned memory", &|| rig.cuMemcpyDtoD_v2(to, mapped, LARGE)),
+        ]);
+    }
+
+    /// A copy without a stream to or from the host's memory waits for the legacy stream, also of a
+    /// few bytes of ordinary memory.
+    fn memory_of_the_host(rig, saw) = "these return: ; of the others: none" {
+        let memory = Memory::new(rig);
+        let ([to, from], pinned, ordinary) = (memory.device, memory.pinned, memory.ordinary());
+        let copy_rows = |source, destination| {
+            rig.cuMemcpy2D_v2(&Copy2D { source, destination, width: 64, height: 4 })
+        };
+        let on_device = |address| rows(DEVICE, null_mut(), address);
+        let on_host = |address| rows(HOST, address, 0);
+        compare(rig, saw, &[], &[
+            ("a few bytes to the device", &|| rig.cuMemcpyHtoD_v2(to, ordinary, 64)),
+            ("many bytes to the device", &|| rig.cuMemcpyHtoD_v2(to, ordinary, LARGE)),
+            ("pinned to the device", &|| rig.cuMemcpyHtoD_v2(to, pinned, 64)),
+            ("a few bytes back", &|| rig.cuMemcpyDtoH_v2(ordinary, from, 64)),
+            ("many bytes back", &|| rig.cuMemcpyDtoH_v2(ordinary, from, LARGE)),
+            ("back to pinned", &|| rig.cuMemcpyDtoH_v2(pinned, from, LARGE)),
+            ("rows to the device", &|| copy_rows(on_host(ordinary), on_device(to))),
+            ("rows back", &|| copy_rows(on_device(from), on_host(ordinary))),
+        ]);
+    }
+
+    /// With a stream, a copy from ordinary memory returns before it is done, and one to ordinary
+    /// memory waits.
+    fn ordinary_memory_with_a_stream(rig, saw) =
+        "these return: a few bytes to the device, many bytes to the device; of the others: none"
+    {
+        let memory = Memory::new(rig);
+        let ([to, from], ordinary) = (memory.device, memory.ordinary());
+        compare(rig, saw, &[
+            ("a few bytes to the device", &|| rig.cuMemcpyHtoDAsync_v2(to, ordinary, 64, LEGACY)),
+            ("many bytes to the device", &|| {
+                rig.cuMemcpyHtoDAsync_v2(to, ordinary, LARGE, LEGACY)
+            }),
+        ], &[
+            ("a few bytes back", &|| rig.cuMemcpyDtoHAsync_v2(ordinary, from, 64, LEGACY)),
+            ("many bytes back", &|| rig.cuMemcpyDtoHAsync_v2(ordinary, from, LARGE, LEGACY)),
+        ]);
+    }
+}
