@@ -126,7 +126,15 @@ rules! {
 
     /// NULL is no semaphore that can be destroyed.
     [alone]
-    fn destroying_null(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
+    fn destroying_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         saw.text(said(rig.cuDestroyExternalSemaphore(null_mut())));
+    }
+
+    /// NULL is no semaphore that can be waited for.
+    [alone]
+    fn waiting_for_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
+        let stream = rig.stream(NON_BLOCKING);
+        let wait = Default::default();
+        saw.text(said(rig.cuWaitExternalSemaphoresAsync(&null_mut(), &wait, 1, stream)));
     }
 }

@@ -347,15 +347,6 @@ misuses! {
         rig.cuSignalExternalSemaphoresAsync(&null_mut(), &Default::default(), 1, stream)
     }
 
-    /// Waiting for an external semaphore that is NULL.
-    fn no_semaphore_to_wait_for(rig, _tell) names ["cuWaitExternalSemaphoresAsync", "NULL"] =
-        "aborted, naming cuWaitExternalSemaphoresAsync, NULL; as an error \
-            CUDA_ERROR_INVALID_VALUE (1)"
-    {
-        let stream = rig.stream(NON_BLOCKING);
-        rig.cuWaitExternalSemaphoresAsync(&null_mut(), &Default::default(), 1, stream)
-    }
-
     /// Destroying a stream in a forked child.
     #[cfg(unix)]
     fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =

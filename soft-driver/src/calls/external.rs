@@ -126,7 +126,7 @@ pub(crate) fn destroy_external_semaphore(
 ) -> Answer {
     let mut state = call.ready()?;
     if semaphore.is_null() {
-        return Err(INVALID_HANDLE);
+        return Err(INVALID_VALUE);
     }
     let index = state.semaphore(call, semaphore.addr())?;
     let context = state.semaphores[index].context;
@@ -152,8 +152,8 @@ fn give(
     let mut points = Vec::with_capacity(values.len());
     for (semaphore, (value, flags)) in semaphores.read_array(values.len())?.into_iter().zip(values)
     {
-        // Measured: the real driver crashes.
-        if semaphore.is_null() {
+        // Measured: over a signal the real driver crashes, and a wait it refuses.
+        if semaphore.is_null() && signals {
             return Err(state.misuse(
                 call,
                 "NULL where the real driver dereferences",
@@ -161,7 +161,7 @@ fn give(
             ));
         }
         // The flags are for memory of NvSciBuf, which this driver has none of.
-        if *flags != 0 {
+        if semaphore.is_null() || *flags != 0 {
             return Err(INVALID_VALUE);
         }
         let index = state.semaphore(call, semaphore.addr() as u64)?;
