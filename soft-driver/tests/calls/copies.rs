@@ -52,6 +52,11 @@ fn copy(raw: &Raw, source: Side2D, destination: Side2D, width: usize, height: us
 
 /// A frame goes to the device with another distance between rows, and comes back bit for bit. What
 /// is between the rows stays as it was.
+/// Calls that are about memory of the device alone return before it is done.
+fn done(raw: &Raw) {
+    assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
+}
+
 #[test]
 fn a_frame_there_and_back() {
     let raw = Raw::new();
@@ -83,6 +88,7 @@ fn a_frame_there_and_back() {
     // Without a distance the rows follow each other; and within the device.
     let dense = alloc(&raw, WIDTH * HEIGHT);
     assert_eq!(copy(&raw, there, device(dense, 0), WIDTH, HEIGHT), OK);
+    done(&raw);
     assert_eq!(bytes(dense, WIDTH * HEIGHT), frame);
 }
 
@@ -234,6 +240,7 @@ fn rows_are_set() {
             height => usize))
     };
     assert_eq!(set(memory, 64, 0x1234, 3, 4), OK);
+    done(&raw);
     for row in 0..4 {
         let line = [0x34, 0x12, 0x34, 0x12, 0x34, 0x12, 0, 0];
         assert_eq!(bytes(memory + row * 64, 8), line);
