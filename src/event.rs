@@ -1,4 +1,4 @@
-//! Events: markers in streams that can be waited for, queried and timed.
+//! Events: markers in streams that a program can wait for, query and time.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -23,10 +23,10 @@ use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 use crate::timeout;
 
 bitflags! {
-    /// How an event is created. None by default: no timing, waiting spins, this process only; the
-    /// cheapest there is.
+    /// Flags for creating an event. Empty by default, which is the cheapest: no timing, waits spin,
+    /// and only this process can use the event.
     ///
-    /// The numbers are this crate's own: what the driver takes has another sense of timing.
+    /// The bits are this crate's own; the driver's timing bit has the opposite sense.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -41,17 +41,17 @@ bitflags! {
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning
-        /// (`CU_EVENT_BLOCKING_SYNC`). It saves a core and costs some tens of microseconds until
-        /// the sleeper wakes. Waits of streams are not affected.
+        /// (`CU_EVENT_BLOCKING_SYNC`). This saves a core, but the thread wakes some tens of
+        /// microseconds later. Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
-        /// Records take a time stamp, so that [`elapsed_ms`](EventRef::elapsed_ms) works. It is the
-        /// reverse of the driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight times
-        /// as long as others.
+        /// Records take a time stamp, which [`elapsed_ms`](EventRef::elapsed_ms) needs. The flag is
+        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight
+        /// times as long as others.
         const TIMING = 2;
-        /// The event can be opened in other processes (`CU_EVENT_INTERPROCESS`). Not together with
-        /// `TIMING`. Recording it again before it is done, in whichever process, does not replace
-        /// the record: the new one waits for it in its stream. Records take about seven times as
-        /// long as others.
+        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. If
+        /// any process records the event again before the last record is done, the new record does
+        /// not replace that one: it waits for it in its stream. Such records take about seven times
+        /// as long as others.
         const INTERPROCESS = 4;
     }
 }
@@ -59,7 +59,7 @@ bitflags! {
 debug_by_names!(EventFlags);
 
 impl EventFlags {
-    /// The driver's flags: the same bits, with the sense of the timing bit turned round.
+    /// The driver's flags: the same bits, except that the timing bit is inverted.
     const fn to_driver(self) -> u32 {
         self.bits() ^ CU_EVENT_DISABLE_TIMING
     }
@@ -67,20 +67,19 @@ impl EventFlags {
 
 /// An event that this process created or imported, and owns: dropping it destroys it.
 ///
-/// What can be done with an event is on [`EventRef`], which this type dereferences to.
+/// Its methods are on [`EventRef`], to which this type dereferences.
 ///
-/// An event that was never recorded stands for no work: a query says done, a wait is over at once.
-/// A record stands for the work that is in the stream at that call; recording again replaces it,
-/// and waits that were queued before keep what they saw.
+/// An event that was never recorded stands for no work: a query returns `Done`, and a wait ends at
+/// once. A record stands for the work that is in the stream at that call. Recording again replaces
+/// the record; waits that were queued earlier still wait for the old one.
 ///
-/// Dropping an event that is still pending is fine: the driver frees it when it completes. Drop
-/// ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
-/// reports. In a context that has failed the driver keeps the event until the context is released.
-/// Do not keep events in statics or thread-locals: their destructors run while the driver is
-/// shutting down.
+/// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
+/// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
+/// context that has failed, the driver keeps the event until the context is released. Do not keep
+/// events in statics or thread-locals: their destructors run while the driver is shutting down.
 ///
 /// An event holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share, and then until all work of the context is done: see
+/// share. It then blocks until all work of the context is done: see
 /// [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
@@ -103,11 +102,11 @@ pub struct Event(EventRef);
 
 form_of!(EventRef: Event);
 
-/// An event that somebody else owns, or the part of an [`Event`] that everybody may use.
+/// An event that other code owns; also the methods that every [`Event`] has.
 ///
-/// All methods may be called from any thread, and none needs a current context. Like an [`Event`]
-/// it holds a share of its context, and only [the last share](Context#dropping-the-last-share) can
-/// block when it is dropped.
+/// Its methods may be called from any thread, and none needs a current context. Like an [`Event`],
+/// it holds a share of its context. Dropping it can block only if that is [the last
+/// share](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{EventRef, Event, EventFlags};
@@ -130,8 +129,8 @@ pub struct EventRef {
     context: Context,
     flags: EventFlags,
     imported: bool,
-    /// Whether the driver returned an error for it, for those who lend events one after the other
-    /// (`ext::EventPool`). It is written after errors only.
+    /// Whether the driver returned an error for this event. `ext::EventPool` reads it before it
+    /// lends the event again. It is written only after errors.
     failed: AtomicBool,
 }
 
@@ -148,61 +147,66 @@ unsafe impl Sync for EventRef {}
 impl Event {
     /// Creates an event in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuEventCreate`; `cuEventDestroy` when it is
-    /// dropped. Both wait for one lock of the driver, so that many threads at once take a hundred
-    /// times as long each. An [`EventPool`](crate::ext::EventPool) has no such lock.
+    /// One driver call with the context current: `cuEventCreate`. Dropping the event calls
+    /// `cuEventDestroy`. Both take one lock of the driver: if many threads create events at once,
+    /// each call takes up to a hundred times as long. An [`EventPool`](crate::ext::EventPool) has
+    /// no such lock.
     ///
     /// # Errors
     ///
-    /// [`Error::TimingWithInterprocess`]; what the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::TimingWithInterprocess`]: both flags are set.
+    /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: memory, or the context's interprocess events, are used up.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventCreate")]
     #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         Ok(NewEvent::create(context, flags)?.in_context(context, flags))
     }
 
-    /// Takes ownership of an event that other code created in `context`. `flags` are those that it
-    /// was created with; they serve for error messages and for [`flags`](EventRef::flags), the
-    /// driver cannot be asked for them.
+    /// Takes ownership of an event that other code created in `context`.
+    ///
+    /// `flags` are the flags that the event was created with. The driver cannot return them; this
+    /// crate needs them for [`flags`](EventRef::flags), for error messages and to refuse waits that
+    /// crash.
     ///
     /// # Safety
     ///
-    /// `raw` must be a live event of `context`, and nobody else may destroy it. `flags` must have
+    /// `raw` must be a live event of `context`, and no other code may destroy it. `flags` must have
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
     /// another process.
     ///
     /// From a record of `raw` in a capture until that capture has ended, no other thread may use
-    /// the event or end the capture while a thread uses the event: the driver does not guard it,
-    /// and crashes. This holds between this crate and whoever else has the handle. See
+    /// the event or end the capture while a thread uses the event: the driver has no lock there,
+    /// and crashes. This rule includes all other code that has the handle. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, false))
     }
 
-    /// An event that `cuIpcOpenEventHandle` gave.
+    /// Wraps an event from `cuIpcOpenEventHandle`.
     pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, true))
     }
 
-    /// Gives up ownership: the caller destroys the event (`cuEventDestroy`), and keeps its context
-    /// alive until then.
+    /// Gives up ownership and returns the handle. The caller must destroy the event
+    /// (`cuEventDestroy`) and keep its context alive until then.
     pub fn into_raw(self) -> CUevent {
         let raw = self.0.raw;
         drop(self.disarm());
         raw
     }
 
-    /// Destroys the event and returns what the driver returns. A pending event completes in peace.
+    /// Destroys the event and returns the driver's error, if any. A pending event still completes.
     ///
     /// One driver call: `cuEventDestroy`. It does not wait, unless the event holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before;
-    /// [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
-    /// destruction. In a context that has failed the driver refuses with the context's error and
-    /// keeps the event until the context is released; nothing more can be done with the handle.
+    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
+    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
+    /// the context's error and keeps the event until the context is released.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
         let event = self.disarm();
@@ -210,7 +214,7 @@ impl Event {
         unsafe { call!(event.driver, cuEventDestroy_v2(event.raw)) }
     }
 
-    /// What is in here, without the destructor.
+    /// Takes the inner value out, without running the destructor.
     fn disarm(self) -> EventRef {
         let this = ManuallyDrop::new(self);
         // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
@@ -222,17 +226,16 @@ impl Drop for Event {
     #[allow(unsafe_code)]
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on
-        // here: the driver may be shutting down with the process, or the context broken by failed
-        // work.
+        // SAFETY: the event is owned and not used afterwards. An error cannot be handled here: the
+        // driver may be shutting down with the process, or failed work may have broken the context.
         let _ = unsafe { ask!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
     }
 }
 
-/// A new event that is not yet put together with its context. Dropping it destroys it.
+/// A new event that is not yet combined with its context. Dropping it destroys it.
 ///
-/// It is two words, which stay in registers, where an [`Event`] that is handed on is copied through
-/// memory.
+/// It has two words and stays in registers; an [`Event`] would be copied through memory when it is
+/// passed on.
 pub(crate) struct NewEvent {
     raw: CUevent,
     driver: Driver,
@@ -268,8 +271,7 @@ impl NewEvent {
 impl Drop for NewEvent {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the event is owned and not used afterwards. What it answers cannot be acted on
-        // here.
+        // SAFETY: the event is owned and not used afterwards. An error cannot be handled here.
         let _ = unsafe { ask!(self.driver, cuEventDestroy_v2(self.raw)) };
     }
 }
@@ -291,38 +293,41 @@ impl EventRef {
         Self { raw, driver: context.driver(), context: context.clone(), flags, imported, failed }
     }
 
-    /// Names an event that other code created in `context` and goes on owning. Dropping the result
-    /// does nothing to it. `flags` are those that it was created with; see [`Event::from_raw`].
+    /// Wraps an event that other code created in `context` and continues to own. Dropping the
+    /// result does not affect the event. `flags` are the flags that it was created with; see
+    /// [`Event::from_raw`].
     ///
     /// # Safety
     ///
     /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
     /// `flags` as for [`Event::from_raw`].
     ///
-    /// The owner may not record the event in a capture, nor end such a capture, in one thread while
-    /// another thread uses the result: the driver does not guard it, and crashes. See
+    /// The owner must not record the event in a capture, or end such a capture, in one thread while
+    /// another thread uses the result: the driver has no lock there, and crashes. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self::new(context, raw, flags, false)
     }
 
-    /// Whether all work that the last record stands for is done; true for an event that was never
+    /// Returns whether all work before the last record is done; `Done` if the event was never
     /// recorded.
     ///
-    /// It does not wait. An error is never "not done", and "not done" is never an error.
+    /// It does not wait. [`Progress::Pending`] is not an error.
     ///
-    /// One driver call: `cuEventQuery`. It waits for one lock of the driver, so that many threads
-    /// at once slow each other down. Where many wait, one thread that asks for all is better: see
+    /// One driver call: `cuEventQuery`. It takes one lock of the driver, so many threads that query
+    /// at once slow each other down. Then one thread should query for all: see
     /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
     /// no lock.
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before. For an event last
-    /// [recorded](Self::record) in a capture: `CUDA_ERROR_CAPTURED_EVENT` while the capture is
-    /// under way, which such a query invalidates, and `CUDA_ERROR_INVALID_VALUE` after its end. An
-    /// event that is used outside of the graph is for
-    /// [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
+    /// * `CUDA_ERROR_CAPTURED_EVENT`: the event was last [recorded](Self::record) in a capture that
+    ///   is in progress. The query invalidates that capture.
+    /// * `CUDA_ERROR_INVALID_VALUE`: the event was last recorded in a capture that has ended. For
+    ///   an event that is also used outside of the graph, capture
+    ///   [`record_external`](crate::StreamRef::record_external).
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "is_done")]
     #[inline]
@@ -331,7 +336,7 @@ impl EventRef {
         self.watched(unsafe { query(self.driver, self.raw) })
     }
 
-    /// Blocks the calling thread until all work that the last record stands for is done. It spins
+    /// Blocks the calling thread until all work before the last record is done. The thread spins
     /// unless the event was created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
     ///
     /// One driver call: `cuEventSynchronize`.
@@ -348,15 +353,16 @@ impl EventRef {
         if answer.is_success() { Ok(()) } else { Err(self.refused(answer)) }
     }
 
-    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
+    /// Blocks as [`synchronize`](Self::synchronize) does, but for at most `timeout`, and returns
+    /// whether the work is done.
     ///
-    /// The driver has no such call. This one queries, first in quick succession, then at most every
-    /// millisecond with the thread asleep in between; it returns up to a millisecond late. An
-    /// imported event needs it above all: nobody completes what a killed exporter had recorded. For
-    /// such an event [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also
-    /// looks at the exporter.
+    /// The driver has no such call. This method queries, first in quick succession, then with
+    /// sleeps of at most a millisecond between the queries. It returns up to a millisecond late.
+    /// Use it for imported events: if the exporter is killed, its records never complete. For such
+    /// an event, [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches
+    /// the exporter.
     ///
-    /// Driver calls: `cuEventQuery`, as often as it asks.
+    /// Driver calls: `cuEventQuery`, repeatedly.
     ///
     /// # Errors
     ///
@@ -365,11 +371,12 @@ impl EventRef {
         timeout::poll(timeout, || self.query())
     }
 
-    /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
+    /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`
+    /// was recorded first.
     ///
-    /// NVIDIA names a resolution of about half a microsecond, and the driver gives the time as an
-    /// `f32` of milliseconds. Such a number has 24 significant bits, so that the steps between
-    /// neighbouring results grow with the time:
+    /// NVIDIA documents a resolution of about half a microsecond. The driver returns the time as an
+    /// `f32` of milliseconds. Such a number has 24 significant bits, so the step between
+    /// neighbouring results grows with the time:
     ///
     /// | at | a step is |
     /// | --- | --- |
@@ -379,12 +386,12 @@ impl EventRef {
     /// | 1 h | 250 µs |
     /// | 1 day | 8000 µs |
     ///
-    /// A result is off by half a step at most. For the resolution of short times over a long one,
-    /// record events in between, take the time from each to the next, and add these times as `f64`.
-    /// Half a second from event to event is a good choice: each time is then exact to 16 ns, and
-    /// the sum of an hour to about a microsecond, as the errors of the parts mostly cancel. Where
-    /// the grid of the device's time stamps is known (in nanoseconds, from measurements), rounding
-    /// each such part to it makes the sum exact.
+    /// A result is off by half a step at most. To measure a long time with the resolution of a
+    /// short one, record events in between, take the time from each to the next, and add these
+    /// times as `f64`. Half a second between events is a good choice: each time is then exact to 16
+    /// ns, and the sum over an hour to about a microsecond, because the errors mostly cancel. If
+    /// you know the step of the device's time stamps (in nanoseconds, from measurements), rounding
+    /// each part to it makes the sum exact.
     ///
     /// ```
     /// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -410,11 +417,19 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::TimingDisabled`], [`Error::ContextMismatch`] or [`Error::NotRecorded`], of which
-    /// the first that applies is told; [`Error::NotReady`]; otherwise the driver's code, such as
-    /// `CUDA_ERROR_CAPTURED_EVENT` for an event last [recorded](Self::record) in a capture that is
-    /// under way, and `CUDA_ERROR_INVALID_VALUE` after its end. To time the launches of a graph,
-    /// capture [`record_external`](crate::StreamRef::record_external). [`Error::ForkedChild`].
+    /// If several apply, the first in this order:
+    ///
+    /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
+    /// * [`Error::ContextMismatch`]: the events belong to two contexts.
+    /// * [`Error::NotRecorded`]: an event was never recorded.
+    ///
+    /// Also:
+    ///
+    /// * [`Error::NotReady`]: an event is not complete.
+    /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
+    ///   is in progress. `CUDA_ERROR_INVALID_VALUE`: that capture has ended. To time the launches
+    ///   of a graph, capture [`record_external`](crate::StreamRef::record_external).
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     #[inline]
@@ -432,26 +447,27 @@ impl EventRef {
                 return Ok(unsafe { milliseconds.assume_init() });
             }
         }
-        // One cold way for all that is not plain, or the time would go through memory on the plain
-        // way too.
+        // One cold path for every other case; otherwise the time would go through memory on the
+        // plain path too.
         self.elapsed_otherwise(end, code)
     }
 
-    /// The plain way uses the pointer alone.
+    /// The plain path uses only the pointer.
     #[inline(always)]
     fn elapsed_entry(&self) -> Entry<ElapsedTime> {
         entry!(self.driver, cuEventElapsedTime_v2 or cuEventElapsedTime)
     }
 
-    /// The time from this event's record to `end`'s, with the resolution of
-    /// [`elapsed_ms`](Self::elapsed_ms), from which it comes. It does not wait.
+    /// Returns the time from this event's record to the record of `end` as a `Duration`. It does
+    /// not wait, and has the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it is
+    /// computed.
     ///
     /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
     ///
-    /// [`Error::EndBeforeStart`] when it is negative, which [`elapsed_ms`](Self::elapsed_ms) can
-    /// say and a `Duration` cannot; else as [`elapsed_ms`](Self::elapsed_ms).
+    /// [`Error::EndBeforeStart`] if the time is negative (use [`elapsed_ms`](Self::elapsed_ms),
+    /// which returns negative times); otherwise as [`elapsed_ms`](Self::elapsed_ms).
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     pub fn elapsed(&self, end: &Self) -> Result<Duration> {
@@ -470,7 +486,7 @@ impl EventRef {
         let elapsed = self.elapsed_entry();
         let mut answer = elapsed.answer(code);
         if answer.is_success() {
-            // A success does not come here: the driver was not asked yet.
+            // The caller handles successes, so the driver was not called yet.
             let mut milliseconds = 0.0;
             let through = self.driver.with(end.driver);
             // SAFETY: as in `elapsed_ms`.
@@ -496,11 +512,12 @@ impl EventRef {
         })
     }
 
-    /// Makes the event stand for all work that is in the context now, in whatever stream. The event
-    /// must belong to the context, where the primary context and its [green](Context::green) ones
-    /// count as one. It does not wait. CUDA 12.5.
+    /// Records the event after all work that is in any stream of the context now. CUDA 12.5.
     ///
-    /// No stream of the context may capture: that capture is invalidated.
+    /// It does not wait. The event must belong to the context; a primary context and its
+    /// [green](Context::green) contexts count as one.
+    ///
+    /// No stream of the context may be capturing: the call would invalidate that capture.
     ///
     /// One driver call: `cuCtxRecordEvent`.
     ///
@@ -522,8 +539,10 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; [`Error::Unsupported`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
-    /// what else the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`]: the event belongs to another context.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
         let through = self.driver.with(context.driver());
@@ -537,8 +556,8 @@ impl EventRef {
         answer.check()
     }
 
-    /// Whether the driver would crash over a wait of this context: for an interprocess event of
-    /// another one.
+    /// Whether the driver would crash in a wait of this context: it does for an interprocess event
+    /// of another context.
     #[inline(always)]
     pub(crate) fn cannot_be_waited_for(&self, waiting: &Context) -> bool {
         self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting
@@ -559,29 +578,29 @@ impl EventRef {
         Error::context_mismatch(answer.function, Some(answer.code), devices)
     }
 
-    /// The context that the event was created or opened in.
+    /// Returns the context that the event was created or opened in.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The device that the event's context belongs to.
+    /// Returns the device of the event's context.
     pub fn device(&self) -> Device {
         self.context.device()
     }
 
-    /// The flags that the event was created with. An imported event has
+    /// Returns the flags that the event was created with. An imported event has
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS), and [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC)
-    /// if its descriptor says so.
+    /// if its descriptor has it.
     pub fn flags(&self) -> EventFlags {
         self.flags
     }
 
-    /// Whether the event was opened from another process's descriptor.
+    /// Returns whether the event was opened from another process's descriptor.
     pub fn is_imported(&self) -> bool {
         self.imported
     }
 
-    /// The driver's handle, for other bindings. It is valid as long as the event is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the event is.
     #[inline(always)]
     pub fn as_raw(&self) -> CUevent {
         self.raw
@@ -592,13 +611,13 @@ impl EventRef {
         self.driver
     }
 
-    /// Notes an error of a query, a wait or a record.
+    /// Notes whether a query, a wait or a record failed.
     #[inline(always)]
     fn watched<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|_| self.note_failure())
     }
 
-    /// Out of line, so that success needs no place for an error.
+    /// Out of line, so a success needs no space for an error.
     #[cold]
     #[inline(never)]
     fn refused(&self, answer: Answer) -> Error {
@@ -607,25 +626,26 @@ impl EventRef {
     }
 
     pub(crate) fn note_failure(&self) {
-        // Whoever gives the event to somebody else does so after this: the flag orders nothing.
+        // Relaxed: code that passes the event to another thread synchronizes by itself, after this
+        // store.
         self.failed.store(true, Ordering::Relaxed);
     }
 
     /// Whether a record, a query or a wait of the host ever returned an error for the event,
-    /// through whatever reference.
+    /// through any reference.
     #[inline(always)]
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// For those who need it only on a cold path: it is not read before.
+    /// The driver by reference, for callers that read it only on a cold path.
     #[inline(always)]
     pub(crate) fn driver_ref(&self) -> &Driver {
         &self.driver
     }
 }
 
-/// [`EventRef::query`], for who has no more than the handle.
+/// [`EventRef::query`] for callers that have only the handle.
 ///
 /// # Safety
 ///
@@ -641,8 +661,8 @@ type ElapsedTime = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
 
 #[allow(unsafe_code)]
 impl Context {
-    /// The event that a wait for the context's legacy default stream records there, made when first
-    /// needed.
+    /// The event that `wait_stream` records in the context's legacy default stream; created when
+    /// first needed.
     pub(crate) fn join_event(&self) -> Result<EventRef> {
         let flags = EventFlags::empty();
         let raw = match self.join().get() {
@@ -650,7 +670,7 @@ impl Context {
             None => {
                 let event = Event::new(self, flags)?;
                 let raw = *self.join().get_or_init(|| event.as_raw());
-                // If another thread was faster, its event is the one, and this one is dropped.
+                // If another thread was faster, its event is used, and this one is dropped.
                 if raw == event.as_raw() {
                     event.into_raw();
                 }
@@ -661,17 +681,21 @@ impl Context {
     }
 
     /// Makes all work that is put into any stream of the context from now on wait for the event's
-    /// last record; the calling thread does not wait. The event may belong to another context,
-    /// unless it is an interprocess event. CUDA 12.5.
+    /// last record. CUDA 12.5.
     ///
-    /// No stream of the context may capture: that capture is invalidated.
+    /// The calling thread does not wait. The event may belong to another context, unless it is an
+    /// interprocess event. [`EventRef::record_context`] has an example.
+    ///
+    /// No stream of the context may be capturing: the call would invalidate that capture.
     ///
     /// One driver call: `cuCtxWaitEvent`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; [`Error::ContextMismatch`]; `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`;
-    /// what else the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
         let through = self.driver().with(event.driver);
@@ -683,7 +707,8 @@ impl Context {
     }
 }
 
-/// By handle and driver library. A handle may be used again once its event is destroyed.
+/// Compares handle and driver library. After an event is destroyed, the driver may reuse its
+/// handle.
 impl PartialEq for EventRef {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && self.driver.is_same_library(other.driver)

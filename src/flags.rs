@@ -1,7 +1,7 @@
-//! What is true of all flags.
+//! Debug output of all flag types.
 
-/// Debug of flags by their names, `EventFlags(TIMING | BLOCKING_SYNC)`, and of none as
-/// `EventFlags(empty)`: as they are written in code.
+/// Prints flags by name as in code, `EventFlags(TIMING | BLOCKING_SYNC)`, and an empty set as
+/// `EventFlags(empty)`.
 macro_rules! debug_by_names {
     ($($flags:ident),*) => {
         $(impl core::fmt::Debug for $flags {

@@ -1,10 +1,9 @@
-//! What is true of a handle is true of all its forms: comparison, hash, debug output, and standing
-//! for one another.
+//! Traits that all forms of a handle share: comparison, hash, debug output, `Borrow` and `AsRef`.
 
-/// Gives a type that dereferences to a handle's type what the handle's type has.
+/// Implements for a type that dereferences to a handle's type the traits of the handle's type.
 ///
-/// `Borrow` demands that both hash and compare alike, which they do because each of these asks the
-/// handle.
+/// `Borrow` requires that both hash and compare alike. They do, because each implementation calls
+/// the handle's.
 macro_rules! form_of {
     ($handle:ty: $form:ty $(, $parameter:ident)?) => {
         impl$(<$parameter>)? PartialEq for $form {

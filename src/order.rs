@@ -1,4 +1,4 @@
-//! What orders streams: records of events, and waits for them.
+//! Ordering streams: records of events, and waits for them.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use crate::sys::{
 };
 
 bitflags! {
-    /// How one record is made; none as a rule. [`EventRef::record_with`] takes it, and shows it.
+    /// Flags for [`EventRef::record_with`], which has an example; usually empty.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
-        /// In a capturing stream the record becomes a node of the graph, so that each launch
-        /// records the event for those outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA
-        /// 11.1). In a stream that does not capture it is an error.
+        /// In a capturing stream, the record becomes a node of the graph: each launch records the
+        /// event for use outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA 11.1). In a stream
+        /// that is not capturing it is an error.
         const EXTERNAL = CU_EVENT_RECORD_EXTERNAL;
     }
 }
 
 bitflags! {
-    /// How one wait is made; none as a rule. [`StreamRef::wait_event_with`] takes it; it is shown
-    /// at [`EventRef::record_with`].
+    /// Flags for [`StreamRef::wait_event_with`]; usually empty. [`EventRef::record_with`] has an
+    /// example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
-        /// In a capturing stream the wait becomes a node of the graph, so that each launch waits
-        /// for what the event then stands for outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA
-        /// 11.1). In a stream that does not capture it is an error.
+        /// In a capturing stream, the wait becomes a node of the graph: each launch waits for the
+        /// last record of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). In
+        /// a stream that is not capturing it is an error.
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }
@@ -46,21 +46,24 @@ impl StreamRef {
     /// Makes all work that is put into this stream from now on wait for the event's last record;
     /// the calling thread does not wait.
     ///
-    /// The event may belong to another context or another device, unless it is an interprocess
-    /// event: that must belong to the stream's context. If it was never recorded there is nothing
-    /// to wait for: a record that comes later is not seen.
+    /// The event may belong to another context or another device. An interprocess event must belong
+    /// to the stream's context. If the event was never recorded, the stream does not wait, and a
+    /// later record makes no difference.
     ///
     /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; what the driver returns, such as
-    /// `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` in a capturing stream for an event that was recorded
-    /// outside of its capture, and `CUDA_ERROR_INVALID_VALUE` for an event that was last
-    /// [recorded](EventRef::record) in a capture which has ended; such a wait invalidates the
-    /// capture that it is made in. Events that are used outside of the graph are for
-    /// [`record_external`](Self::record_external) and [`wait_external`](Self::wait_external).
-    /// [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`: this stream is capturing, and the event was
+    ///   recorded outside of its capture.
+    /// * `CUDA_ERROR_INVALID_VALUE`: the event was last [recorded](EventRef::record) in a capture
+    ///   that has ended.
+    /// * [`Error::ForkedChild`].
+    ///
+    /// If this stream is capturing, the first two driver errors invalidate its capture. For events
+    /// that are used outside of the graph, use [`record_external`](Self::record_external) and
+    /// [`wait_external`](Self::wait_external).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
@@ -75,22 +78,24 @@ impl StreamRef {
         }
     }
 
-    /// As [`wait_event`](Self::wait_event), with flags for this one wait. With none it is the same.
+    /// Waits as [`wait_event`](Self::wait_event) does, with flags for this one wait; without flags
+    /// it is the same.
     ///
-    /// [`wait_external`](Self::wait_external) chooses the flag and keeps the event.
+    /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
+    /// event alive. Flags need CUDA 11.1.
     ///
     /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_ILLEGAL_STATE` for [`WaitFlags::EXTERNAL`] in a stream that does not capture;
-    /// else as [`wait_event`](Self::wait_event).
+    /// `CUDA_ERROR_ILLEGAL_STATE` for [`WaitFlags::EXTERNAL`] in a stream that is not capturing;
+    /// otherwise as [`wait_event`](Self::wait_event).
     ///
     /// # Safety
     ///
     /// After a wait with [`WaitFlags::EXTERNAL`] in a capturing stream, the event must stay alive
-    /// as long as the graph that is captured and the executable graphs that are made of it: the
-    /// driver crashes over a node without its event.
+    /// as long as the captured graph and every executable graph made of it: the driver crashes if
+    /// the event of a node is gone.
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
     #[inline]
@@ -112,10 +117,11 @@ impl StreamRef {
     /// Makes all work that is put into this stream from now on wait for all work that is in `other`
     /// now; the calling thread does not wait.
     ///
-    /// It records an event that is kept for this purpose, and waits for it: two driver calls,
-    /// `cuEventRecord` and `cuStreamWaitEvent`. The first wait for a stream also creates the event,
-    /// by `cuEventCreate` with the context current. Called from several threads for one `other`, it
-    /// may wait for what another thread has put into `other` in the meantime.
+    /// Two driver calls: it records an event in `other` (`cuEventRecord`) and waits for it
+    /// (`cuStreamWaitEvent`). The first wait for a stream also creates this event, by
+    /// `cuEventCreate` with the context current; the event is kept for later waits. If several
+    /// threads wait for one `other` at once, a wait may include work that another thread has put
+    /// into `other` in the meantime.
     ///
     /// | `other` | the event is kept by | calls |
     /// | --- | --- | --- |
@@ -123,17 +129,17 @@ impl StreamRef {
     /// | the [current stream](crate::ext::current_stream) of a scope | the stream of the scope | two, from the second wait on |
     /// | the legacy default stream, also by NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
     /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
-    /// | a per-thread default stream | nobody: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
+    /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
     ///
-    /// So a [`from_foreign`](Self::from_foreign) or a [`from_raw`](Self::from_raw) for each wait
-    /// costs four calls on top of its own, of which the first needs the context current: create,
-    /// record, wait, destroy. So does a [`from_foreign`](Self::from_foreign) of a default stream's
-    /// handle, which names the context anew each time. Keep the [`StreamRef`] or the
+    /// A new [`from_foreign`](Self::from_foreign) or [`from_raw`](Self::from_raw) for each wait
+    /// costs four more calls: create (with the context current), record, wait, destroy. So does a
+    /// new [`from_foreign`](Self::from_foreign) of a default stream's handle, because it wraps the
+    /// context anew each time. Keep the [`StreamRef`] or the
     /// [`ForeignStream`](crate::ForeignStream) instead.
     ///
-    /// If `other` captures, this stream joins its capture. A stream that captures cannot wait like
-    /// this for one outside of its capture: [`wait_external`](Self::wait_external) can, for an
-    /// event that is recorded there.
+    /// If `other` is capturing, this stream joins its capture. A capturing stream cannot wait for a
+    /// stream outside of its capture. Record an event there and use
+    /// [`wait_external`](Self::wait_external).
     ///
     /// # Errors
     ///
@@ -152,7 +158,7 @@ impl StreamRef {
     fn wait_for_record(&self, event: &EventRef, other: &Self) -> Result<()> {
         event.record(other)?;
         let through = self.with(event.driver_ref());
-        // The event is of this process alone, so that it may be waited for in any context.
+        // The event belongs to this process alone, so any context may wait for it.
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         unsafe {
             call!(through, cuStreamWaitEvent(self.as_raw(), event.as_raw(), CU_EVENT_WAIT_DEFAULT))
@@ -163,7 +169,7 @@ impl StreamRef {
     #[inline(never)]
     fn wait_stream_first(&self, other: &Self) -> Result<()> {
         if other.is_default() && !other.is_per_thread() {
-            // One stream, however often it is named.
+            // This is one stream, no matter how many `StreamRef` stand for it.
             return self.wait_for_record(&other.context().join_event()?, other);
         }
         let event = Event::new(other.context(), EventFlags::empty())?;
@@ -189,16 +195,15 @@ impl StreamRef {
         Ok(event.in_context(self.context(), flags))
     }
 
-    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work that is in
-    /// the stream at this call is done.
+    /// Blocks as [`synchronize`](Self::synchronize) does, but for at most `timeout`, and returns
+    /// whether the work that is in the stream at this call is done.
     ///
-    /// The driver has no such call. Unless the stream is idle, this one records an event and waits
-    /// for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout) does. Work
-    /// that comes into the stream meanwhile does not prolong the wait.
+    /// The driver has no such call. Unless the stream is idle, this method records an event and
+    /// waits for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout)
+    /// does. Work that is put into the stream meanwhile does not prolong the wait.
     ///
-    /// Driver calls: `cuStreamQuery`; where the stream is not idle, those of
-    /// [`record_event`](Self::record_event) too, `cuEventQuery` as often as it asks, and
-    /// `cuEventDestroy`.
+    /// Driver calls: `cuStreamQuery`. If the stream is not idle, also those of
+    /// [`record_event`](Self::record_event), then `cuEventQuery` repeatedly, and `cuEventDestroy`.
     ///
     /// # Errors
     ///
@@ -213,13 +218,15 @@ impl StreamRef {
 
 #[allow(unsafe_code)]
 impl EventRef {
-    /// Makes the event stand for all work that is in the stream now. Both must belong to one
-    /// context, where the primary context of a device and its [green](crate::Context::green) ones
-    /// count as one.
+    /// Records the event in the stream: it completes when all work that is in the stream now is
+    /// done.
     ///
-    /// A record replaces the one before; waits that were queued keep the one that they saw. It does
-    /// not wait for the work, but for one lock of the driver, also between threads that have a
-    /// stream each.
+    /// Event and stream must belong to one context; a primary context and its
+    /// [green](crate::Context::green) contexts count as one.
+    ///
+    /// A record replaces the previous one; waits that were queued earlier still wait for that one.
+    /// The call does not wait for the work. It takes one lock of the driver, even if each thread
+    /// has its own stream.
     ///
     /// One driver call: `cuEventRecord`.
     ///
@@ -242,13 +249,15 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; else what the driver returns, such as
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for an interprocess event on a capturing stream;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`]: event and stream belong to two contexts.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: it is an interprocess event, and the stream is
+    ///   capturing.
+    /// * Errors of work that was launched earlier.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventRecord")]
     #[inline]
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
-        // Through the stream's table, which says what NULL means.
+        // The call goes through the stream's table, because the table decides what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
         let answer = unsafe {
             ask!(stream.with(self.driver_ref()), cuEventRecord(self.as_raw(), stream.as_raw()))
@@ -256,23 +265,25 @@ impl EventRef {
         if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
     }
 
-    /// As [`record`](Self::record), with flags for this one record. With none it is the same; any
-    /// takes CUDA 11.1.
+    /// Records as [`record`](Self::record) does, with flags for this one record; without flags it
+    /// is the same.
     ///
-    /// [`StreamRef::record_external`] chooses the flag and keeps the event.
+    /// [`StreamRef::record_external`] is the safe form: it sets the flag and keeps the event alive.
+    /// Flags need CUDA 11.1.
     ///
     /// One driver call: `cuEventRecordWithFlags`, or without flags `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that does not capture;
-    /// [`Error::Unsupported`]; else as [`record`](Self::record).
+    /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that is not capturing;
+    /// [`Error::Unsupported`] if the driver is older than CUDA 11.1; otherwise as
+    /// [`record`](Self::record).
     ///
     /// # Safety
     ///
     /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay
-    /// alive as long as the graph that is captured and the executable graphs that are made of it:
-    /// the driver crashes over a node without its event.
+    /// alive as long as the captured graph and every executable graph made of it: the driver
+    /// crashes if the event of a node is gone.
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags};
@@ -343,7 +354,7 @@ impl Through for WaitFor<'_> {
         self.event.check_wait(function, self.stream.context())
     }
 
-    /// One way out of line for all that is not plain, as for every call on a stream.
+    /// One path, out of line, for every other case, as for every call on a stream.
     #[inline(always)]
     fn make(
         self,

@@ -1,9 +1,9 @@
-//! What a question about pending work returns.
+//! The result of a query: done or pending.
 
 /// Whether work is done.
 ///
-/// The queries and the waits with a limit return it instead of a `bool`, so that a program which
-/// ignores it gets a warning from the compiler: nothing may rely on work that is still pending.
+/// Queries and waits with a limit return it instead of a `bool`, so the compiler warns a program
+/// that ignores it and might rely on pending work.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};
@@ -24,7 +24,7 @@
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// The compiler warns where nobody looks at it, and where nobody looks at what its methods return:
+/// The compiler warns if the value, or the result of one of its methods, is not used:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]

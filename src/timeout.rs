@@ -1,22 +1,21 @@
-//! Waiting with a limit by asking again and again.
+//! Waiting with a limit, by repeated queries.
 
 use core::time::Duration;
 
 use crate::error::Result;
 use crate::progress::Progress;
 
-/// For how long it only lets other threads run between two questions.
+/// For this long it only yields between two queries.
 const EAGER: Duration = Duration::from_micros(50);
-/// The longest sleep between two questions.
+/// The longest sleep between two queries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Asks until the answer is done or an error, or the time is up. It asks at least once.
+/// Queries until the work is done, a query fails, or the time is up. It queries at least once.
 pub(crate) fn poll(timeout: Duration, query: impl FnMut() -> Result<Progress>) -> Result<Progress> {
     poll_until(timeout, || false, query)
 }
 
-/// As [`poll`], until `is_last`, which it calls before each question, says that this one is the
-/// last.
+/// As [`poll`]. It also calls `is_last` before each query; `true` makes this query the last.
 pub(crate) fn poll_until(
     timeout: Duration,
     mut is_last: impl FnMut() -> bool,
@@ -59,8 +58,8 @@ mod real {
     }
 }
 
-/// A time of each thread that goes on only when the thread lets it, so that tests count instead of
-/// waiting.
+/// A clock for each thread that advances only when the thread sleeps or yields, so tests count
+/// instead of waiting.
 #[cfg(test)]
 mod virtually {
     use core::cell::Cell;

@@ -1,8 +1,8 @@
-//! What the driver's codes mean for whoever gets one: what to do, and whether anything can be done.
+//! Advice for each code of the driver: what to do, and whether the process can go on.
 
 use crate::sys::{CUresult, Function};
 
-/// The one list of the codes after which nothing works in this process any more.
+/// The one list of the codes after which CUDA no longer works in this process.
 pub(super) fn is_sticky(code: CUresult) -> bool {
     matches!(
         code,
@@ -24,7 +24,7 @@ pub(super) fn is_sticky(code: CUresult) -> bool {
     )
 }
 
-/// What to do about a code, where the code alone or with the call tells.
+/// The advice for a code, if the code alone or together with the call shows the cause.
 pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str> {
     Some(match (function, code) {
         (_, CUresult::CUDA_ERROR_DEINITIALIZED) => "the driver is shutting down with the process",
@@ -33,12 +33,12 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
                 NVIDIA display driver"
         }
         (_, CUresult::CUDA_ERROR_NO_DEVICE) => {
-            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; \
-             cuda-events-doctor says more"
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; run \
+             cuda-events-doctor for details"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
-            "if other code of this program used CUDA before this process was forked, that is the \
-             cause: CUDA does not survive a fork"
+            "CUDA does not survive a fork; perhaps other code of this program used CUDA before this \
+             process was forked"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_INVALID_DEVICE) => {
             "a device that this process was given cannot be used; look at nvidia-smi -L and at \
@@ -46,31 +46,32 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         }
         (Function::cuInit, CUresult::CUDA_ERROR_UNKNOWN) => {
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
-             container its devices (/dev/nvidia-uvm among them), or reboot; \
-             cuda-events-doctor says more"
+             container its devices (/dev/nvidia-uvm among them), or reboot; run cuda-events-doctor \
+             for details"
         }
         (
             Function::cuInit,
             CUresult::CUDA_ERROR_OUT_OF_MEMORY | CUresult::CUDA_ERROR_OPERATING_SYSTEM,
         ) => {
-            "the operating system refused the driver something; look at this process's limits \
-             (ulimit -v, ulimit -n), and at what its container or sandbox allows"
+            "the operating system refused a request of the driver; check this process's limits \
+             (ulimit -v, ulimit -n) and those of its container or sandbox"
         }
         (
             Function::cuInit | Function::cuDevicePrimaryCtxRetain,
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ) => {
-            "this device or platform has no CUDA as it is set up; a virtual GPU needs a type, a \
-             licence and settings with CUDA"
+            "this device or platform is not set up for CUDA; a virtual GPU needs a type, a licence \
+             and settings with CUDA"
         }
         (Function::cuDevicePrimaryCtxRetain, CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
             "there is no room for the context, which takes some hundred megabytes of the device's \
-             memory; look at nvidia-smi for who uses it, and at this process's limits (ulimit -v)"
+             memory; nvidia-smi lists the processes that use it; check this process's limits \
+             (ulimit -v) too"
         }
         (_, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) => "update the NVIDIA display driver",
         (_, CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => {
-            "another process has the device to itself, or its compute mode prohibits CUDA; look at \
-                nvidia-smi -q -d COMPUTE"
+            "another process uses the device exclusively, or its compute mode prohibits CUDA; look \
+             at nvidia-smi -q -d COMPUTE"
         }
         (_, CUresult::CUDA_ERROR_SYSTEM_NOT_READY) => {
             "the machine is not ready for CUDA; one with NVSwitch needs nvidia-fabricmanager of \
@@ -78,12 +79,12 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         }
         (_, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) => {
             "the driver library does not fit the kernel module; after a driver update, reboot, and \
-             start containers again; cuda-events-doctor says more"
+             start containers again; run cuda-events-doctor for details"
         }
         (_, CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) => {
-            "the library is of a forward-compatibility package (cuda-compat), which this device \
-             does not support; take its folder out of the library search path; \
-             cuda-events-doctor says more"
+            "the library belongs to a forward-compatibility package (cuda-compat), which this \
+             device does not support; take its folder out of the library search path; run \
+             cuda-events-doctor for details"
         }
         (
             Function::cuIpcGetEventHandle
@@ -115,14 +116,14 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             | Function::cuStreamWaitEvent,
             CUresult::CUDA_ERROR_INVALID_VALUE,
         ) => {
-            "an event that was last recorded in a capture stands for nothing once that capture has \
-             ended; record it again, or capture the record with record_external"
+            "the event was last recorded in a capture, and that capture has ended; record it again, \
+             or capture the record with record_external"
         }
         (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
         (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",
         (_, CUresult::CUDA_ERROR_CAPTURED_EVENT) => {
-            "the event was last recorded in a capture, and serves only waits in that capture until \
-                it is recorded outside"
+            "the event was last recorded in a capture; only waits in that capture can use it until \
+             it is recorded again outside"
         }
         (
             Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
@@ -131,7 +132,7 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         (
             Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
             CUresult::CUDA_ERROR_ILLEGAL_STATE,
-        ) => "the stream captures already, or another stream into this graph",
+        ) => "the stream is already capturing, or another stream is capturing into this graph",
         (
             Function::cuStreamEndCapture
             | Function::cuStreamUpdateCaptureDependencies
@@ -139,37 +140,36 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             | Function::cuEventRecordWithFlags
             | Function::cuStreamWaitEvent,
             CUresult::CUDA_ERROR_ILLEGAL_STATE,
-        ) => "the stream does not capture",
+        ) => "the stream is not capturing",
         (Function::cuGraphLaunch, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
-            "a graph cannot be launched in a capturing stream; its capture is invalidated now"
+            "a graph cannot be launched in a capturing stream; this call invalidated the capture"
         }
         (
             Function::cuCtxRecordEvent | Function::cuCtxWaitEvent,
             CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        ) => "a stream of the context captures; its capture is invalidated now",
+        ) => "a stream of the context is capturing; this call invalidated the capture",
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) => {
             "a stream capture in progress does not allow this call; see CaptureMode and \
                 ThreadCaptureMode"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
-            "an earlier call invalidated the stream's capture; once it is ended, capture again"
+            "an earlier call invalidated the stream's capture; end it, then capture again"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE) => {
             "the event was recorded in another capture, and two captures cannot be joined"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) => {
-            "the capture began in another stream; end it there"
+            "the capture began in another stream; end it in that stream"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => {
             "the stream in which the capture began does not wait for all work of the other streams \
                 in it"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) => {
-            "a capture that is not relaxed must be ended by the thread that began it"
+            "only the thread that began a capture can end it, unless its mode is relaxed"
         }
         (_, CUresult::CUDA_ERROR_LOSSY_QUERY) => {
-            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves \
-                out"
+            "the dependencies carry edge data, and a query older than CUDA 12.3 cannot return it"
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION) => {
             "a capturing stream can wait only for events of its own capture, unless the wait is \
@@ -179,10 +179,12 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             "the legacy default stream cannot be used while a blocking stream captures"
         }
         (_, CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED) => {
-            "the MPS server has ended this process's connection; only a new process recovers"
+            "the MPS server has ended this process's connection; only a new process can use CUDA \
+             again"
         }
         (_, code) if is_sticky(code) => {
-            "work on the device failed and took the context with it; only a new process recovers"
+            "work on the device failed, and the context with it; only a new process can use CUDA \
+             again"
         }
         _ => return None,
     })

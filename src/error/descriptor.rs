@@ -1,6 +1,6 @@
-//! What can be wrong with an IPC descriptor.
+//! The reasons why an IPC descriptor is refused.
 
-/// Why an IPC descriptor was refused.
+/// The reason why an IPC descriptor was refused.
 ///
 /// ```
 /// use cuda_events::{Error, IpcEventDescriptor};
@@ -12,45 +12,45 @@
 /// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(wrong));
 /// ```
 ///
-/// Its `Debug` is its text.
+/// `Debug` prints the same text as `Display`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {
-    /// It does not have a descriptor's length.
+    /// The descriptor has the wrong length.
     Length {
-        /// How many bytes were given.
+        /// The number of bytes given.
         found: u32,
-        /// How many a descriptor of this version has.
+        /// The number of bytes in a descriptor of this version.
         expected: u32,
     },
-    /// It does not begin as a descriptor does: these bytes, or this text, are something else.
+    /// The bytes or the text do not begin like a descriptor.
     Magic,
-    /// It is of a version that this crate does not know.
+    /// The descriptor has a version that this crate does not know.
     Version {
-        /// The version that it states.
+        /// The descriptor's version.
         found: u16,
         /// The version that this crate reads.
         expected: u16,
     },
-    /// It is text that begins as a descriptor's does, with something among its hexadecimal digits
-    /// that is none.
+    /// The text begins like a descriptor, but has characters that are not hexadecimal digits, or an
+    /// odd number of them.
     Text,
-    /// It was damaged: its check value does not fit.
+    /// The descriptor is damaged: its checksum does not match.
     Checksum,
-    /// It is whole, and has flags that this crate does not know.
+    /// The descriptor is intact, but has flags that this crate does not know.
     Flags {
-        /// The bits that are unknown.
+        /// The unknown bits.
         unknown: u16,
     },
-    /// It was exported by a process of this number, which is this process's own, and the driver
-    /// refused to open it.
+    /// The driver refused to open the descriptor, and the exporting process has the id of this
+    /// process.
     SameProcess {
         /// The process id.
         pid: u32,
     },
-    /// It belongs to another device than the context that it was to be opened in.
+    /// The descriptor's event belongs to another device than the context in which it was opened.
     DeviceMismatch {
-        /// The ordinal that the event's device has in this process; none if it is not visible here.
+        /// The ordinal of the event's device in this process; `None` if it is not visible here.
         exported: Option<u16>,
         /// The device of the context.
         context: u16,

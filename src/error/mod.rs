@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! The errors of this crate, with advice for those whose cause is known.
 
 mod advice;
 mod descriptor;
@@ -17,14 +17,14 @@ pub use shared_timeline::SharedTimelineError;
 /// A `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Everything that a call of this crate can return except success.
+/// The errors that this crate returns.
 ///
-/// Where the driver refused a call, the error has the driver's code ([`code`](Self::code)) and the
-/// call ([`function`](Self::function)) beside the cause. This crate looks for a cause only after a
+/// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
+/// ([`function`](Self::function)) beside the cause. This crate looks for the cause only after the
 /// call has failed.
 ///
-/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from
-/// `main`. It is at most 16 bytes.
+/// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
+/// returning it from `main`. The type has at most 16 bytes.
 ///
 /// ```
 /// use cuda_events::{Error, Event, EventFlags};
@@ -53,17 +53,17 @@ pub enum Error {
     Init {
         /// The driver's code.
         code: CUresult,
-        /// The library's file, as [`Driver::library`](crate::Driver::library) gives it.
+        /// The library's file, as [`Driver::library`](crate::Driver::library) returns it.
         library: Option<&'static PathBuf>,
     },
     /// A driver call failed.
     Driver {
         /// The call.
         function: Function,
-        /// What it answered. A code that this crate does not know keeps its number.
+        /// The driver's code. A code that this crate does not know keeps its number.
         code: CUresult,
     },
-    /// The loaded driver is too old to have this call.
+    /// The loaded driver is too old for this call.
     Unsupported {
         /// The call.
         function: Function,
@@ -72,166 +72,167 @@ pub enum Error {
         /// The driver's version.
         driver: Version,
     },
-    /// This process was forked after the driver was initialised. Nothing of CUDA works in such a
+    /// This process was forked after the driver was initialised. CUDA does not work in such a
     /// process.
     ForkedChild {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects belong to different driver libraries. The driver was not asked: to each of them,
-    /// the other's handle is an arbitrary address.
+    /// Two objects belong to different driver libraries. No call was made: for each library, a
+    /// handle of the other is an arbitrary address.
     DriverMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects that must belong to one context do not. The primary context and its
-    /// [green](crate::Context::green) ones count as one where an event is recorded or timed.
+    /// Two objects that must belong to one context do not. For recording and timing events, a
+    /// primary context and its [green](crate::Context::green) contexts count as one.
     ///
-    /// Where the driver does not find out by itself, it is not asked:
+    /// In these cases the driver does not detect the mistake, so this crate checks first and does
+    /// not make the call:
     ///
-    /// * A stream or a context can wait only for those
-    ///   [interprocess](crate::EventFlags::INTERPROCESS) events that belong to its own context: the
-    ///   driver crashes over another wait. Ordinary events may belong to any context.
-    /// * A stream can use the [semaphores](crate::external) of its own context.
-    /// * Two streams must belong to one context, or a stream to the context that it was named with:
-    ///   to the driver, the default streams of two contexts have one handle.
+    /// * A stream or a context can wait for an [interprocess](crate::EventFlags::INTERPROCESS)
+    ///   event only if the event belongs to the same context; otherwise the driver would crash.
+    ///   Ordinary events may belong to any context.
+    /// * A stream can use only the [semaphores](crate::external) of its own context.
+    /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
+    ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
+    ///   context.
     ContextMismatch {
         /// The call.
         function: Function,
-        /// The driver's code; none if no call failed.
+        /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
-        /// The device of the first object's context: of the event's, if one of the two is an event.
+        /// The device of the first object's context. If one of the two is an event, it is the
+        /// first.
         device: u16,
         /// The device of the other object's context.
         other_device: u16,
     },
-    /// A closure was given to a capturing stream. The driver was not asked: it would keep a
-    /// function that runs once in a graph that may be launched many times, and a callback would
-    /// invalidate the capture.
+    /// A closure was given to a capturing stream. No call was made: a closure can run once, but the
+    /// captured graph may be launched many times. A callback would invalidate the capture.
     ClosureInCapture {
         /// The call that was not made.
         function: Function,
     },
-    /// There is no device of this ordinal.
+    /// There is no device with this ordinal.
     NoSuchDevice {
-        /// What was asked for.
+        /// The requested ordinal.
         ordinal: u32,
-        /// How many devices there are; they are numbered from 0.
+        /// The number of devices; ordinals start at 0.
         count: u32,
     },
-    /// Elapsed time needs both events created with
+    /// An event takes no time stamps: elapsed time needs both events created with
     /// [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
         function: Function,
-        /// The driver's code; none if the driver was not asked, as an event is not created yet.
+        /// The driver's code; `None` if no call was made because a
+        /// [`LazyEvent`](crate::ext::LazyEvent) is not created yet.
         code: Option<CUresult>,
     },
-    /// An event was never recorded: elapsed time needs both recorded, and
-    /// [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded) the one.
+    /// An event was never recorded. Elapsed time needs both events recorded;
+    /// [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded) needs its one event
+    /// recorded.
     NotRecorded {
         /// The call.
         function: Function,
-        /// The driver's code; none if the driver was not asked. A wait for such an event is over at
-        /// once for it.
+        /// The driver's code; `None` if no call was made. For the driver, a wait for such an event
+        /// succeeds at once.
         code: Option<CUresult>,
     },
-    /// Elapsed time needs both events completed.
+    /// An event is not complete: elapsed time needs both events completed.
     NotReady {
         /// The call.
         function: Function,
-        /// What it answered.
+        /// The driver's code.
         code: CUresult,
     },
-    /// The time from one event to another is negative, which a `Duration` cannot be. The driver
-    /// gave the time.
+    /// The time from one event to another is negative, and a `Duration` cannot be. The driver call
+    /// succeeded.
     EndBeforeStart,
-    /// A graph node was used with another graph than its own. The driver was not asked.
+    /// A graph node was used with a graph that it does not belong to. No call was made.
     GraphMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// The stream takes no part in the capture. The driver was not asked.
+    /// The stream does not take part in the capture. No call was made.
     CaptureMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// A [green context](crate::Context::green) cannot be made of these resources: of none, of one
-    /// of another device, or of several that are not different parts of one split. The driver was
-    /// not asked: it may end the process.
+    /// A [green context](crate::Context::green) cannot be made of these resources: there are none,
+    /// one belongs to another device, or several are not different parts of one split. No call was
+    /// made: the driver may end the process over it.
     ResourceMismatch {
         /// The call that was not made.
         function: Function,
     },
     /// An event cannot have both [`TIMING`](crate::EventFlags::TIMING) and
-    /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). The driver was not asked.
+    /// [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). No call was made.
     TimingWithInterprocess,
-    /// Only an event created with [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS) can
-    /// be exported. The driver was not asked.
+    /// The event cannot be exported: it was created without
+    /// [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS). No call was made.
     NotInterprocess,
-    /// An imported event cannot be exported again. The driver was not asked.
+    /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
-    /// A signal of a [timeline](crate::ext::Timeline#captures) was given to a capturing stream, or
-    /// a wait for a point of another context. The driver was not asked: it would have each launch
-    /// of the graph write the same value again.
+    /// A signal of a [timeline](crate::ext::Timeline#captures), or a wait for a point of another
+    /// context, was given to a capturing stream. No call was made: each launch of the graph would
+    /// write the same value again.
     TimelineInCapture {
         /// The call that was not made.
         function: Function,
     },
-    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream, which is
-    /// another stream in each thread, so that its value would not only rise. The driver was not
-    /// asked.
+    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream. That is
+    /// another stream in each thread, so the value could fall. No call was made.
     PerThreadTimeline,
     /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
     Poisoned,
-    /// The point is not reached, and the last share of its timeline's context was dropped, so that
-    /// the driver cannot be asked whether it ever will be. For a point of an
-    /// [imported](crate::ext::ImportedTimeline) timeline: that was dropped.
+    /// The point is not reached, and the last share of its timeline's context was dropped, so
+    /// nothing shows whether it ever will be. For a point of an
+    /// [imported](crate::ext::ImportedTimeline) timeline: the timeline was dropped.
     ContextDropped,
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
     /// ended before it reached the value.
     ExporterGone,
-    /// A [semaphore](crate::external) was to be imported in a context of another device than its
-    /// own. The driver was not asked.
+    /// A [semaphore](crate::external) cannot be imported in a context of another device. No call
+    /// was made.
     SemaphoreOfOtherDevice {
         /// The call that was not made.
         function: Function,
-        /// The ordinal that the semaphore's device has in this process; none if it is not visible
-        /// here.
+        /// The ordinal of the semaphore's device in this process; `None` if it is not visible here.
         semaphore: Option<u16>,
         /// The device of the context.
         context: u16,
     },
-    /// What was to be imported is no [semaphore](crate::external) of that kind that the driver can
-    /// import.
+    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind.
     NotASemaphore {
         /// The call.
         function: Function,
-        /// The driver's code; none if it was not asked, as the handle stands for none.
+        /// The driver's code; `None` if no call was made because the handle cannot be valid.
         code: Option<CUresult>,
     },
-    /// The process has no place for another [observer](crate::Driver::observe) of this driver.
+    /// All places for [observers](crate::Driver::observe) in this process are taken.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
-    /// The context's streams have no such priority. The driver was not asked: it would have clamped
-    /// it silently.
+    /// The priority is outside the context's range. No call was made: the driver would clamp the
+    /// priority silently.
     PriorityOutOfRange {
-        /// What was asked for.
+        /// The requested priority.
         priority: i32,
-        /// The range's least important end, the largest number.
+        /// The least important priority, the largest number.
         least: i32,
-        /// The range's most important end, the smallest number.
+        /// The most important priority, the smallest number.
         greatest: i32,
     },
     /// An IPC descriptor was refused.
     Descriptor(DescriptorError),
-    /// A timeline could not be shared with other processes, or not be imported from one.
+    /// A timeline could not be shared with other processes, or not imported from one.
     SharedTimeline(SharedTimelineError),
 }
 
 impl Error {
-    /// The driver call that failed or was not made; none where no single call is to blame.
+    /// Returns the driver call that failed or was not made; `None` if no single call is to blame.
     pub fn function(&self) -> Option<Function> {
         match *self {
             Self::Driver { function, .. }
@@ -258,7 +259,7 @@ impl Error {
         }
     }
 
-    /// The driver's own code, where the driver was asked.
+    /// Returns the driver's code; `None` if no call was made.
     pub fn code(&self) -> Option<CUresult> {
         match *self {
             Self::Driver { code, .. } | Self::Init { code, .. } | Self::NotReady { code, .. } => {
@@ -276,14 +277,13 @@ impl Error {
         }
     }
 
-    /// Whether CUDA is lost for this process, so that only a new process can use the device again.
+    /// Returns whether CUDA is lost for this process: only a new process can use the device again.
     ///
-    /// Such an error is not about the call that returned it. Work on the device has failed earlier,
-    /// or the hardware has, and took the context with it: every later call on its events and
+    /// The call that returned such an error is not its cause. Earlier work on the device failed, or
+    /// the hardware did, and the context failed with it. From then on every call on its events and
     /// streams returns the same code in every thread, and so does retaining the device's primary
-    /// context again. The codes are those after which NVIDIA's documentation asks for a new
-    /// process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky
-    /// too.
+    /// context again. The codes are those for which NVIDIA's documentation asks for a new process,
+    /// and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky too.
     ///
     /// It makes no driver call.
     ///
@@ -305,15 +305,14 @@ impl Error {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::driver(function, code)) }
     }
 
-    /// Out of line, so that callers keep nothing in registers across a successful call for its
-    /// sake.
+    /// Out of line, so callers need not keep its arguments in registers across a successful call.
     #[cold]
     #[inline(never)]
     pub(crate) fn driver(function: Function, code: CUresult) -> Self {
         Self::Driver { function, code }
     }
 
-    /// Two objects belong to contexts that do not go together there, of devices of these ordinals.
+    /// The error for two objects whose contexts do not go together; `devices` are the ordinals.
     #[cold]
     pub(crate) fn context_mismatch(
         function: Function,
@@ -327,8 +326,8 @@ impl Error {
     }
 }
 
-// No `source`: the text of a load or descriptor error is this error's own text already, and a
-// report that prints the chain would say it twice.
+// No `source`: the text of a load or descriptor error is already the text of this error, and a
+// report that prints the chain would print it twice.
 impl std::error::Error for Error {}
 
 impl From<LoadError> for Error {

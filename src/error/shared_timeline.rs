@@ -1,6 +1,6 @@
-//! Why a timeline cannot be shared between processes.
+//! The reasons why a timeline cannot be shared between processes.
 
-/// Why a timeline was not [shared](crate::ext::TimelineFile) with other processes, or not
+/// The reason why a timeline was not [shared](crate::ext::TimelineFile) with other processes or not
 /// [imported](crate::ext::ImportedTimeline).
 ///
 /// ```
@@ -12,85 +12,83 @@
 /// assert_eq!(TimelineDescriptor::from_bytes(&[0; 3]), Err(Error::SharedTimeline(wrong)));
 /// ```
 ///
-/// Its `Debug` is its text.
+/// `Debug` prints the same text as `Display`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SharedTimelineError {
-    /// The descriptor does not have a descriptor's length.
+    /// The descriptor has the wrong length.
     DescriptorLength {
-        /// How many bytes were given.
+        /// The number of bytes given.
         found: u32,
-        /// How many a descriptor of this version has.
+        /// The number of bytes in a descriptor of this version.
         expected: u32,
     },
-    /// The descriptor does not begin as one does.
+    /// The bytes do not begin like a timeline descriptor.
     DescriptorMagic,
-    /// The descriptor is of a version that this crate does not know.
+    /// The descriptor has a version that this crate does not know.
     DescriptorVersion {
-        /// The version that it states.
+        /// The descriptor's version.
         found: u16,
         /// The version that this crate reads.
         expected: u16,
     },
-    /// The descriptor was damaged: its check value does not fit.
+    /// The descriptor is damaged: its checksum does not match.
     DescriptorChecksum,
-    /// The descriptor is whole, and names a place that no file of timelines has.
+    /// The descriptor is intact, but names a place that no file of timelines has.
     NoSuchTimeline {
         /// The place.
         index: u16,
     },
-    /// The file descriptor is of something else than a file of memory (`memfd`). On Windows the
-    /// handle is of something else than a section, or the section is of a file on a disk, which can
-    /// fail to be read.
+    /// The file descriptor does not belong to a file of memory (`memfd`). On Windows: the handle
+    /// does not belong to a section, or the section belongs to a file on a disk, where a read can
+    /// fail.
     NotMemory,
-    /// The file can be truncated, resized or sealed anew, so that looking at it could end this
-    /// process. On Windows the section has pages that are not there.
+    /// The file can be truncated, resized or sealed anew, so reading it could end this process. On
+    /// Windows: some pages of the section are not committed.
     Unsealed,
-    /// The file does not have the size of a file of timelines.
+    /// The file's size is not that of a file of timelines.
     FileSize {
-        /// Its size, or the largest number there is here.
+        /// The file's size, or `u32::MAX` if it is larger.
         found: u32,
         /// The size of a file of timelines.
         expected: u32,
     },
-    /// There are no timelines in the file.
+    /// The file contains no timelines.
     FileMagic,
-    /// The timelines in the file are of a version that this crate does not know.
+    /// The timelines in the file have a version that this crate does not know.
     FileVersion {
-        /// The version that the file states.
+        /// The file's version.
         found: u16,
         /// The version that this crate reads.
         expected: u16,
     },
     /// The descriptor belongs to a timeline of another file.
     OtherFile,
-    /// The file, or the device memory, has no place left for a timeline.
+    /// The file or the device memory has no place left for a timeline.
     FileFull,
-    /// The handle is of a timeline that this process made.
+    /// The handle belongs to a timeline that this process made.
     SameProcess {
         /// The process id.
         pid: u32,
     },
-    /// The handle is of a timeline on another device than that of the context in which it was to be
-    /// opened.
+    /// The timeline is on another device than the context in which the handle was opened.
     MemoryOfOtherDevice {
-        /// The ordinal that the timeline's device has in this process; none if it is not visible
-        /// here.
+        /// The ordinal of the timeline's device in this process; `None` if it is not visible here.
         exported: Option<u16>,
         /// The device of the context.
         context: u16,
     },
-    /// The driver opened the handle, and the memory is not that of the timeline: it was freed, and
-    /// is something else now.
+    /// The driver opened the handle, but the memory is no longer the timeline's: it was freed and
+    /// is in other use now.
     OtherMemory,
-    /// The operating system refused to make, map or lock the file, or, on Windows, to let this
-    /// process watch the maker.
+    /// The operating system refused to create, map or lock the file, or, on Windows, to let this
+    /// process watch its maker.
     System {
-        /// The system's error: `errno`, or what `GetLastError` says.
+        /// The system's error: `errno`, or the number from `GetLastError`.
         errno: i32,
     },
-    /// This platform has no memory that is safe to share with a process that is not trusted. Linux
-    /// and Windows have.
+    /// This platform has no memory that is safe to share with an untrusted process. Linux and
+    /// Windows have it.
     Platform,
 }
 

@@ -30,8 +30,8 @@ impl fmt::Display for Error {
             }
             Self::Unsupported { function, since, driver } => write!(
                 f,
-                "{function} is missing from the driver, which says that it supports CUDA {driver} \
-                 and so should have this call of CUDA {since}"
+                "{function} is missing from the driver, although the driver reports CUDA {driver} \
+                 and the call exists since CUDA {since}"
             ),
             Self::ForkedChild { function } => write!(
                 f,
@@ -41,14 +41,14 @@ impl fmt::Display for Error {
             ),
             Self::DriverMismatch { function } => write!(
                 f,
-                "{function} was not called: its objects belong to two different driver libraries \
-                 of this process; use objects of one"
+                "{function} was not called: its objects belong to two different driver libraries of \
+                 this process; use objects of the same library"
             ),
             Self::ClosureInCapture { function } => write!(
                 f,
-                "{function} was not called: the stream captures, and a closure runs once, where a \
-                 graph can be launched many times; call it outside of the capture, or capture a \
-                 function with launch_host_function_raw"
+                "{function} was not called: the stream is capturing, and a closure can run only \
+                 once, but a graph can be launched many times; call it outside of the capture, or \
+                 capture a function with launch_host_function_raw"
             ),
             Self::NoSuchDevice { ordinal, count: 0 } => write!(
                 f,
@@ -138,8 +138,8 @@ impl fmt::Display for Error {
                     write!(f, "a context of device {device}, not {other_device}")?;
                 }
                 f.write_str(
-                    ", and the driver crashes over such a wait; wait in a stream of the event's \
-                     context, and let the other stream wait for that one with wait_stream",
+                    ", and the driver would crash; wait in a stream of the event's context, and \
+                     make the other stream wait for that stream with wait_stream",
                 )
             }
             Self::TimingDisabled { function, code } => {
@@ -152,8 +152,8 @@ impl fmt::Display for Error {
             Self::NotRecorded { function: Function::cuStreamWaitEvent, code } => {
                 function_and_code(f, Function::cuStreamWaitEvent, *code)?;
                 f.write_str(
-                    "the event was never recorded, and a wait does not wait for a record that \
-                        comes later; record it first",
+                    "the event was never recorded, and a wait does not include a later record; \
+                     record it first",
                 )
             }
             Self::NotRecorded { function, code } => {
@@ -166,16 +166,16 @@ impl fmt::Display for Error {
                  synchronize with the later event first"
             ),
             Self::EndBeforeStart => f.write_str(
-                "the end was recorded before the start; exchange the two events, or take \
-                    elapsed_ms, which has a sign",
+                "the end was recorded before the start; exchange the two events, or use elapsed_ms, \
+                 which returns negative times too",
             ),
             Self::GraphMismatch { function } => {
                 write!(f, "{function} was not called: the node belongs to another graph")
             }
             Self::CaptureMismatch { function } => write!(
                 f,
-                "{function} was not called: the stream is not of this capture; let it wait for an \
-                 event that was recorded in the capture"
+                "{function} was not called: the stream does not take part in this capture; make it \
+                 wait for an event that was recorded in the capture"
             ),
             Self::ResourceMismatch { function } => write!(
                 f,
@@ -198,9 +198,9 @@ impl fmt::Display for Error {
             Self::NotASemaphore { function, code } => {
                 function_and_code(f, *function, *code)?;
                 f.write_str(
-                    "this is no semaphore that the driver can import as that kind; export it as an \
-                     opaque file descriptor or NT handle, with NVIDIA's driver, for each import \
-                     anew, and import a timeline semaphore as one and a binary one as the other",
+                    "the driver cannot import this handle as a semaphore of that kind; export an \
+                     opaque file descriptor or NT handle with NVIDIA's driver, a new one for each \
+                     import, and import timeline semaphores as timeline and binary ones as binary",
                 )
             }
             Self::TimingWithInterprocess => f.write_str(
@@ -212,8 +212,8 @@ impl fmt::Display for Error {
                     descriptor",
             ),
             Self::ExportOfImport => f.write_str(
-                "an imported event has no IPC descriptor of its own: pass on the one that it was \
-                    imported from",
+                "an imported event cannot be exported again; pass on the IPC descriptor from which \
+                 it was imported",
             ),
             Self::TimelineInCapture { function } => write!(
                 f,
@@ -226,25 +226,25 @@ impl fmt::Display for Error {
                  stream in each thread; create a stream for it",
             ),
             Self::Poisoned => f.write_str(
-                "the timeline was poisoned before it reached the value: whoever had to signal it \
-                 has given up or is gone",
+                "the timeline was poisoned before it reached the value: its owner gave up or is \
+                 gone",
             ),
             Self::ContextDropped => f.write_str(
                 "the point is not reached, and the last share of its timeline's context was \
-                 dropped, so that nobody can tell whether it ever will be; keep the timeline or \
-                 the context until its points are reached",
+                 dropped, so nothing can show whether it ever will be; keep the timeline or the \
+                 context until its points are reached",
             ),
             Self::ExporterGone => f.write_str(
                 "the process that had to signal the timeline has ended before it reached the \
                  value; import a timeline of its successor",
             ),
             Self::TooManyObservers => f.write_str(
-                "this process has no place left for an observer of this driver; take one away with \
-                 stop_observing, or let one do the work of two",
+                "this process has no place left for an observer of this driver; remove one with \
+                 stop_observing, or combine two into one",
             ),
             Self::InterprocessPool => f.write_str(
-                "a pool cannot hold interprocess events: one that was given back may still be open \
-                    in another process",
+                "a pool cannot hold interprocess events: an event that was returned to the pool may \
+                 still be open in another process",
             ),
             Self::PriorityOutOfRange { priority, least, greatest } => write!(
                 f,
@@ -295,14 +295,14 @@ fn stream_of_other_context(f: &mut fmt::Formatter<'_>, device: u16, other: u16) 
     if device == other {
         write!(
             f,
-            "the stream belongs to another context of device {device} than the one that it was \
-             named with; name that one with Context::from_raw_with_owner"
+            "the stream belongs to another context of device {device} than the one given; get the \
+             stream's own context with Context::from_raw_with_owner"
         )
     } else {
         write!(
             f,
-            "the stream belongs to a context of device {other}, and was named with one of device \
-             {device}; name it with one of its own device"
+            "the stream belongs to a context of device {other}, and the context given belongs to \
+             device {device}; give a context of the stream's own device"
         )
     }
 }
@@ -328,9 +328,8 @@ impl fmt::Display for DescriptorError {
         match self {
             Self::Length { found, expected } => write!(f, "it has {found} bytes, not {expected}"),
             Self::Magic => f.write_str(
-                "it does not begin as one, neither as its text nor as the bytes of \
-                 IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
-                 IpcEventDescriptor::from_raw",
+                "it begins neither like the text nor like the bytes of an IpcEventDescriptor; for \
+                 the driver's own 64 bytes use IpcEventDescriptor::from_raw",
             ),
             Self::Version { found, expected } => write!(
                 f,
@@ -338,13 +337,11 @@ impl fmt::Display for DescriptorError {
                  same release in both processes"
             ),
             Self::Text => f.write_str(
-                "its text has characters that are no hexadecimal digits, or an odd \
-                    number of them",
+                "its text has characters that are not hexadecimal digits, or an odd number of them",
             ),
-            Self::Checksum => f.write_str(
-                "it was damaged on the way (its check value does not \
-                fit)",
-            ),
+            Self::Checksum => {
+                f.write_str("it was damaged on the way (its checksum does not match)")
+            }
             Self::Flags { unknown } => write!(
                 f,
                 "it has flags that this cuda-events does not know ({unknown:#x}); use the same \
@@ -383,7 +380,7 @@ impl fmt::Display for SharedTimelineError {
                 write!(f, "timeline descriptor refused: it has {found} bytes, not {expected}")
             }
             Self::DescriptorMagic => f.write_str(
-                "timeline descriptor refused: it does not begin as one; send the bytes of \
+                "timeline descriptor refused: it does not begin like one; send the bytes of \
                  TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
             ),
             Self::DescriptorVersion { found, expected } => write!(
@@ -392,8 +389,8 @@ impl fmt::Display for SharedTimelineError {
                  version {expected}; use the same release in both processes"
             ),
             Self::DescriptorChecksum => f.write_str(
-                "timeline descriptor refused: it was damaged on the way (its check value does not \
-                 fit)",
+                "timeline descriptor refused: it was damaged on the way (its checksum does not \
+                 match)",
             ),
             Self::NoSuchTimeline { index } => write!(
                 f,
@@ -401,28 +398,29 @@ impl fmt::Display for SharedTimelineError {
                  timelines has; use the same release in both processes"
             ),
             Self::NotMemory if cfg!(windows) => f.write_str(
-                "the handle is not one of a section of the page file; send that of a TimelineFile",
-            ),
-            Self::NotMemory => f.write_str(
-                "the file descriptor is not one of a file of memory (memfd); send that of a \
+                "the handle does not belong to a section of the page file; send the handle of a \
                  TimelineFile",
             ),
+            Self::NotMemory => f.write_str(
+                "the file descriptor does not belong to a file of memory (memfd); send the file \
+                 descriptor of a TimelineFile",
+            ),
             Self::Unsealed if cfg!(windows) => f.write_str(
-                "the section has pages that are not there, so that looking at them would end this \
-                 process; send that of a TimelineFile",
+                "the section has pages that are not committed, so reading them would end this \
+                 process; send the handle of a TimelineFile",
             ),
             Self::Unsealed => f.write_str(
                 "the file of memory is not sealed against shrinking, growing and other seals, so \
-                 that its owner could end this process by truncating it; send that of a \
+                 its owner could end this process by truncating it; send the file descriptor of a \
                  TimelineFile",
             ),
             Self::FileSize { found, expected } => write!(
                 f,
-                "the file of memory has {found} bytes, and a file of timelines has {expected}; \
-                 send that of a TimelineFile, and use the same release in both processes"
+                "the file of memory has {found} bytes, and a file of timelines has {expected}; send \
+                 the file of a TimelineFile, and use the same release in both processes"
             ),
             Self::FileMagic => f.write_str(
-                "there are no timelines in the file of memory; send that of a TimelineFile",
+                "the file of memory contains no timelines; send the file of a TimelineFile",
             ),
             Self::FileVersion { found, expected } => write!(
                 f,
@@ -430,8 +428,8 @@ impl fmt::Display for SharedTimelineError {
                  version {expected}; use the same release in both processes"
             ),
             Self::OtherFile => f.write_str(
-                "the descriptor is of a timeline in another file; send each descriptor with the \
-                 file that its timeline was made in",
+                "the descriptor belongs to a timeline of another file; send each descriptor \
+                 together with the file of its timeline",
             ),
             Self::FileFull => f.write_str(
                 "there is no place left for a timeline, and those of dropped timelines are not \
@@ -453,24 +451,24 @@ impl fmt::Display for SharedTimelineError {
                  context is of device {context}; look at CUDA_VISIBLE_DEVICES in both processes"
             ),
             Self::OtherMemory => f.write_str(
-                "the memory that the timeline's handle opens is not the timeline's: its maker has \
-                 freed it; have the maker keep its TimelineMemory, and send a new handle",
+                "the memory behind the timeline's handle is no longer the timeline's: its owner \
+                 freed it; keep the TimelineMemory there, and send a new handle",
             ),
             Self::System { errno } => write!(
                 f,
                 "the operating system refused a file of timelines: {}; {}",
                 std::io::Error::from_raw_os_error(*errno),
                 if cfg!(windows) {
-                    "an importer must be allowed to map it for reading, and to open its maker's \
-                     process"
+                    "an importer needs the right to map the file for reading and to open its \
+                     maker's process"
                 } else {
-                    "it takes /proc, Linux 3.17, and Linux 5.1 for one that only its maker can \
-                     write"
+                    "it needs /proc and Linux 3.17, and Linux 5.1 for a file that only its maker \
+                     can write"
                 }
             ),
             Self::Platform => f.write_str(
-                "timelines cannot be shared between processes on this platform: it has no memory \
-                 that is safe to share; use interprocess events",
+                "this platform has no memory that is safe to share, so timelines cannot be shared \
+                 between processes; use interprocess events",
             ),
         }
     }

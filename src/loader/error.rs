@@ -204,7 +204,7 @@ impl fmt::Display for LoadError {
                          GPUs (docker run --gpus all)",
                     )?;
                 }
-                f.write_str("; cuda-events-doctor says more")?;
+                f.write_str("; run cuda-events-doctor for details")?;
             }
             Origin::Environment if platform::supported() => {
                 write!(f, "; set {DRIVER_VARIABLE} to the absolute path of a driver, or unset it")?;
@@ -307,7 +307,7 @@ mod tests {
         let there = text(Origin::Usual, vec![stub(), open()]);
         assert!(!there.contains("container"), "{there}");
         // Where the program did not name the library itself, another program can look further.
-        let more = "; cuda-events-doctor says more";
+        let more = "; run cuda-events-doctor for details";
         assert!(there.ends_with(more) && usual.ends_with(more), "{usual}");
         assert!(ignored.contains(more), "{ignored}");
         let named = text(Origin::Environment, vec![open()]);

@@ -54,7 +54,7 @@ fn assert_default_search_found_nothing(folder: &Path) {
         ),
     };
     let advice = "install the NVIDIA display driver, or start the container with its GPUs (docker \
-        run --gpus all); cuda-events-doctor says more";
+                  run --gpus all); run cuda-events-doctor for details";
     assert_eq!(
         error.to_string(),
         format!("no usable CUDA driver library: {first}; {second}; {advice}")

@@ -42,7 +42,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library: Some(library()) },
             "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is \
-             visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; cuda-events-doctor says more",
+             visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; run cuda-events-doctor for \
+             details",
         ),
         (
             Error::Init { code: CUresult(4242), library: None },
@@ -66,8 +67,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 since: Version::new(12, 0),
                 driver: Version::new(12, 0),
             },
-            "cuStreamGetId is missing from the driver, which says that it supports CUDA 12.0 and \
-             so should have this call of CUDA 12.0",
+            "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0 and \
+             the call exists since CUDA 12.0",
         ),
         (
             Error::ForkedChild { function: RECORD },
@@ -78,7 +79,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::DriverMismatch { function: RECORD },
             "cuEventRecord was not called: its objects belong to two different driver libraries of \
-             this process; use objects of one",
+             this process; use objects of the same library",
         ),
         (
             Error::NoSuchDevice { ordinal: 0, count: 0 },
@@ -151,9 +152,9 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 0,
                 other_device: 0,
             },
-            "cuStreamWaitEvent was not called: the interprocess event belongs to another context \
-             of device 0, and the driver crashes over such a wait; wait in a stream of the event's \
-             context, and let the other stream wait for that one with wait_stream",
+            "cuStreamWaitEvent was not called: the interprocess event belongs to another context of \
+             device 0, and the driver would crash; wait in a stream of the event's context, and \
+             make the other stream wait for that stream with wait_stream",
         ),
         (
             Error::ContextMismatch {
@@ -163,8 +164,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 other_device: 1,
             },
             "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device \
-             0, not 1, and the driver crashes over such a wait; wait in a stream of the event's \
-             context, and let the other stream wait for that one with wait_stream",
+             0, not 1, and the driver would crash; wait in a stream of the event's context, and \
+             make the other stream wait for that stream with wait_stream",
         ),
         (
             Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
@@ -184,8 +185,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::EndBeforeStart,
-            "the end was recorded before the start; exchange the two events, or take elapsed_ms, \
-                which has a sign",
+            "the end was recorded before the start; exchange the two events, or use elapsed_ms, \
+             which returns negative times too",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: None },
@@ -195,7 +196,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::NotRecorded { function: Function::cuStreamWaitEvent, code: None },
             "cuStreamWaitEvent was not called: the event was never recorded, and a wait does not \
-             wait for a record that comes later; record it first",
+             include a later record; record it first",
         ),
         (
             Error::TimingDisabled { function: ELAPSED, code: None },
@@ -209,8 +210,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 1,
                 other_device: 1,
             },
-            "the stream belongs to another context of device 1 than the one that it was named \
-             with; name that one with Context::from_raw_with_owner",
+            "the stream belongs to another context of device 1 than the one given; get the stream's \
+             own context with Context::from_raw_with_owner",
         ),
         (
             Error::ContextMismatch {
@@ -219,8 +220,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 1,
                 other_device: 2,
             },
-            "the stream belongs to a context of device 2, and was named with one of device 1; name \
-             it with one of its own device",
+            "the stream belongs to a context of device 2, and the context given belongs to device \
+             1; give a context of the stream's own device",
         ),
         (
             Error::GraphMismatch { function: Function::cuGraphAddEventRecordNode },
@@ -228,8 +229,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::CaptureMismatch { function: Function::cuStreamUpdateCaptureDependencies },
-            "cuStreamUpdateCaptureDependencies was not called: the stream is not of this capture; \
-             let it wait for an event that was recorded in the capture",
+            "cuStreamUpdateCaptureDependencies was not called: the stream does not take part in \
+             this capture; make it wait for an event that was recorded in the capture",
         ),
         (
             Error::ResourceMismatch { function: Function::cuDevResourceGenerateDesc },
@@ -258,9 +259,9 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ClosureInCapture { function: Function::cuLaunchHostFunc },
-            "cuLaunchHostFunc was not called: the stream captures, and a closure runs once, where \
-             a graph can be launched many times; call it outside of the capture, or capture a \
-             function with launch_host_function_raw",
+            "cuLaunchHostFunc was not called: the stream is capturing, and a closure can run only \
+             once, but a graph can be launched many times; call it outside of the capture, or \
+             capture a function with launch_host_function_raw",
         ),
         (
             Error::TimelineInCapture { function: Function::cuStreamWriteValue64_v2 },
@@ -275,14 +276,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::Poisoned,
-            "the timeline was poisoned before it reached the value: whoever had to signal it has \
-                given up or is gone",
+            "the timeline was poisoned before it reached the value: its owner gave up or is gone",
         ),
         (
             Error::ContextDropped,
-            "the point is not reached, and the last share of its timeline's context was dropped, \
-             so that nobody can tell whether it ever will be; keep the timeline or the context \
-             until its points are reached",
+            "the point is not reached, and the last share of its timeline's context was dropped, so \
+             nothing can show whether it ever will be; keep the timeline or the context until its \
+             points are reached",
         ),
         (
             Error::ExporterGone,
@@ -316,7 +316,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::DescriptorMagic.into(),
-            "timeline descriptor refused: it does not begin as one; send the bytes of \
+            "timeline descriptor refused: it does not begin like one; send the bytes of \
              TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
         ),
         (
@@ -326,7 +326,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::DescriptorChecksum.into(),
-            "timeline descriptor refused: it was damaged on the way (its check value does not fit)",
+            "timeline descriptor refused: it was damaged on the way (its checksum does not match)",
         ),
         (
             SharedTimelineError::NoSuchTimeline { index: 64 }.into(),
@@ -336,31 +336,32 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             SharedTimelineError::NotMemory.into(),
             if cfg!(windows) {
-                "the handle is not one of a section of the page file; send that of a TimelineFile"
-            } else {
-                "the file descriptor is not one of a file of memory (memfd); send that of a \
+                "the handle does not belong to a section of the page file; send the handle of a \
                  TimelineFile"
+            } else {
+                "the file descriptor does not belong to a file of memory (memfd); send the file \
+                 descriptor of a TimelineFile"
             },
         ),
         (
             SharedTimelineError::Unsealed.into(),
             if cfg!(windows) {
-                "the section has pages that are not there, so that looking at them would end this \
-                 process; send that of a TimelineFile"
+                "the section has pages that are not committed, so reading them would end this \
+                 process; send the handle of a TimelineFile"
             } else {
                 "the file of memory is not sealed against shrinking, growing and other seals, so \
-                 that its owner could end this process by truncating it; send that of a \
+                 its owner could end this process by truncating it; send the file descriptor of a \
                  TimelineFile"
             },
         ),
         (
             SharedTimelineError::FileSize { found: 64, expected: 4096 }.into(),
-            "the file of memory has 64 bytes, and a file of timelines has 4096; send that of a \
+            "the file of memory has 64 bytes, and a file of timelines has 4096; send the file of a \
              TimelineFile, and use the same release in both processes",
         ),
         (
             SharedTimelineError::FileMagic.into(),
-            "there are no timelines in the file of memory; send that of a TimelineFile",
+            "the file of memory contains no timelines; send the file of a TimelineFile",
         ),
         (
             SharedTimelineError::FileVersion { found: 2, expected: 1 }.into(),
@@ -369,8 +370,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::OtherFile.into(),
-            "the descriptor is of a timeline in another file; send each descriptor with the file \
-             that its timeline was made in",
+            "the descriptor belongs to a timeline of another file; send each descriptor together \
+             with the file of its timeline",
         ),
         (
             SharedTimelineError::FileFull.into(),
@@ -394,13 +395,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::OtherMemory.into(),
-            "the memory that the timeline's handle opens is not the timeline's: its maker has \
-             freed it; have the maker keep its TimelineMemory, and send a new handle",
+            "the memory behind the timeline's handle is no longer the timeline's: its owner freed \
+             it; keep the TimelineMemory there, and send a new handle",
         ),
         (
             SharedTimelineError::Platform.into(),
-            "timelines cannot be shared between processes on this platform: it has no memory that \
-             is safe to share; use interprocess events",
+            "this platform has no memory that is safe to share, so timelines cannot be shared \
+             between processes; use interprocess events",
         ),
         (
             Error::SemaphoreOfOtherDevice {
@@ -426,20 +427,20 @@ fn texts() -> Vec<(Error, &'static str)> {
                 function: Function::cuImportExternalSemaphore,
                 code: Some(CUresult::CUDA_ERROR_UNKNOWN),
             },
-            "cuImportExternalSemaphore failed with CUDA_ERROR_UNKNOWN (999): this is no semaphore \
-             that the driver can import as that kind; export it as an opaque file descriptor or NT \
-             handle, with NVIDIA's driver, for each import anew, and import a timeline semaphore \
-             as one and a binary one as the other",
+            "cuImportExternalSemaphore failed with CUDA_ERROR_UNKNOWN (999): the driver cannot \
+             import this handle as a semaphore of that kind; export an opaque file descriptor or NT \
+             handle with NVIDIA's driver, a new one for each import, and import timeline semaphores \
+             as timeline and binary ones as binary",
         ),
         (
             Error::TooManyObservers,
-            "this process has no place left for an observer of this driver; take one away with \
-             stop_observing, or let one do the work of two",
+            "this process has no place left for an observer of this driver; remove one with \
+             stop_observing, or combine two into one",
         ),
         (
             Error::InterprocessPool,
-            "a pool cannot hold interprocess events: one that was given back may still be open in \
-                another process",
+            "a pool cannot hold interprocess events: an event that was returned to the pool may \
+             still be open in another process",
         ),
         (
             Error::TimingWithInterprocess,
@@ -452,8 +453,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ExportOfImport,
-            "an imported event has no IPC descriptor of its own: pass on the one that it was \
-                imported from",
+            "an imported event cannot be exported again; pass on the IPC descriptor from which it \
+             was imported",
         ),
         (
             Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
@@ -466,9 +467,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Magic.into(),
-            "IPC event descriptor refused: it does not begin as one, neither as its text nor as \
-             the bytes of IpcEventDescriptor::to_bytes; the driver's own 64 bytes are read by \
-             IpcEventDescriptor::from_raw",
+            "IPC event descriptor refused: it begins neither like the text nor like the bytes of an \
+             IpcEventDescriptor; for the driver's own 64 bytes use IpcEventDescriptor::from_raw",
         ),
         (
             DescriptorError::Version { found: 2, expected: 1 }.into(),
@@ -477,13 +477,12 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Text.into(),
-            "IPC event descriptor refused: its text has characters that are no hexadecimal digits, \
+            "IPC event descriptor refused: its text has characters that are not hexadecimal digits, \
              or an odd number of them",
         ),
         (
             DescriptorError::Checksum.into(),
-            "IPC event descriptor refused: it was damaged on the way (its check value does not \
-                fit)",
+            "IPC event descriptor refused: it was damaged on the way (its checksum does not match)",
         ),
         (
             DescriptorError::Flags { unknown: 0x8004 }.into(),
@@ -513,21 +512,22 @@ fn texts() -> Vec<(Error, &'static str)> {
 fn advice() -> Vec<(Function, u32, &'static str)> {
     let open = Function::cuIpcOpenEventHandle;
     let failed_work =
-        "work on the device failed and took the context with it; only a new process recovers";
+        "work on the device failed, and the context with it; only a new process can use CUDA again";
     let ipc_memory =
         "the device's memory, or the context's interprocess events (a few thousand), are used up";
     let no_ipc = "this device or platform has no interprocess events (WSL, for one, has none)";
-    let captured = "an event that was last recorded in a capture stands for nothing once that \
-                    capture has ended; record it again, or capture the record with record_external";
-    let not_capturing = "the stream does not capture";
+    let captured = "the event was last recorded in a capture, and that capture has ended; record it \
+                    again, or capture the record with record_external";
+    let not_capturing = "the stream is not capturing";
     let legacy = "the legacy default stream cannot be captured";
-    let captures_already = "the stream captures already, or another stream into this graph";
-    let in_context = "a stream of the context captures; its capture is invalidated now";
+    let captures_already = "the stream is already capturing, or another stream is capturing into \
+                            this graph";
+    let in_context = "a stream of the context is capturing; this call invalidated the capture";
     let retain = Function::cuDevicePrimaryCtxRetain;
-    let system = "the operating system refused the driver something; look at this process's limits \
-                  (ulimit -v, ulimit -n), and at what its container or sandbox allows";
-    let no_cuda = "this device or platform has no CUDA as it is set up; a virtual GPU needs a \
-                   type, a licence and settings with CUDA";
+    let system = "the operating system refused a request of the driver; check this process's limits \
+                  (ulimit -v, ulimit -n) and those of its container or sandbox";
+    let no_cuda = "this device or platform is not set up for CUDA; a virtual GPU needs a type, a \
+                   licence and settings with CUDA";
     vec![
         (Function::cuInit, 2, system),
         (Function::cuInit, 304, system),
@@ -537,7 +537,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             retain,
             2,
             "there is no room for the context, which takes some hundred megabytes of the device's \
-             memory; look at nvidia-smi for who uses it, and at this process's limits (ulimit -v)",
+             memory; nvidia-smi lists the processes that use it; check this process's limits \
+             (ulimit -v) too",
         ),
         (Function::cuInit, 4, "the driver is shutting down with the process"),
         (
@@ -549,21 +550,21 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuInit,
             100,
-            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; \
-             cuda-events-doctor says more",
+            "no CUDA device is visible; look at nvidia-smi and at CUDA_VISIBLE_DEVICES; run \
+             cuda-events-doctor for details",
         ),
         (
             Function::cuInit,
             3,
-            "if other code of this program used CUDA before this process was forked, that is the \
-             cause: CUDA does not survive a fork",
+            "CUDA does not survive a fork; perhaps other code of this program used CUDA before this \
+             process was forked",
         ),
         (Function::cuInit, 36, "update the NVIDIA display driver"),
         (
             Function::cuInit,
             46,
-            "another process has the device to itself, or its compute mode prohibits CUDA; look at \
-                nvidia-smi -q -d COMPUTE",
+            "another process uses the device exclusively, or its compute mode prohibits CUDA; look \
+             at nvidia-smi -q -d COMPUTE",
         ),
         (
             Function::cuInit,
@@ -581,21 +582,21 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             Function::cuInit,
             803,
             "the driver library does not fit the kernel module; after a driver update, reboot, and \
-             start containers again; cuda-events-doctor says more",
+             start containers again; run cuda-events-doctor for details",
         ),
         (
             Function::cuInit,
             804,
-            "the library is of a forward-compatibility package (cuda-compat), which this device \
-             does not support; take its folder out of the library search path; \
-             cuda-events-doctor says more",
+            "the library belongs to a forward-compatibility package (cuda-compat), which this \
+             device does not support; take its folder out of the library search path; run \
+             cuda-events-doctor for details",
         ),
         (
             Function::cuInit,
             999,
             "the driver does not reach its kernel module; run nvidia-modprobe -u -c 0, give the \
-             container its devices (/dev/nvidia-uvm among them), or reboot; \
-             cuda-events-doctor says more",
+             container its devices (/dev/nvidia-uvm among them), or reboot; run cuda-events-doctor \
+             for details",
         ),
         (Function::cuEventCreate, 801, no_ipc),
         (Function::cuIpcGetEventHandle, 801, no_ipc),
@@ -620,8 +621,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuEventQuery,
             907,
-            "the event was last recorded in a capture, and serves only waits in that capture until \
-                it is recorded outside",
+            "the event was last recorded in a capture; only waits in that capture can use it until \
+             it is recorded again outside",
         ),
         (Function::cuStreamBeginCapture_v2, 900, legacy),
         (Function::cuStreamBeginCaptureToGraph, 900, legacy),
@@ -635,7 +636,7 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuGraphLaunch,
             900,
-            "a graph cannot be launched in a capturing stream; its capture is invalidated now",
+            "a graph cannot be launched in a capturing stream; this call invalidated the capture",
         ),
         (Function::cuCtxRecordEvent, 900, in_context),
         (Function::cuCtxWaitEvent, 900, in_context),
@@ -648,15 +649,15 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             RECORD,
             901,
-            "an earlier call invalidated the stream's capture; once it is ended, capture \
-            again",
+            "an earlier call invalidated the stream's capture; end it, then capture again",
         ),
         (
             Function::cuStreamWaitEvent,
             902,
             "the event was recorded in another capture, and two captures cannot be joined",
         ),
-        (Function::cuStreamEndCapture, 903, "the capture began in another stream; end it there"),
+        (Function::cuStreamEndCapture, 903, "the capture began in another stream; end it in that \
+                                             stream"),
         (
             Function::cuStreamEndCapture,
             904,
@@ -672,21 +673,19 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuStreamEndCapture,
             908,
-            "a capture that is not relaxed must be ended by the \
-            thread that began it",
+            "only the thread that began a capture can end it, unless its mode is relaxed",
         ),
         (
             Function::cuStreamGetCaptureInfo_v2,
             402,
-            "the dependencies carry edge data, which the driver's query of before CUDA 12.3 leaves \
-                out",
+            "the dependencies carry edge data, and a query older than CUDA 12.3 cannot return it",
         ),
         (RECORD, 906, "the legacy default stream cannot be used while a blocking stream captures"),
         (
             RECORD,
             810,
-            "the MPS server has ended this process's connection; only a new process \
-            recovers",
+            "the MPS server has ended this process's connection; only a new process can use CUDA \
+             again",
         ),
     ]
     .into_iter()
@@ -775,7 +774,7 @@ fn after_some_codes_only_a_new_process_recovers() {
             assert_eq!(error.is_sticky(), STICKY.contains(&code), "{error}");
             if !matches!(error, Error::NotReady { .. }) {
                 assert_eq!(
-                    error.to_string().contains("only a new process recovers"),
+                    error.to_string().contains("only a new process can use CUDA again"),
                     STICKY.contains(&code),
                     "{error}"
                 );

@@ -35,7 +35,7 @@ pub(super) fn init(facts: &Facts) -> Option<Finding> {
             many => Finding::ok(check, format!("cuInit succeeded: {many} devices")),
         }),
         Some(Err(failure)) => {
-            let text = failure.text.replace("; cuda-events-doctor says more", "");
+            let text = failure.text.replace("; run cuda-events-doctor for details", "");
             Some(Finding::wrong(check, text, meaning(facts, failure)))
         }
     }

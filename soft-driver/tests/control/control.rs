@@ -403,7 +403,7 @@ fn a_context_that_failed_stays_so() {
         assert_eq!(
             (raw.cuDevicePrimaryCtxRetain)(&mut context, 0).0,
             719,
-            "only a new process recovers"
+            "only a new process can use CUDA again"
         );
     }
     // The same by a fault: the call's own context.
