@@ -1,4 +1,4 @@
-//! Contexts: what an event or a stream is created in.
+//! Contexts, in which events and streams are created.
 
 use core::any::Any;
 use core::ffi::c_int;
@@ -19,13 +19,12 @@ use crate::error::Result;
 use crate::share::{Share, WeakShare};
 use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 
-/// A context, shared by reference count: cloning it and keeping it in an event or a stream is
-/// cheap.
+/// A CUDA context, shared by reference count; a clone is cheap.
 ///
 /// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime,
-/// PyTorch and most libraries use, and releases it when the last clone and the last object made in
-/// it are gone, or never, if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) names a
-/// context that somebody else owns. [`green`](Self::green) creates one that has a part of the
+/// PyTorch and most libraries use. It is released when the last clone and the last object made in
+/// it are dropped, or never if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) wraps a
+/// context that other code owns. [`green`](Self::green) creates a context with a part of the
 /// device's multiprocessors.
 ///
 /// # Dropping the last share
@@ -34,31 +33,30 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// made in it. Dropping a share is cheap and never waits, with one exception: the last share of a
 /// context that [`primary`](Self::primary) retained or [`green`](Self::green) created. (The last
 /// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may do the
-/// same.) That drop calls `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The driver destroys a
-/// green context then, and a primary one if nobody else in the process retains it. For a primary
-/// one it first waits until all work in the context's streams is done. **It blocks for ever if that
-/// work never ends**, for example if
+/// same.) That drop calls `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The driver then
+/// destroys a green context; it destroys a primary context if no other code in the process retains
+/// it. Before it destroys a primary context, it waits until all work in the context's streams is
+/// done. **It blocks for ever if that work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
-/// * a stream waits for a value in memory that nobody writes,
+/// * a stream waits for a value in memory that is never written,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// Closing or dropping an event or a stream with such work in it returns at once, unless it holds
-/// the last share. So that no drop blocks:
+/// Closing or dropping an event or a stream with such work returns at once, unless it holds the
+/// last share. To make sure that no drop blocks:
 ///
-/// * Let a stream wait for an imported event only after the host has seen it done: see
+/// * Make a stream wait for an imported event only after the host has seen the event done: see
 ///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
-/// * If work is in a stream that may never end, give the context up with
-///   [`abandon`](Self::abandon), before the last share is dropped. A drop that blocks already
-///   cannot be ended, except with the process.
+/// * If a stream has work that may never end, call [`abandon`](Self::abandon) before the last share
+///   is dropped. Once a drop blocks, only the end of the process ends it.
 ///
 /// # Current contexts
 ///
-/// A context need not be current on the calling thread: what needs it makes it current for the one
-/// call, and leaves the thread's context stack as it was, also when the call fails. "With the
-/// context current" means, for each such call, one `cuCtxGetCurrent` before, and `cuCtxPushCurrent`
-/// and `cuCtxPopCurrent` where it is not current already.
+/// A context need not be current on the calling thread. A method that needs it makes it current for
+/// the one call and restores the thread's context stack, even if the call fails. "With the context
+/// current" on the page of a method means: `cuCtxGetCurrent` before the call and, if the context is
+/// not current, `cuCtxPushCurrent` before and `cuCtxPopCurrent` after it.
 ///
 /// Equality and hash are by handle.
 #[derive(Clone)]
@@ -69,8 +67,8 @@ struct Inner {
     device: Device,
     owned: Owned,
     origin: OnceLock<Origin>,
-    /// Recorded by `wait_stream` in the legacy default stream, made when first needed; destroyed
-    /// with this.
+    /// The event that `wait_stream` records in the legacy default stream; created when first
+    /// needed, destroyed with this context.
     join: OnceLock<CUevent>,
 }
 
@@ -84,8 +82,8 @@ impl WeakContext {
         self.0.upgrade().map(Context)
     }
 
-    /// Whether somebody has a share now. Unlike `upgrade` it cannot leave the caller with the last
-    /// one, whose drop may block.
+    /// Whether a share exists now. Unlike `upgrade`, it cannot leave the caller with the last
+    /// share, whose drop may block.
     pub(crate) fn is_held(&self) -> bool {
         self.0.is_held()
     }
@@ -95,11 +93,11 @@ impl WeakContext {
     }
 }
 
-/// What is given back with the last user of a context.
+/// The part of a context that its last user releases.
 pub(crate) enum Owned {
-    /// Nothing: somebody else owns the context.
+    /// Nothing: other code owns the context.
     Nothing,
-    /// Nothing either: somebody else owns the context, and this keeps it alive. It is dropped last.
+    /// An owner, which keeps another library's context alive. It is dropped last.
     KeptBy(#[expect(dead_code, reason = "kept for its destructor")] Box<dyn Any + Send + Sync>),
     /// A retain of the device's primary context.
     Primary,
@@ -107,7 +105,7 @@ pub(crate) enum Owned {
     Green(CUgreenCtx),
 }
 
-/// Where an event that is made in a context comes from, for other processes.
+/// The origin of the events of a context, for other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(crate) pid: u32,
@@ -115,28 +113,31 @@ pub(crate) struct Origin {
     pub(crate) process: Identity,
 }
 
-// SAFETY: a context may be used from any thread (CUDA's documents say so of the whole driver API);
-// the handle is an address that this crate never dereferences.
+// SAFETY: a context may be used from any thread (CUDA documents this for the whole driver API); the
+// handle is an address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
-// SAFETY: as for Send; nothing in it changes but the once-cells, which are Sync.
+// SAFETY: as for Send; only the once-cells change, and they are Sync.
 #[allow(unsafe_code)]
 unsafe impl Sync for Inner {}
 
 #[allow(unsafe_code)]
 impl Context {
-    /// Retains the device's primary context, creating it if it is not active.
+    /// Retains the device's primary context; the driver creates it if it is not active.
     ///
-    /// The first one on a device takes a tenth of a second and a few hundred megabytes of its
-    /// memory.
+    /// Creating it takes a tenth of a second and a few hundred megabytes of the device's memory.
     ///
     /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time;
     /// `cuDevicePrimaryCtxRelease` when the last share is dropped, which [can
-    /// block](Self#dropping-the-last-share). What is current stays so.
+    /// block](Self#dropping-the-last-share). The thread's current context does not change.
     ///
     /// # Errors
     ///
-    /// What the driver returns, such as `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
+    /// * [`Error::Init`]: the first use of the driver failed.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the device has no room for the context.
+    /// * `CUDA_ERROR_DEVICE_UNAVAILABLE`: the device's compute mode excludes this process.
+    /// * A [sticky](Error::is_sticky) error: earlier work of this process broke the context.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn primary(device: Device) -> Result<Self> {
         let ready = device.driver().init()?;
@@ -151,20 +152,20 @@ impl Context {
         Self(Share::new(Inner { raw, device, owned, origin, join }))
     }
 
-    /// Keeps the context until the process ends: the primary context that this one retained is
-    /// never released. It makes no driver call.
+    /// Keeps the context until the process ends: its primary context is never released.
     ///
-    /// In return nothing needs to count the context's users any more: an event is made and dropped
-    /// some nanoseconds sooner, and threads that make events at once share nothing
+    /// In return, users of the context are no longer counted: creating and dropping an event takes
+    /// some nanoseconds less, and threads that create events at once share no counter
     /// (`docs/performance.md` has the figures). It is for programs that use the GPU until they end.
-    /// Clones and objects that this context has already are no longer counted either; what comes of
-    /// another call of [`primary`](Self::primary) is.
+    /// Existing clones and objects of this context are no longer counted either. The result of
+    /// another call of [`primary`](Self::primary) is counted as before. `leak` makes no driver
+    /// call.
     ///
-    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is
-    /// its owner's as before: what is kept of it then is a few bytes, each time.
+    /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
+    /// to its owner. Each `leak` of one only keeps a few bytes of memory.
     ///
-    /// If interprocess events were made in it, the driver's file for them stays in the shared
-    /// memory of the machine, as it does when a process is killed.
+    /// If interprocess events were created in the context, the driver's file for them stays in the
+    /// machine's shared memory, as it does when a process is killed.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -175,31 +176,32 @@ impl Context {
     /// let event = Event::new(&context, EventFlags::empty())?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
-    #[must_use = "what is dropped cannot be used; keep it, or any clone"]
+    #[must_use = "keep the context or a clone; a dropped one cannot be used"]
     pub fn leak(self) -> Self {
         self.0.leak();
         self
     }
 
-    /// Gives the context up: the primary context that this one retained is never released,
-    /// whichever clone or object is dropped last. It makes no driver call and never blocks.
+    /// Gives the context up without releasing it, so no later drop can block.
     ///
-    /// It is the way out when work in the context can never end, so that [dropping the last
-    /// share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) keeps a
-    /// context that the program goes on using; `abandon` gives up one that cannot be released.
+    /// Its primary context is never released, whichever clone or object is dropped last. `abandon`
+    /// makes no driver call and never blocks.
+    ///
+    /// Use it if work in the context can never end and [dropping the last
+    /// share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) is for a
+    /// context that the program continues to use; `abandon` is for one that cannot be released.
     ///
     /// Clones, events and streams of the context stay valid. Closing or dropping them does not
-    /// block, now or later. The releases of other values from [`primary`](Self::primary) do not
-    /// block either: the driver counts them, and this one is missing. The context's memory on the
-    /// device stays in use until the process ends. A process whose stream waits for ever can end:
-    /// its exit does not wait for the stream.
+    /// block, now or later. Contexts from other calls of [`primary`](Self::primary) do not block
+    /// either: the driver counts retains, and this one is never released. The context's memory on
+    /// the device stays in use until the process ends. The process can still exit while a stream
+    /// waits for ever: the exit does not wait for the stream.
     ///
-    /// A context that is only named ([`from_raw`](Self::from_raw), [`current`](Self::current)) is
-    /// its owner's as before. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is
-    /// never dropped.
+    /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
+    /// to its owner. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never
+    /// dropped.
     ///
-    /// If only an event or a stream is left, its context is there:
-    /// `stream.context().clone().abandon()`.
+    /// If only an event or a stream is left, use its context: `stream.context().clone().abandon()`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -222,42 +224,43 @@ impl Context {
         drop(self.leak());
     }
 
-    /// Names a context that somebody else owns. Dropping the result does nothing to it.
+    /// Wraps a context that other code owns. Dropping the result does not affect the context.
     ///
-    /// Where an object of the owner's can be kept,
-    /// [`from_raw_with_owner`](Self::from_raw_with_owner) makes sure that the context lives long
-    /// enough. For a device's primary context neither is needed: [`primary`](Self::primary) retains
-    /// the same one.
+    /// If you have an object that keeps the context alive, use
+    /// [`from_raw_with_owner`](Self::from_raw_with_owner). For a device's primary context use
+    /// [`primary`](Self::primary), which retains the same one.
     ///
-    /// One driver call, for the device: `cuCtxGetDevice`, of CUDA 13.0. An older driver tells the
-    /// device of the current context only, so that the context is made current for it.
+    /// One driver call, for the device: `cuCtxGetDevice_v2` (CUDA 13.0). On older drivers
+    /// `cuCtxGetDevice` with the context current.
     ///
     /// # Errors
     ///
-    /// What the driver returns when the context is made current to learn its device.
+    /// `CUDA_ERROR_INVALID_CONTEXT` or `CUDA_ERROR_CONTEXT_IS_DESTROYED`, if the driver detects
+    /// that the context is gone; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
     /// `raw` must be a live context of this driver, and must stay one until the result, its clones,
     /// and every object made in it are dropped. If it stands for a green context, the rule of
-    /// [`green`](Self::green) about threads holds.
+    /// [`green`](Self::green) about threads applies.
     ///
-    /// While the owner captures a stream of the context, what
-    /// [`Capture::begin`](crate::capture::Capture::begin) forbids to other threads holds for the
-    /// threads of the owner and of this crate together: no thread may use a stream or an event of
-    /// that capture while another thread uses one of them.
+    /// While the owner captures a stream of the context, the rules of
+    /// [`Capture::begin`](crate::capture::Capture::begin) for other threads apply to the threads of
+    /// the owner and of this crate together: no thread may use a stream or an event of that capture
+    /// while another thread uses one of them.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // SAFETY: as the caller says.
         unsafe { Self::name(driver, raw, Owned::Nothing) }
     }
 
-    /// Names a context that somebody else owns, and keeps `owner`, which keeps that context alive,
-    /// until the last clone and the last object made in it are dropped: an `Arc` of another
-    /// library's context, say.
+    /// Wraps a context that other code owns, together with an `owner` that keeps it alive.
     ///
-    /// The owner is dropped on the thread that drops the last of these, after everything else. A
-    /// context that is [leaked](Self::leak) keeps it for ever, and a forked child does not drop it.
+    /// The owner can be, for example, an `Arc` of another library's context. It is kept until the
+    /// last clone and the last object made in the context are dropped.
+    ///
+    /// The thread that drops the last of these drops the owner, after everything else. A
+    /// [leaked](Self::leak) context keeps its owner for ever, and a forked child does not drop it.
     ///
     /// Driver calls as [`from_raw`](Self::from_raw).
     ///
@@ -268,7 +271,7 @@ impl Context {
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// // Stands for the context of a library that knows nothing of this crate.
+    /// // Stands for the context of another library.
     /// let theirs = Arc::new(Context::primary(Device::new(driver, 0)?)?);
     ///
     /// // SAFETY: the `Arc` keeps the context alive, and no stream of it is captured.
@@ -283,12 +286,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// As [`from_raw`](Self::from_raw); then the owner is dropped.
+    /// As [`from_raw`](Self::from_raw); on an error the owner is dropped.
     ///
     /// # Safety
     ///
-    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped.
-    /// Captures as for [`from_raw`](Self::from_raw).
+    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped. The
+    /// rules of [`from_raw`](Self::from_raw) about green contexts and captures apply.
     pub unsafe fn from_raw_with_owner<O>(driver: Driver, raw: CUcontext, owner: O) -> Result<Self>
     where
         O: Any + Send + Sync,
@@ -301,8 +304,8 @@ impl Context {
     ///
     /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
     unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
-        // Whoever made the context has initialised the driver. What other code makes in a context
-        // is named with the context, so that this one place is enough.
+        // The code that created the context has initialised the driver. Objects of other code are
+        // always wrapped together with their context, so this one place is enough.
         fork::note_initialised();
         let mut device: c_int = 0;
         match entry!(driver, cuCtxGetDevice_v2?) {
@@ -317,17 +320,19 @@ impl Context {
         Ok(Self::new(raw, device, owned))
     }
 
-    /// The context that is current on the calling thread, if one is; it is named, not owned.
+    /// Returns the calling thread's current context, if any; the result does not own it.
     ///
-    /// Driver calls: `cuCtxGetCurrent`, and that of [`from_raw`](Self::from_raw).
+    /// Driver calls: `cuCtxGetCurrent`, that of [`from_raw`](Self::from_raw), and `cuInit` the
+    /// first time.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::Init`] if the first use of the driver fails; otherwise as
+    /// [`from_raw`](Self::from_raw).
     ///
     /// # Safety
     ///
-    /// As for [`from_raw`](Self::from_raw): whoever owns the current context must keep it until the
+    /// As for [`from_raw`](Self::from_raw): the owner of the current context must keep it until the
     /// result, its clones, and every object made in it are dropped.
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
@@ -340,14 +345,14 @@ impl Context {
         unsafe { Self::from_raw(driver, raw) }.map(Some)
     }
 
-    /// Makes the context current on the calling thread until the guard is dropped, which restores
-    /// what was before.
+    /// Makes the context current on the calling thread until the returned guard is dropped.
     ///
-    /// Nothing in this crate needs it; it is for other code that works in the current context. Drop
-    /// guards in the reverse order of making them.
+    /// Dropping the guard restores the previous context. No call of this crate needs it; it is for
+    /// other code that works in the current context. Drop guards in the reverse order of their
+    /// creation.
     ///
-    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`, and `cuCtxPopCurrent` when the guard
-    /// is dropped.
+    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`; `cuCtxPopCurrent` when the guard is
+    /// dropped.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -357,16 +362,17 @@ impl Context {
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// {
     ///     let _current = context.make_current()?;
-    ///     // Here a library of the CUDA runtime, say, works in this context.
+    ///     // Code that uses the current context, such as the CUDA runtime, works in it here.
     /// }
-    /// // SAFETY: nothing is current any more, and nothing is done with what would be.
+    /// // SAFETY: the result is not used; none is expected.
     /// assert!(unsafe { Context::current(driver) }?.is_none());
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_CONTEXT` or `CUDA_ERROR_CONTEXT_IS_DESTROYED`, if other code destroyed
+    /// the context; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxPushCurrent")]
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
@@ -378,32 +384,34 @@ impl Context {
         Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
     }
 
-    /// Blocks until all work of the context is done.
+    /// Blocks the calling thread until all work of the context is done.
     ///
     /// Driver calls: `cuCtxSynchronize` with the context current.
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before;
-    /// [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing. The call
+    ///   invalidates the capture.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the call takes no arguments.
         self.with_current(|ready| unsafe { call!(ready, cuCtxSynchronize()) })
     }
 
-    /// The driver that the context belongs to.
+    /// Returns the driver that the context belongs to.
     #[inline]
     pub fn driver(&self) -> Driver {
         self.0.device.driver()
     }
 
-    /// The device that the context belongs to.
+    /// Returns the device that the context belongs to.
     pub fn device(&self) -> Device {
         self.0.device
     }
 
-    /// The driver's handle, for other bindings. It is valid as long as the context is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the context is.
     pub fn as_raw(&self) -> CUcontext {
         self.0.raw
     }
@@ -416,14 +424,14 @@ impl Context {
         &self.0.owned
     }
 
-    /// Gives this share back. If it was the last one, what ends the context when it is dropped,
-    /// which may block.
+    /// Gives this share back. If it was the last one, returns a value whose drop ends the context
+    /// and may block.
     pub(crate) fn give_back(self) -> Option<impl Send + 'static> {
         self.0.into_last()
     }
 
-    /// Whether the driver takes the events of both for those of one: a primary context and its
-    /// green ones share theirs. Of a context that somebody else owns it is not known.
+    /// Whether the driver treats the events of both contexts alike: a primary context and its green
+    /// contexts share them. For a context that other code owns this is not known.
     pub(crate) fn shares_events(&self, other: &Self) -> bool {
         let retained = |context: &Self| matches!(context.0.owned, Owned::Primary | Owned::Green(_));
         self == other || retained(self) && retained(other) && self.device() == other.device()
@@ -434,9 +442,9 @@ impl Context {
         &self.0.join
     }
 
-    /// This process and the context's device, asked once: the one takes some system calls, the
-    /// other one of the driver. In a forked child, where the process would be wrong, nothing of the
-    /// context works.
+    /// This process and the context's device, determined once: the process takes some system calls,
+    /// the device one driver call. In a forked child the process would be wrong, but there no call
+    /// on the context works.
     #[inline]
     pub(crate) fn origin(&self) -> Result<&Origin> {
         match self.0.origin.get() {
@@ -454,7 +462,7 @@ impl Context {
 
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.
     ///
-    /// If that fails, what `f` made is dropped and the failure returned.
+    /// If restoring fails, the result of `f` is dropped and the failure returned.
     #[inline(always)]
     pub(crate) fn with_current<T>(&self, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
         with_current(self.driver(), self.0.raw, f)
@@ -473,7 +481,8 @@ fn current(driver: Driver) -> Result<CUcontext> {
 
 #[allow(unsafe_code)]
 fn push(ready: Ready, raw: CUcontext) -> Result<()> {
-    // SAFETY: the context is alive: a `Context` keeps it, or whoever named it vouched for it.
+    // SAFETY: the context is alive: a `Context` keeps it, or the caller of `from_raw` vouched for
+    // it.
     unsafe { call!(ready, cuCtxPushCurrent_v2(raw)) }
 }
 
@@ -499,14 +508,15 @@ fn with_pushed<T>(ready: Ready, raw: CUcontext, f: impl FnOnce(Ready) -> Result<
     push(ready, raw)?;
     let made = f(ready);
     let restored = restore(ready, raw);
-    // The operation's own error comes first; what was made is dropped when the driver refused to
-    // restore the stack.
+    // The operation's own error comes first. If the driver refused to restore the stack, the result
+    // is dropped.
     let made = made?;
     restored.map(|()| made)
 }
 
-/// Pops `raw`, which was pushed over something else. A refusal is returned, but not left at that: a
-/// context that is still current afterwards is popped once more, or the thread would go on with it.
+/// Pops `raw`, which was pushed over another context. If the driver refuses and `raw` is still
+/// current, it is popped once more; otherwise the thread would continue with it. The first refusal
+/// is returned.
 fn restore(through: impl Through + Copy, raw: CUcontext) -> Result<()> {
     let popped = pop(through);
     if popped.is_err() && current(through.driver()) == Ok(raw) {
@@ -524,23 +534,23 @@ impl Drop for Inner {
             return;
         }
         let (device, driver) = (self.device, self.device.driver());
-        // What the driver returns cannot be acted on here: it may be shutting down with the
-        // process, or the context gone with its device.
+        // An error cannot be handled here: the driver may be shutting down with the process, or the
+        // context may be gone with its device.
         if let Some(event) = self.join.take() {
             // SAFETY: the event is owned and not used afterwards, and its context lives until this
             // ends.
             let _ = unsafe { ask!(driver, cuEventDestroy_v2(event)) };
         }
         match self.owned {
-            // An owner is dropped after this, as a field.
+            // The owner is a field, and so dropped after this function.
             Owned::Nothing | Owned::KeptBy(_) => {}
             Owned::Primary => {
                 // SAFETY: one release for the one retain.
                 let _ = unsafe { ask!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };
             }
             Owned::Green(green) => {
-                // SAFETY: the green context is owned, and this was its last user: whatever was made
-                // in it is gone.
+                // SAFETY: the green context is owned, and this was its last user: all objects made
+                // in it are gone.
                 let _ = unsafe { ask!(driver, cuGreenCtxDestroy?(green)) };
             }
         }
@@ -570,12 +580,13 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A context made current on this thread; dropping it restores what was before. It stays on its
-/// thread.
+/// A guard that keeps a context current on this thread; see [`Context::make_current`].
+///
+/// Dropping it restores the previous context. It cannot leave its thread.
 #[must_use = "the context is current only as long as the guard lives"]
 pub struct CurrentContext<'a> {
     context: &'a Context,
-    /// Whether it was current before too.
+    /// Whether the context was already current before.
     nested: bool,
     _not_send: PhantomData<*mut ()>,
 }
@@ -583,8 +594,8 @@ pub struct CurrentContext<'a> {
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
         let (driver, raw) = (self.context.driver(), self.context.as_raw());
-        // What it answers cannot be acted on here. A nested one is current afterwards either way,
-        // which tells nothing.
+        // An error cannot be handled here. A nested context is current afterwards in any case, so
+        // `restore` could not see whether its pop failed.
         let _ = if self.nested { pop(driver) } else { restore(driver, raw) };
     }
 }

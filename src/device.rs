@@ -1,4 +1,4 @@
-//! Devices.
+//! Devices: the GPUs of this process.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -10,7 +10,7 @@ use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 /// A GPU, by its ordinal in this process.
 ///
-/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. All methods
+/// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. The methods
 /// may be called from any thread, and none needs a context.
 ///
 /// ```
@@ -32,18 +32,20 @@ pub struct Device {
 
 #[allow(unsafe_code)]
 impl Device {
-    /// The device of this ordinal; they are numbered from 0.
+    /// Returns the device with this ordinal; ordinals start at 0.
     ///
     /// The first use of a device in a process initialises the driver (`cuInit`), which takes a
     /// tenth of a second or more.
     ///
-    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the message
-    /// where there is no such device.
+    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the error
+    /// message if there is no such device.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchDevice`]; what `cuInit` answers, such as `CUDA_ERROR_NO_DEVICE` where there
-    /// is none at all; [`Error::ForkedChild`].
+    /// * [`Error::NoSuchDevice`]: the process sees fewer devices.
+    /// * [`Error::Init`]: `cuInit` failed, for example with `CUDA_ERROR_NO_DEVICE` because the
+    ///   process sees no device at all.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGet")]
     #[doc(alias = "cuInit")]
     pub fn new(driver: Driver, ordinal: u32) -> Result<Self> {
@@ -56,8 +58,7 @@ impl Device {
             Err(_) => get.answer(CUresult::CUDA_ERROR_INVALID_DEVICE),
         };
         if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
-            // The count is for the message alone: if it cannot be had, the first refusal is still
-            // the one to tell.
+            // The count is only for the message. If counting fails, the first error is returned.
             let count = Self::count(driver).map_err(|_| answer.error())?;
             return Err(Error::NoSuchDevice { ordinal, count });
         }
@@ -65,14 +66,15 @@ impl Device {
         Ok(Self { driver, raw })
     }
 
-    /// How many devices this process sees.
+    /// Returns the number of devices that this process sees.
     ///
     /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
     ///
     /// # Errors
     ///
-    /// What `cuInit` answers (`CUDA_ERROR_NO_DEVICE` and not a count of 0 where there is none);
-    /// [`Error::ForkedChild`].
+    /// * [`Error::Init`]: `cuInit` failed. If there is no device, the code is
+    ///   `CUDA_ERROR_NO_DEVICE`; a count of 0 is not returned.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count(driver: Driver) -> Result<u32> {
         let ready = driver.init()?;
@@ -82,7 +84,7 @@ impl Device {
         Ok(count.unsigned_abs())
     }
 
-    /// All devices that this process sees, by ordinal.
+    /// Returns all devices that this process sees, by ordinal.
     ///
     /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
     ///
@@ -94,34 +96,34 @@ impl Device {
         Ok((0..count).map(move |raw| Self { driver, raw }).collect::<Vec<_>>().into_iter())
     }
 
-    /// A device from the driver's own value, which `cuDeviceGet` or another binding gave.
+    /// A device from the driver's own value, returned by `cuDeviceGet` or another binding.
     pub(crate) fn from_raw(driver: Driver, raw: CUdevice) -> Self {
         Self { driver, raw }
     }
 
-    /// The driver that the device was asked of.
+    /// Returns the driver that the device belongs to.
     #[inline]
     pub fn driver(self) -> Driver {
         self.driver
     }
 
-    /// The ordinal in this process.
+    /// Returns the device's ordinal in this process.
     pub fn ordinal(self) -> u32 {
         self.raw.unsigned_abs()
     }
 
-    /// The driver's own value, for other bindings.
+    /// Returns the driver's own value (`CUdevice`), for other bindings.
     pub fn as_raw(self) -> CUdevice {
         self.raw
     }
 
-    /// The marketing name, such as `NVIDIA H200`.
+    /// Returns the device's product name, such as `NVIDIA H200`.
     ///
     /// One driver call: `cuDeviceGetName`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(self) -> Result<String> {
         let mut name = [0_u8; 256];
@@ -131,14 +133,14 @@ impl Device {
         Ok(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// The 16 bytes that name this device in every process, whatever its ordinal; of a MIG instance
-    /// its own.
+    /// Returns the device's UUID: the same 16 bytes in every process, whatever the ordinal. A MIG
+    /// instance has its own.
     ///
-    /// It asks `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.
+    /// One driver call: `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(self) -> Result<Uuid> {
         let mut uuid = CUuuid::default();
@@ -148,14 +150,14 @@ impl Device {
         Ok(Uuid(uuid.bytes))
     }
 
-    /// One of the driver's integer attributes.
+    /// Returns one of the driver's integer attributes of the device.
     ///
     /// One driver call: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver is too old to know;
-    /// [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the attribute, for example because it
+    /// is too old; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;
@@ -164,13 +166,13 @@ impl Device {
         Ok(value)
     }
 
-    /// The device's memory in bytes.
+    /// Returns the size of the device's memory in bytes.
     ///
     /// One driver call: `cuDeviceTotalMem`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(self) -> Result<usize> {
         let mut bytes = 0;
@@ -180,8 +182,8 @@ impl Device {
     }
 }
 
-/// Two are equal when they are the same device of the same driver library, whatever [`Driver`] they
-/// were asked of.
+/// Two devices are equal if they are the same device of the same driver library, even if they come
+/// from two [`Driver`]s.
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && self.driver.is_same_library(other.driver)
@@ -196,7 +198,7 @@ impl fmt::Debug for Device {
     }
 }
 
-/// A device's UUID. Prints as nvidia-smi does: `GPU-` and the hexadecimal groups.
+/// A device's UUID; prints as in nvidia-smi: `GPU-` and hexadecimal groups.
 ///
 /// ```
 /// use cuda_events::Uuid;
@@ -208,12 +210,12 @@ impl fmt::Debug for Device {
 pub struct Uuid([u8; 16]);
 
 impl Uuid {
-    /// From its bytes.
+    /// Makes a UUID from its bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the UUID's bytes.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }

@@ -114,7 +114,7 @@ form_of!(EventRef: Event);
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// // Stands for the event of a library that knows nothing of this crate.
+/// // Stands for the event of another library.
 /// let theirs = Event::new(&context, EventFlags::empty())?;
 ///
 /// // SAFETY: the event was created in this context and with these flags, and lives until the end
@@ -530,7 +530,7 @@ impl EventRef {
     /// # let one = Stream::new(&context, StreamOptions::new())?;
     /// # let two = Stream::new(&context, StreamOptions::new())?;
     ///
-    /// // Whatever is in any stream now comes before whatever is put into any stream from now on.
+    /// // Work put into any stream from now on runs after the work that is in any stream now.
     /// let event = Event::new(&context, EventFlags::empty())?;
     /// event.record_context(&context)?;
     /// context.wait_event(&event)?;

@@ -15,16 +15,17 @@
 //! let add = entry!(driver, cuGraphAddEventRecordNode?)?;
 //! ```
 //!
-//! The first argument is what the call is made [`Through`]. An entry point that is required is
-//! written as it is, an optional one with a question mark, or before an `or`: anything else does
-//! not compile. The `unsafe` block is the caller's, who says why the arguments are good.
+//! The first argument is the object [`Through`] which the call is made. A required entry point is
+//! written plainly, an optional one with a question mark or before an `or`; other forms do not
+//! compile. The caller writes the `unsafe` block and argues why the arguments are valid.
 
 use crate::driver::{Driver, flag, fork};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::sys::{CUresult, Function, Symbols};
 
-/// What a call is made through: it has the table, and says what must be looked at before a call.
+/// An object through which a call is made: it has the table, and checks whether the call may be
+/// made.
 pub(crate) trait Through: Sized {
     /// The driver whose table has the call.
     fn driver(&self) -> Driver;
@@ -49,7 +50,7 @@ pub(crate) trait Through: Sized {
         let driver = self.driver().version();
         let unsupported =
             Error::Unsupported { function, since: function.entry_point().version, driver };
-        // A forked child is told that it is one, whatever the driver has.
+        // In a forked child that error comes first, whatever the driver has.
         self.check(function).err().unwrap_or(unsupported)
     }
 }
@@ -67,12 +68,12 @@ impl Through for Driver {
     }
 }
 
-/// A driver that was just called, so that this is no forked child.
+/// A driver that was just called, so this is not a forked child.
 #[derive(Clone, Copy)]
 pub(crate) struct Ready(Driver);
 
 impl Ready {
-    /// For who has just called the driver.
+    /// For code that has just called the driver.
     #[inline(always)]
     pub(crate) fn after_a_call(driver: Driver) -> Self {
         Self(driver)
@@ -91,8 +92,7 @@ impl Through for Ready {
     }
 }
 
-/// Two drivers, of which objects are used together; the call is made through the table of the
-/// first.
+/// Two drivers whose objects are used in one call; it is made through the table of the first.
 #[derive(Clone, Copy)]
 pub(crate) struct Both(Driver, Driver);
 
@@ -115,8 +115,8 @@ impl Driver {
         Both(self, other)
     }
 
-    /// An error if an object of `other` is to be used with one of this driver, and the two are
-    /// different libraries; or in a process that was forked after the driver was initialised.
+    /// An error if `other` is of another library, so its objects cannot be used with this driver's;
+    /// or if the process was forked after the driver was initialised.
     #[inline(always)]
     pub(crate) fn check_same(self, other: Self, function: Function) -> Result<()> {
         if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
@@ -136,7 +136,7 @@ impl Driver {
     }
 }
 
-/// What the driver returned, and for which call.
+/// The code that the driver returned, with the call.
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) struct Answer {
@@ -145,8 +145,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Makes a call, if it may be made. The closure looks into the table itself: so it captures the
-    /// arguments alone, which a cold path then takes in registers.
+    /// Makes a call, if it may be made. The closure gets the table as an argument, so it captures
+    /// only the call's arguments, which a cold path then takes in registers.
     #[inline(always)]
     pub(crate) fn of(
         through: impl Through,
@@ -167,7 +167,7 @@ impl Answer {
         Error::check(self.function, self.code)
     }
 
-    /// The same for a query, to which "not ready" is no error.
+    /// The same for a query, where "not ready" is not an error.
     #[inline(always)]
     pub(crate) fn progress(self) -> Result<Progress> {
         match self.code {
@@ -208,8 +208,8 @@ impl<F: Copy> Entry<F> {
     }
 }
 
-/// Makes a driver call, if it may be made: the [`Answer`] that the driver gave, or why it was not
-/// asked.
+/// Makes a driver call, if it may be made. The result is the driver's [`Answer`], or the reason why
+/// no call was made.
 macro_rules! ask {
     ($through:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $crate::driver::call::Answer::of($through, $crate::sys::Function::$function, |symbols| {
@@ -241,7 +241,7 @@ macro_rules! ask {
     }};
 }
 
-/// As [`ask!`], for a call of which only success is wanted.
+/// As [`ask!`], for a call where only success matters.
 macro_rules! call {
     ($through:expr, $($call:tt)+) => {
         match $crate::driver::call::ask!($through, $($call)+) {
@@ -251,8 +251,8 @@ macro_rules! call {
     };
 }
 
-/// An [`Entry`]; where the last one named is optional, a result with it, whose error is about the
-/// first one named. What must be looked at before the call is looked at when it is made.
+/// An [`Entry`]. If the last entry point named is optional, it is a result, and its error names the
+/// first one. The checks before the call are made with the call.
 macro_rules! entry {
     ($through:expr, $function:ident) => {
         $crate::driver::call::Entry {

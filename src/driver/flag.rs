@@ -1,25 +1,24 @@
-//! What is unusual about this process, in one flag that the hot path looks at.
+//! One flag for unusual processes, which the hot path reads.
 //!
-//! The driver does not survive a fork: in the child most calls answer `CUDA_ERROR_NOT_INITIALIZED`,
-//! queries of inherited handles answer success, and destroying an inherited stream crashes. And a
-//! handle of one driver library is an arbitrary address to another. Neither is so in most
-//! processes, so that the wrappers ask for both at once, and look closer only when the answer is
-//! not zero.
+//! The driver does not survive a fork: in the child most calls return `CUDA_ERROR_NOT_INITIALIZED`,
+//! queries of inherited handles return success, and destroying an inherited stream crashes. Also, a
+//! handle of one driver library is an arbitrary address for another. Most processes have neither
+//! problem, so the wrappers check for both at once, and look closer only if the flag is not zero.
 //!
 //! # Why relaxed loads see it
 //!
-//! The flag guards a decision and no memory: a reader needs to see the bit, and nothing else that
-//! was written before it. The bits are never cleared. So a load sees a bit if setting it happens
-//! before the load, whatever the orderings are.
+//! The flag guards a decision, not memory: a reader needs to see only the bit, no other write
+//! before it. The bits are never cleared. So a load sees a bit if setting it happens before the
+//! load, whatever the orderings are.
 //!
 //! A fork ([`fork`](super::fork)):
 //!
 //! 1. Before this process has an object of the driver, `note_initialised` has registered the
-//!    handler. It runs in a `Once`, so that it happens before every return from it.
+//!    handler. It does so in a `Once`, so the registration happens before every return from it.
 //! 2. A child begins with one thread, the copy of the one that forked. The C library calls the
 //!    handler on it, before `fork` returns there: the bit is set.
-//! 3. Every later load in the child is made by this thread, after it in program order, or by a
-//!    thread that this one has started, directly or not; starting a thread happens before all that
+//! 3. Every later load in the child is made by this thread, later in program order, or by a thread
+//!    that this one has started, directly or not. Starting a thread happens before everything that
 //!    the thread does.
 //!
 //! Several libraries ([`libraries`](super::libraries)):
@@ -27,10 +26,10 @@
 //! 1. `note` exchanges the number of the first library for 0. Exchanges of one atomic have one
 //!    order, so one library is the first, and each `note` for another one sees that.
 //! 2. That `note` sets the bit, before the `Driver` of its library exists.
-//! 3. A call can mix two libraries only if one of its objects is of a library that is not the
-//!    first. Its thread has that object, or the `Driver` that it was made with, from the thread of
-//!    step 2: by itself, or by something that synchronizes, such as a channel, a lock, or the list
-//!    of loaded drivers. So step 2 happens before its load.
+//! 3. A call can mix two libraries only if one of its objects belongs to a library that is not the
+//!    first. The thread of the call got that object, or the `Driver` of the object, from the thread
+//!    of step 2: it is the same thread, or the object came through a synchronizing operation, such
+//!    as a channel, a lock, or the list of loaded drivers. So step 2 happens before its load.
 
 use crate::sync::{AtomicU8, Ordering, global};
 

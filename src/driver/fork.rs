@@ -4,15 +4,14 @@ use std::sync::Once;
 
 use super::flag;
 
-/// Whether the driver is unusable here because the process was forked after the driver was
-/// initialised.
+/// Whether this process was forked after the driver was initialised, and so cannot use it.
 #[inline(always)]
 pub(crate) fn forked() -> bool {
     flag::is(flag::FORKED)
 }
 
-/// Notes that the driver is live, or that its objects were handed to this process, so that a child
-/// that is forked from now on is recognised.
+/// Notes that the driver is initialised, or that other code gave its objects to this crate. From
+/// now on a forked child is recognised.
 pub(crate) fn note_initialised() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(register);
@@ -31,9 +30,9 @@ fn register() {
     }
 
     // SAFETY: the declaration is POSIX's. The handler only changes an atomic, which is allowed in a
-    // forked child, and it is as long-lived as the object that it is part of: the C library takes
-    // it off when that object is unloaded. Failure (out of memory) leaves the child without the
-    // check, as on a platform without fork handlers.
+    // forked child. It lives as long as the shared object that contains it: the C library removes
+    // it when that object is unloaded. If it fails (out of memory), the child has no check, as on a
+    // platform without fork handlers.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 

@@ -15,14 +15,13 @@ impl Driver {
     ///    with release.
     /// 2. A thread that loads `true`, with acquire, reads that store: the handler is registered
     ///    before its next call.
-    /// 3. A thread that loads `false` goes the way of step 1 itself. Both calls are repeatable.
+    /// 3. A thread that loads `false` does step 1 itself. Both calls can be repeated.
     #[allow(unsafe_code)]
     pub(crate) fn init(self) -> Result<Ready> {
         if self.0.initialised.load(Ordering::Acquire) && !fork::forked() {
             return Ok(Ready::after_a_call(self));
         }
-        // SAFETY: the only flags there are is 0; repeating the call does no harm, so two threads
-        // may race here.
+        // SAFETY: the flags must be 0; the call can be repeated, so two threads may race here.
         let answer = unsafe { ask!(self, cuInit(0)) }?;
         if !answer.is_success() {
             return Err(self.init_error(answer));
@@ -34,8 +33,8 @@ impl Driver {
 
     #[cold]
     fn init_error(self, Answer { function, code }: Answer) -> Error {
-        // A driver gives this code for one cause: somebody initialised it in this process before it
-        // was forked. That it was forked is known only where the driver was loaded before.
+        // A driver returns this code for one cause: it was initialised in this process before a
+        // fork. The fork is known only if the driver was loaded before it.
         if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && self.0.process != std::process::id() {
             return Error::ForkedChild { function };
         }

@@ -1,4 +1,4 @@
-//! The loaded driver.
+//! The loaded driver, its observers and the fork flag.
 
 pub(crate) mod call;
 pub(crate) mod flag;
@@ -26,9 +26,9 @@ use crate::sys::Version;
 
 /// A loaded CUDA driver.
 ///
-/// It is a reference to a table that is never freed, from a library that is never unloaded: copy
-/// it, send it, keep it as long as you like. Loading initialises nothing, so a process may load,
-/// fork, and use the devices in the child.
+/// It is a reference to a table of entry points. The table is never freed and its library never
+/// unloaded, so a `Driver` can be copied, sent to other threads and kept for ever. Loading does not
+/// initialise the driver: a process may load, fork, and use the devices in the child.
 ///
 /// ```
 /// use cuda_events::Driver;
@@ -45,7 +45,7 @@ pub struct Driver(&'static Instance);
 struct Instance {
     loaded: Loaded,
     initialised: AtomicBool,
-    /// The process that loaded it. A forked child has another number.
+    /// The process that loaded it. A forked child has another id.
     process: u32,
 }
 
@@ -56,7 +56,7 @@ impl Instance {
     }
 }
 
-/// A driver that was loaded, by what it was looked for as.
+/// A loaded driver, with the candidates by which it was found.
 struct Known {
     candidates: Candidates,
     instance: Instance,
@@ -75,32 +75,31 @@ impl Driver {
     /// `nvcuda.dll` of the system folder. There is no driver for 32-bit programs, and none is tried
     /// there.
     ///
-    /// A driver that was loaded before is found without opening anything. A failure is not
-    /// remembered.
+    /// Later calls return the same driver and open nothing. A failed load is tried again.
     ///
     /// It may be called from any thread, from the initialisation code of a library that is being
-    /// opened, and in a child that was forked while another thread was loading. No lock of this
-    /// crate is held while the library is opened: two threads may open it at once, and both get the
-    /// same `Driver`.
+    /// opened, and in a child that was forked while another thread was loading. This crate holds no
+    /// lock while the library is opened: two threads may open it at once, and both get the same
+    /// `Driver`.
     ///
-    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` for each entry point where the
-    /// driver has it (CUDA 11.3). Neither initialises the driver.
+    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` (CUDA 11.3) for each entry point
+    /// if the driver has it. Neither initialises the driver.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists every place that was tried with its own reason, such as a missing
-    /// file, a library that is no CUDA driver, the toolkit's stub, or missing entry points.
+    /// [`Error::Load`] lists every library that was tried, each with its reason: a missing file, a
+    /// library that is not a CUDA driver, the toolkit's stub, missing entry points.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
 
-    /// Loads this library and no other. `path` is an absolute path, or a file name without a
+    /// Loads the driver from one library. `path` is an absolute path, or a file name without a
     /// folder, for which the system searches.
     ///
-    /// The library's own initialisation code runs, and its functions are taken for the driver's, as
-    /// for every library that a program is linked with: name only a library that you would link
-    /// with. A library whose driver functions are data is refused on Linux. Driver calls and
-    /// threads as for [`load`](Self::load).
+    /// The library's own initialisation code runs, and its exported functions are called as the
+    /// driver's. So give only a library with which you would also link. On Linux, a library that
+    /// exports data under the name of a driver function is refused. Driver calls and thread rules
+    /// are those of [`load`](Self::load).
     ///
     /// # Errors
     ///
@@ -110,53 +109,56 @@ impl Driver {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
 
-    /// Loads as the options say. [`load`](Self::load) and [`load_from`](Self::load_from) are short
-    /// for this.
+    /// Loads the driver with options; [`load`](Self::load) and [`load_from`](Self::load_from) are
+    /// short forms of it.
     ///
-    /// The same options give the same `Driver` as long as the environment is the same. Driver calls
-    /// and threads as for [`load`](Self::load).
+    /// The same options return the same `Driver` as long as the environment is the same. Driver
+    /// calls and thread rules are those of [`load`](Self::load).
     ///
     /// # Errors
     ///
     /// As [`load`](Self::load).
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
-        // By candidates and not by options: the environment may have changed since.
+        // By candidates, not by options: the environment may have changed since.
         let candidates = options.candidates();
         if let Some(known) = KNOWN.items().find(|known| known.candidates == candidates) {
             return Ok(Self(&known.instance));
         }
-        // Without any lock of this crate: opening runs the library's own code, which may load as
-        // well, and another thread may fork meanwhile, whose child would inherit a lock that nobody
-        // gives back.
+        // Without any lock of this crate: opening runs the library's own code, which may load a
+        // driver too. Another thread may fork meanwhile, and its child would inherit a lock that is
+        // never released.
         let loaded = loader::open(&candidates)?;
         let known = Known { candidates, instance: Instance::new(loaded) };
-        // Another thread may have been faster. Then the library stays open, as one that was opened
-        // twice.
+        // Another thread may have been faster. Then the library has been opened twice and stays
+        // open.
         Ok(Self(&KNOWN.add(known, |known, new| known.candidates == new.candidates).instance))
     }
 
-    /// A driver whose exported functions are found by `resolve`: one that is linked into the
-    /// program, such as a software driver, or one with other functions put in the place of some
-    /// (see [`Symbols::address`]).
+    /// Makes a driver from the functions that `resolve` returns.
     ///
-    /// `resolve` is what `dlsym` is for a library: it takes an exported name (`cuEventDestroy_v2`,
-    /// `cuEventRecord_ptsz`) and gives its address, or NULL. If it gives one for
-    /// `cuGetProcAddress_v2` or `cuGetProcAddress`, all others are asked for through that.
-    /// `options` tells whether the per-thread twins are wanted; its path is not used. Each call
-    /// makes a new table of about 1 kB that is never freed.
+    /// The functions may be linked into the program, such as a software driver, or replace some
+    /// functions of a loaded driver (see [`Symbols::address`]).
     ///
-    /// Driver calls as [`load`](Self::load).
+    /// `resolve` works like `dlsym`: it takes an exported name (`cuEventDestroy_v2`,
+    /// `cuEventRecord_ptsz`) and returns its address, or NULL. If it returns an address for
+    /// `cuGetProcAddress_v2` or `cuGetProcAddress`, all other entry points are looked up through
+    /// that function. `options` selects the default stream; its path is not used. Each call makes a
+    /// new table of about 1 kB that is never freed.
+    ///
+    /// Driver calls: as for [`load`](Self::load).
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), without the places. In a 32-bit program `resolve` is not called.
+    /// [`Error::Load`] with one attempt without a path. In a 32-bit program `resolve` is not
+    /// called.
     ///
     /// # Safety
     ///
-    /// Each address given must be that of a function with the C ABI and the types that the CUDA
-    /// driver API gives to that exported name, and must stay valid for the rest of the process. The
-    /// functions must keep the driver's contracts as far as this crate's safe methods rely on them:
-    /// they may be called from any thread, and write only through the pointers that they are given.
+    /// Each address that `resolve` returns must be that of a function with the C ABI and the types
+    /// that the CUDA driver API gives to that exported name, and must stay valid for the rest of
+    /// the process. The functions must keep the driver's contracts as far as this crate's safe
+    /// methods rely on them: they may be called from any thread, and write only through the
+    /// pointers that they are given.
     #[allow(unsafe_code)]
     pub unsafe fn from_resolver(
         resolve: &mut dyn FnMut(&CStr) -> *mut c_void,
@@ -179,15 +181,18 @@ impl Driver {
         Self::leak(Loaded { symbols, ..self.0.loaded.clone() })
     }
 
-    /// The newest CUDA version that the driver supports, as `cuDriverGetVersion` told when it was
-    /// loaded.
+    /// Returns the newest CUDA version that the driver supports, read with `cuDriverGetVersion`
+    /// when it was loaded.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(self) -> Version {
         self.0.loaded.version
     }
 
-    /// The library's file: resolved by the platform where it can tell (Linux can), otherwise the
-    /// name it was opened by. None for a driver from a [resolver function](Self::from_resolver).
+    /// Returns the library's file; `None` for a driver from a [resolver
+    /// function](Self::from_resolver).
+    ///
+    /// It is the file that the platform found (Linux and Windows can), otherwise the name by which
+    /// the library was opened.
     pub fn library(self) -> Option<&'static Path> {
         self.file().map(PathBuf::as_path)
     }
@@ -197,26 +202,25 @@ impl Driver {
         loaded.file.as_ref().filter(|_| loaded.candidate.is_some()).or(loaded.candidate.as_ref())
     }
 
-    /// Whether the NULL stream is the calling thread's own default stream; see
+    /// Returns whether the NULL stream is the per-thread default stream; see
     /// [`LoadOptions::per_thread_default_stream`].
     pub fn is_per_thread_default_stream(self) -> bool {
         self.0.loaded.per_thread_default_stream
     }
 
-    /// The raw table of entry points.
+    /// Returns the raw table of entry points.
     #[inline(always)]
     pub fn symbols(self) -> &'static Symbols {
         &self.0.loaded.symbols
     }
 
-    /// Whether the two are tables of one library, so that objects of one can be used with the
-    /// other.
+    /// Whether both are tables of one library: then objects of one can be used with the other.
     pub(crate) fn is_same_library(self, other: Self) -> bool {
         self.0.loaded.library == other.0.loaded.library
     }
 }
 
-/// Two are equal when they are the same table.
+/// Two drivers are equal if they are the same table.
 impl PartialEq for Driver {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::eq(self.0, other.0)

@@ -1,4 +1,4 @@
-//! Watching every driver call: for traces, profiles and checkers.
+//! Observing every driver call, for traces, profiles and checkers.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
 use crate::sys::{CUresult, Function};
 
-/// One driver call, as an observer sees it after it returned; see [`Driver::observe`].
+/// One driver call that has returned, as passed to an observer; see [`Driver::observe`].
 ///
 /// ```
 /// use cuda_events::sys::CUresult;
@@ -32,24 +32,27 @@ use crate::sys::{CUresult, Function};
 pub struct Call<'a> {
     /// The entry point.
     pub function: Function,
-    /// The arguments in order, each as the number that it is: a handle or a pointer is its address,
-    /// a negative integer its 32 bits, an interprocess handle its first eight bytes.
+    /// The arguments in order, each as a number: a handle or a pointer as its address, a negative
+    /// integer as its 32 bits, an interprocess handle as its first eight bytes.
     pub arguments: &'a [u64],
-    /// The code that it returned.
+    /// The code that the call returned.
     pub result: CUresult,
-    /// The handle that a call which creates gave, such as `cuEventCreate`, `cuIpcOpenEventHandle`,
-    /// `cuDevicePrimaryCtxRetain` or `cuStreamEndCapture`
-    /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). None for other calls and for those that
-    /// failed. Among [`arguments`](Self::arguments) is only the address of the place for it.
+    /// The handle of the object that the call created; `None` for other calls and for calls that
+    /// failed.
+    ///
+    /// Calls that create are, for example, `cuEventCreate`, `cuIpcOpenEventHandle`,
+    /// `cuDevicePrimaryCtxRetain` and `cuStreamEndCapture`
+    /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). The [`arguments`](Self::arguments) only
+    /// contain the address of the place for the handle.
     pub created: Option<u64>,
-    /// When it was called.
+    /// The time of the call.
     pub started: Instant,
-    /// How long it took.
+    /// The duration of the call.
     pub elapsed: Duration,
 }
 
-/// `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0) in 1.3µs`, and for a call that creates
-/// `cuEventCreate(0x7ffc30, 2) = CUDA_SUCCESS (0) in 1.3µs, created 0x5581c8`.
+/// Prints `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0) in 1.3µs`, and for a call that
+/// creates `cuEventCreate(0x7ffc30, 2) = CUDA_SUCCESS (0) in 1.3µs, created 0x5581c8`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.function)?;
@@ -69,10 +72,10 @@ impl fmt::Display for Call<'_> {
 
 type Observer = dyn Fn(&Call<'_>) + Send + Sync;
 
-/// Who is told of the calls through a slot's trampolines.
+/// The observer of the calls through a slot's trampolines.
 struct Place {
     observer: Option<Arc<Observer>>,
-    /// The driver that was observed through this slot last, and its observed form.
+    /// The driver that was last observed through this slot, and its observed form.
     made: Option<(Driver, Driver)>,
 }
 
@@ -80,56 +83,55 @@ static PLACES: [RwLock<Place>; SLOTS] =
     [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
 
 thread_local! {
-    /// Whether this thread is in an observer. It has no destructor, as calls are made in those of
-    /// other thread-locals too.
+    /// Whether this thread is in an observer. It has no destructor, because destructors of other
+    /// thread-locals make calls too.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tells the observer of a slot, if it has one. It is inside of a C function, which a panic must
+/// Calls the observer of a slot, if it has one. This runs inside a C function, which a panic must
 /// not leave.
 fn tell(slot: usize, returned: &Returned<'_>) {
     let elapsed = returned.started.elapsed();
-    // What an observer does itself through the result, it would be told of again, and so on.
+    // Calls that an observer makes itself are not observed: that would never end.
     if OBSERVING.get() {
         return;
     }
-    // It does not wait for the lock. Whoever changes this place holds it for a moment only, and a
-    // call that returns in that moment may be told or not. In a forked child the thread that held
-    // it is gone, and a wait would never end.
+    // It does not wait for the lock. A thread that changes this place holds the lock only for a
+    // moment, and a call that returns in that moment may be observed or not. In a forked child the
+    // thread that held the lock is gone, and a wait would never end.
     let place = match PLACES.get(slot).map(RwLock::try_read) {
         Some(Ok(place)) => place,
         Some(Err(TryLockError::Poisoned(place))) => place.into_inner(),
         Some(Err(TryLockError::WouldBlock)) | None => return,
     };
-    // Its own share: the observer may be taken away meanwhile, by another thread or by itself.
+    // Its own share: another thread, or the observer itself, may remove the observer meanwhile.
     let Some(observer) = place.observer.clone() else { return };
     drop(place);
     let Returned { function, arguments, result, created, started } = *returned;
     OBSERVING.set(true);
     panics::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
-    // The last share, if it was taken away.
+    // This may be the last share, if the observer was removed.
     panics::contain(|| drop(observer));
     OBSERVING.set(false);
 }
 
 impl Driver {
-    /// The same driver with an observer in front of every entry point: each call that is made
-    /// through the result, and through what is created with it, is told to `observer` after it
-    /// returned, on the thread that made it.
+    /// Returns the same driver with an observer: `observer` is called after each driver call.
     ///
-    /// An observer must not wait for a thread that drops a [`Completion`](crate::ext::Completion),
-    /// and must not drop one: such a drop waits for the query that the observer may just be told
-    /// of.
+    /// It is called for every call through the result and through objects created with it, after
+    /// the call has returned, on the thread that made it. Calls through `self` are not observed and
+    /// cost no more than before. Calls that the observer itself makes are not observed either. A
+    /// panic in the observer is caught, and the call returns normally. The observer is kept for the
+    /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
     ///
-    /// Calls through `self` are not observed, and cost what they did. Calls that an observer makes
-    /// itself are told to nobody. A panic in it is contained, and the call goes on.
-    /// [`stop_observing`](Self::stop_observing) takes the observer away; otherwise it is kept for
-    /// the rest of the process, as the driver is.
+    /// An observer must not drop a [`Completion`](crate::ext::Completion) or wait for a thread that
+    /// drops one: such a drop waits for a query, and the observer may be running inside that very
+    /// query.
     ///
-    /// A process has sixteen places for observers, and each serves one driver for good, as objects
-    /// with its functions may be anywhere. So it can have sixteen observers at a time, of sixteen
-    /// drivers in all; two loads of one library with different default streams are two drivers.
-    /// This itself makes no driver call.
+    /// A process has sixteen places for observers. Each place serves one driver for ever, because
+    /// objects may still use its functions. So a process can have sixteen observers at a time, and
+    /// can observe sixteen drivers in all. Two loads of one library with different default streams
+    /// are two drivers. `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -150,13 +152,12 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyObservers`].
+    /// [`Error::TooManyObservers`] if no place is left for this driver.
     pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
-        // The places are filled from the first on, so one that serves this driver comes before one
-        // that serves none.
+        // The places are filled from the first on, so a place that serves this driver comes before
+        // one that serves no driver yet.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
-            // Looked at as a reader first: the calls of the observers that are there go on being
-            // told.
+            // The read lock comes first, so that calls of existing observers are still observed.
             if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
                 continue;
             }
@@ -178,19 +179,17 @@ impl Driver {
         Err(Error::TooManyObservers)
     }
 
-    /// Takes the observer of this driver away, and gives its place back: whether there was one.
-    /// `self` is what [`observe`](Self::observe) gave; for any other driver this does nothing.
+    /// Removes the observer of this driver, frees its place, and returns whether there was one.
     ///
-    /// This driver and the objects that were created through it go on working. Their calls reach
-    /// the driver as before, and are told to nobody, until [`observe`](Self::observe) gives the
-    /// place to another observer of the same driver, who is told of them too. It makes no driver
-    /// call.
+    /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
+    /// nothing. This driver and the objects created through it continue to work. Their calls are no
+    /// longer observed, until [`observe`](Self::observe) gives the place to another observer of the
+    /// same driver: that one sees their calls too. `stop_observing` makes no driver call.
     ///
-    /// A call that returns in the moment of the change may be told or not.
+    /// A call that returns at the moment of the change may be observed or not.
     ///
-    /// It may be called from any thread, and by the observer itself. It does not wait: another
-    /// thread may just be telling the observer of a call, and the observer is dropped when the last
-    /// such thread has returned from it.
+    /// It may be called from any thread, and by the observer itself. It does not wait: if other
+    /// threads are in the observer, it is dropped when the last of them has returned from it.
     ///
     /// ```
     /// use cuda_events::Device;
@@ -228,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    /// As in a child that was forked while another thread changed the place: nobody will ever let
-    /// go of the lock.
+    /// As in a child that was forked while another thread changed the place: the lock is never
+    /// released.
     #[test]
     fn telling_waits_for_no_lock() {
         let last = SLOTS - 1;

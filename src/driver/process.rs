@@ -1,34 +1,35 @@
-//! Which process this is, among all that ever have its number.
+//! The identity of a process, also among processes that had or will have the same id.
 
-/// A process, told from all others that had its number or will have it. All zero where that is not
-/// known.
+/// A process, distinguished from all others that had its id or will have it. All zero if that is
+/// not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
-    /// When it started, in the system's ticks since the boot, and on Windows since 1601; 0 if
+    /// The start time, in the system's ticks since the boot, and on Windows since 1601; 0 if
     /// unknown.
     pub(crate) started: u64,
     pub(crate) numbering: Numbering,
 }
 
-/// Whose numbers of processes and whose clock these are. Elsewhere a number and a start time mean
-/// nothing. All zero on Windows, where a start time means the same to all.
+/// The system that the process id and the start time belong to. On another system they have no
+/// meaning. All zero on Windows, where a start time has the same meaning for all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Numbering {
     /// The inode number of the namespace of process ids.
     pub(crate) pid_namespace: u32,
-    /// That of the namespace of clocks; 0 on a system that has none (before Linux 5.6).
+    /// The inode number of the namespace of clocks; 0 on a system without it (before Linux 5.6).
     pub(crate) time_namespace: u32,
-    /// The boot of the system: the inode numbers of its first namespaces are the same everywhere.
+    /// The boot of the system: needed because the inode numbers of its first namespaces are the
+    /// same on every system.
     pub(crate) boot: [u8; 16],
 }
 
 impl Identity {
-    /// This process's.
+    /// The identity of this process.
     pub(crate) fn own() -> Self {
         system::own().unwrap_or_default()
     }
 
-    /// When the process started, if its number means a process here.
+    /// The start time of the process, if its id is valid on this system.
     pub(crate) fn comparable_start(&self) -> Option<u64> {
         let known =
             self.started != 0 && system::numbering().is_some_and(|here| here == self.numbering);
@@ -36,7 +37,7 @@ impl Identity {
     }
 }
 
-/// What is used of the line in `/proc/PID/stat`.
+/// The fields used of the line in `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
@@ -49,7 +50,7 @@ pub(crate) struct Status {
 
 #[cfg(target_os = "linux")]
 impl Status {
-    /// None for a line that is not whole.
+    /// None for an incomplete line.
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
         // The name is in parentheses and may hold any bytes; the other fields come after the last
         // one.
@@ -64,7 +65,7 @@ impl Status {
             threads: fields.nth(16)?.parse().ok()?,
             started: fields.nth(1)?.parse().ok()?,
         };
-        // So that the last number is whole.
+        // One more field must follow: then the last number is complete.
         fields.next().map(|_| status)
     }
 }
@@ -99,12 +100,11 @@ mod system {
         fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino().try_into().ok()
     }
 
-    /// Whether `/proc`, of which this is the own `status`, is that of this process's namespace. A
-    /// container may have the one of its host.
+    /// Whether `/proc`, from which this `status` was read, belongs to this process's namespace. A
+    /// container may have the `/proc` of its host.
     pub(super) fn numbers_are_own(status: &str, pid: u32) -> bool {
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        // All numbers of the process, from the namespace that `/proc` is of to its own (since Linux
-        // 4.1).
+        // All ids of the process, from the namespace of `/proc` to its own (since Linux 4.1).
         let one =
             field("NSpid:").is_none_or(|numbers| numbers.split_ascii_whitespace().count() == 1);
         field("Pid:").is_some_and(|number| number.parse() == Ok(pid)) && one
@@ -113,7 +113,7 @@ mod system {
     /// A UUID's text.
     pub(super) fn boot_id(text: &str) -> Option<[u8; 16]> {
         let digits: String = text.trim().chars().filter(|digit| *digit != '-').collect();
-        // Not all that a number may have, such as a sign.
+        // Only digits: a number could also have a sign.
         let number = digits
             .chars()
             .all(|digit| digit.is_ascii_hexdigit())
@@ -155,11 +155,11 @@ mod system {
     const WAIT_OBJECT_0: u32 = 0;
     const WAIT_TIMEOUT: u32 = 0x102;
 
-    /// A handle of a process, which keeps its number from being given to another one.
+    /// A handle of a process. While it is open, no other process gets its id.
     pub(crate) struct Watched(OwnedHandle);
 
     impl Watched {
-        /// The process of this number that started then; none if another one has the number.
+        /// The process with this id that started then; none if another process has the id now.
         pub(crate) fn find(pid: u32, started: u64) -> io::Result<Option<Self>> {
             let access = PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE;
             // SAFETY: it takes numbers.
@@ -173,7 +173,7 @@ mod system {
             Ok(is_it.then_some(Self(process)))
         }
 
-        /// Whether it has ended, if the system tells.
+        /// Whether it has ended; none if the system returns an error.
         pub(crate) fn has_ended(&self) -> Option<bool> {
             // SAFETY: an open handle, which may be waited for. It does not wait.
             match unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) } {
@@ -189,7 +189,7 @@ mod system {
     #[derive(Clone, Copy, Default)]
     struct FileTime([u32; 2]);
 
-    /// When a process started, in ticks of 100 ns since 1601.
+    /// The start time of a process, in ticks of 100 ns since 1601.
     fn created(process: BorrowedHandle<'_>) -> io::Result<u64> {
         let mut times = [FileTime::default(); 4];
         let [created, ended, kernel, user] = &mut times;

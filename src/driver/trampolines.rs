@@ -1,7 +1,6 @@
-//! Functions that stand in front of the driver's, of the same types, and tell an observer of each
-//! call.
+//! Functions of the same types as the driver's, which call the driver's and then an observer.
 //!
-//! A C function pointer carries no data, so a trampoline knows its entry point and its slot by its
+//! A C function pointer carries no data, so a trampoline has its entry point and its slot in its
 //! type.
 
 use core::any::TypeId;
@@ -13,13 +12,13 @@ use std::time::Instant;
 use crate::sys::for_each_entry_point;
 use crate::sys::*;
 
-/// How many tables can be observed in one process.
+/// The number of tables that can be observed in one process.
 pub(crate) const SLOTS: usize = 16;
 const _: () = assert!(SLOTS == 16, "each slot has an arm in `observable`");
 
-/// What the trampolines of one slot call, and whom they tell. A slot has one table for good: nobody
-/// knows which objects still hold the addresses of its trampolines, and their calls must go on to
-/// the driver that they came from.
+/// The table and the observer of the trampolines of one slot. A slot has one table for ever:
+/// objects may still hold the addresses of its trampolines, and their calls must reach the driver
+/// that they came from.
 pub(crate) struct Target {
     pub(crate) symbols: &'static Symbols,
     pub(crate) tell: fn(usize, &Returned<'_>),
@@ -36,7 +35,7 @@ pub(crate) struct Returned<'a> {
 
 pub(crate) static TARGETS: [OnceLock<Target>; SLOTS] = [const { OnceLock::new() }; SLOTS];
 
-/// A function type that a trampoline can be made for.
+/// A function type for which a trampoline can be made.
 #[diagnostic::on_unimplemented(
     message = "no trampoline takes the arguments of `{Self}`",
     note = "src/driver/trampolines.rs has a line `observable!(...);` for each number of arguments: \
@@ -57,20 +56,19 @@ macro_rules! observable {
         impl<$($type: Copy + 'static),*> Observable for unsafe extern "C" fn($($type),*)
             -> CUresult {
             fn trampoline<const FUNCTION: usize>(slot: usize) -> *mut c_void {
-                // There are as many of these as entry points times slots, so the work is in
-                // `observe`.
+                // One copy exists for each entry point and slot, so the work is in `observe`.
                 unsafe extern "C" fn observed<const FUNCTION: usize, const SLOT: usize,
                 $($type: Copy + 'static),*>(
                     $($argument: $type),*
                 ) -> CUresult {
-                    // SAFETY: the caller's arguments, passed on; `trampoline` names the entry point
-                    // and its type in one line of the list.
+                    // SAFETY: the caller's arguments, passed on; `trampoline` takes the entry point
+                    // and its type from one line of the list.
                     unsafe { observe(FUNCTION, SLOT, $($argument),*) }
                 }
 
                 /// # Safety
                 ///
-                /// As of the entry point of that index, whose type must be this one.
+                /// That of the entry point with this index, whose type must be this one.
                 #[inline(never)]
                 #[allow(clippy::too_many_arguments, reason = "they are the entry point's")]
                 unsafe fn observe<$($type: Copy + 'static),*>(
@@ -78,14 +76,15 @@ macro_rules! observable {
                 ) -> CUresult {
                     let target = TARGETS.get(slot).and_then(OnceLock::get);
                     let (Some(target), Some(entry)) = (target, ENTRY_POINTS.get(index)) else {
-                        // It is filled: `observe` fills a slot before it makes a table with its
-                        // trampolines, whoever calls one has the address from that table, and `get`
+                        // This cannot happen: `observe` fills a slot before it makes a table with
+                        // its trampolines, every caller has the address from that table, and `get`
                         // acquires.
                         return CUresult::CUDA_ERROR_UNKNOWN;
                     };
                     let function = entry.function;
                     // SAFETY: the table's address for this entry point, whose type this is, as the
-                    // caller says. It is not NULL, or a trampoline would not stand in for it.
+                    // caller guarantees. It is not NULL: only existing entry points get a
+                    // trampoline.
                     let real = unsafe {
                         core::mem::transmute::<*mut c_void,
                         unsafe extern "C" fn($($type),*) -> CUresult>(
@@ -99,8 +98,8 @@ macro_rules! observable {
                     if entry.creates && result == CUresult::CUDA_SUCCESS {
                         let places: &[Option<*const usize>] = &[$(place(&$argument)),*];
                         let place = places.iter().flatten().next().filter(|place| !place.is_null());
-                        // SAFETY: a call that creates has succeeded, so that the driver has written
-                        // a handle there.
+                        // SAFETY: a call that creates has succeeded, so the driver has written a
+                        // handle there.
                         created = place.map(|place| unsafe { **place } as u64);
                     }
                     let arguments = &[$(word(&$argument)),*];
@@ -108,8 +107,8 @@ macro_rules! observable {
                         started });
                     result
                 }
-                // Here and not where each entry point is named, which would be a list of some two
-                // thousand lines.
+                // The match is here and not in the list of entry points, where it would have about
+                // two thousand lines.
                 let trampoline: unsafe extern "C" fn($($type),*) -> CUresult = match slot {
                     0 => observed::<FUNCTION, 0, $($type),*>,
                     1 => observed::<FUNCTION, 1, $($type),*>,
@@ -150,8 +149,8 @@ observable!(a: A, b: B, c: C, d: D, e: E);
 observable!(a: A, b: B, c: C, d: D, e: E, f: F);
 observable!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
 
-/// The argument as a number: what it holds, or of the 64 bytes of an interprocess handle the first
-/// eight.
+/// The argument as a number: its value, or the first eight of the 64 bytes of an interprocess
+/// handle.
 fn word<T: Copy>(argument: &T) -> u64 {
     let mut word = [0; 8];
     let length = size_of::<T>().min(word.len());
@@ -167,8 +166,7 @@ fn word<T: Copy>(argument: &T) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The same table with the trampolines of `slot` in front of it, which must be filled with this
-/// table.
+/// The trampolines of `slot` for this table. The slot must be filled with this table.
 pub(crate) fn observed(symbols: &Symbols, slot: usize) -> Symbols {
     let mut trampoline = |entry: &EntryPoint| {
         if symbols.address(entry.function).is_null() {
@@ -177,8 +175,7 @@ pub(crate) fn observed(symbols: &Symbols, slot: usize) -> Symbols {
             trampoline(entry.function, slot)
         }
     };
-    // SAFETY: a trampoline has the type of the entry point that it is for, and is a function of
-    // this program.
+    // SAFETY: a trampoline has the type of its entry point, and is a function of this program.
     unsafe { Symbols::resolve(&mut trampoline) }.unwrap_or(*symbols)
 }
 
@@ -225,7 +222,7 @@ handles! {
     CUgreenCtx CUstream
 }
 
-/// The place that an argument points to, if that is one for a handle.
+/// The place to which an argument points, if it is a place for a handle.
 fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
     // SAFETY: the argument is a pointer to a handle, which is a pointer.
     is_place::<T>().then(|| unsafe { core::mem::transmute_copy::<T, *const usize>(argument) })
@@ -235,9 +232,9 @@ fn place<T: Copy + 'static>(argument: &T) -> Option<*const usize> {
 mod tests {
     use super::ENTRY_POINTS;
 
-    /// What creates is said by the list of entry points. It is also what the driver's types and
-    /// names say: a place for a handle, in a call that does not merely look one up, take one from
-    /// the stack, or take a list of them.
+    /// The list of entry points marks the calls that create. The driver's types and names must
+    /// agree: such a call has a place for a handle, and does not merely look a handle up, pop one,
+    /// or take a list.
     #[test]
     fn the_list_says_what_creates() {
         let list = include_str!("../sys/symbols.rs");
@@ -267,7 +264,7 @@ mod tests {
                 continue;
             };
             let handle = handle.trim_end_matches(';');
-            // What describes a green context is no object: nothing ends it.
+            // The description of a green context is not an object: no call ends it.
             let known = super::HANDLES.contains(&handle) || handle == "CUdevResourceDesc";
             assert!(
                 known,

@@ -1,4 +1,4 @@
-//! Why no driver could be loaded.
+//! The reasons why no driver could be loaded.
 
 use core::fmt;
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use crate::sys::{CUresult, Function};
 /// The oldest CUDA version whose drivers have every required entry point.
 const OLDEST: Version = Version::new(11, 0);
 
-/// The environment variable that names the driver library instead of the usual places.
+/// The environment variable that names the driver library.
 ///
-/// Its value is an absolute path. It is ignored in a process that has more rights than whoever set
-/// the environment (set-user-ID and file capabilities on Linux, elevation on Windows), on platforms
-/// where that cannot be told, and wherever the program names a library itself. When it is set, no
-/// other place is looked in.
+/// Its value is an absolute path. If it is set, no other library is tried. It is ignored if the
+/// program names a library itself, in a process with more rights than the user who set the
+/// environment (set-user-ID and file capabilities on Linux, elevation on Windows), and on platforms
+/// where such rights cannot be detected.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
-/// Who named the libraries to try.
+/// The source of the list of libraries to try.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The program: a path, or a function that resolves names.
     Program,
     /// [`DRIVER_VARIABLE`].
     Environment,
-    /// Nobody: they are the usual places.
+    /// No one: they are the usual places.
     Usual,
-    /// Nobody who is listened to: [`DRIVER_VARIABLE`] is set, and ignored.
+    /// No one: [`DRIVER_VARIABLE`] is set but ignored, and they are the usual places.
     Ignored,
 }
 
-/// Why no driver could be loaded: every library that was tried, each with its own reason.
+/// The error of loading: every library that was tried, each with its own reason.
 ///
 /// ```
 /// use cuda_events::{Driver, Error};
@@ -47,12 +47,12 @@ pub(super) enum Origin {
 /// }
 /// ```
 ///
-/// Its `Debug` is its text, as most programs show an error by `unwrap` or by returning it from
-/// `main`.
+/// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
+/// returning it from `main`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoadError {
-    // One pointer, as every result of this crate has room for an error, and one whose destructor is
-    // a call, as wherever a result is dropped there is a copy of it.
+    // One pointer, because every result of this crate has space for an error. Its destructor is a
+    // call, because it is compiled in wherever a result is dropped.
     tried: Arc<Tried>,
 }
 
@@ -67,7 +67,7 @@ impl LoadError {
         Self { tried: Arc::new(Tried { origin, attempts }) }
     }
 
-    /// The libraries that were tried, in order. Empty on a platform that NVIDIA has no driver for.
+    /// Returns the libraries that were tried, in order; empty on a platform without NVIDIA driver.
     pub fn attempts(&self) -> &[LoadAttempt] {
         &self.tried.attempts
     }
@@ -77,7 +77,7 @@ impl LoadError {
     }
 }
 
-/// One library that was tried, in a [`LoadError`], which shows it.
+/// One library that was tried, from [`LoadError::attempts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadAttempt {
     pub(super) candidate: Option<PathBuf>,
@@ -85,59 +85,58 @@ pub struct LoadAttempt {
 }
 
 impl LoadAttempt {
-    /// The path or name that was opened; none for a [resolver
+    /// Returns the path or name that was opened; `None` for a [resolver
     /// function](crate::Driver::from_resolver).
     pub fn candidate(&self) -> Option<&Path> {
         self.candidate.as_deref()
     }
 
-    /// What was wrong with it.
+    /// Returns the reason why this library was not used.
     pub fn failure(&self) -> &LoadFailure {
         &self.failure
     }
 }
 
-/// What was wrong with one library. Shown at [`LoadError`].
+/// The reason why one library was not used; [`LoadError`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadFailure {
-    /// The system could not open it: not there, or not a library. The text is the system's.
+    /// The system could not open the file: it does not exist or is not a library. The text comes
+    /// from the system.
     Open(String),
-    /// It was named by a relative path, which means another file in every folder.
-    /// [`DRIVER_VARIABLE`] takes an absolute path; a program may also name a bare file, for the
-    /// system's search.
+    /// The path is relative, so it depends on the current folder. [`DRIVER_VARIABLE`] takes an
+    /// absolute path; a program may also give a file name without a folder, for the system's
+    /// search.
     RelativePath,
-    /// It is a library, but it exports no `cuDriverGetVersion`.
+    /// The file is a library, but does not export `cuDriverGetVersion`.
     NotADriver,
-    /// It exports data under this name of a driver function. Only Linux can tell.
+    /// The library exports data under this name of a driver function. This is detected only on
+    /// Linux.
     NotAFunction(String),
-    /// It is the toolkit's stub library, which exists to link against and answers every call with
+    /// The library is the CUDA toolkit's stub, which is for linking only: every call returns
     /// `CUDA_ERROR_STUB_LIBRARY` (34).
     Stub,
     /// `cuDriverGetVersion` failed with this code.
     Version(CUresult),
-    /// The driver lacks entry points that this crate cannot do without.
+    /// The driver lacks entry points that this crate requires.
     MissingSymbols {
-        /// The driver's own version.
+        /// The driver's version.
         driver: Version,
-        /// All that are missing.
+        /// All missing entry points.
         functions: Vec<Function>,
     },
     /// NVIDIA has no driver for this platform. Nothing was opened.
     Platform,
 }
 
-/// How many of the missing entry points the text names.
+/// The number of missing entry points that the text names.
 const NAMED: usize = 3;
 
 impl fmt::Display for LoadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(text) => f.write_str(text),
-            Self::RelativePath => f.write_str(
-                "the path is relative, and only an absolute path is \
-                taken here",
-            ),
+            Self::RelativePath => f.write_str("the path is relative; use an absolute path"),
             Self::NotADriver => f.write_str("not a CUDA driver: it exports no cuDriverGetVersion"),
             Self::NotAFunction(name) => write!(
                 f,
@@ -158,11 +157,7 @@ impl fmt::Display for LoadFailure {
                             newer: update the driver"
                     )?;
                 } else {
-                    write!(
-                        f,
-                        "the driver says that it supports CUDA {driver}, but it is not \
-                        complete"
-                    )?;
+                    write!(f, "the driver reports CUDA {driver}, but is not complete")?;
                 }
                 for (index, function) in functions.iter().take(NAMED).enumerate() {
                     write!(f, "{}{function}", if index == 0 { " (it lacks " } else { ", " })?;
@@ -212,7 +207,11 @@ impl fmt::Display for LoadError {
             _ => {}
         }
         if *origin == Origin::Ignored {
-            write!(f, "; {DRIVER_VARIABLE} is set, but ignored, as {}", platform::WHY_PRIVILEGED)?;
+            write!(
+                f,
+                "; {DRIVER_VARIABLE} is set but ignored because {}",
+                platform::WHY_PRIVILEGED
+            )?;
         }
         Ok(())
     }
@@ -224,7 +223,7 @@ impl fmt::Debug for LoadError {
     }
 }
 
-/// The library and the reason: `/opt/libcuda.so.1: invalid ELF header`.
+/// Prints the library and the reason: `/opt/libcuda.so.1: invalid ELF header`.
 impl fmt::Display for LoadAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(candidate) = &self.candidate else {
@@ -232,15 +231,15 @@ impl fmt::Display for LoadAttempt {
         };
         let name = candidate.display().to_string();
         match &self.failure {
-            // The system's text has the name already: glibc's begins with it, musl's has it in the
-            // middle.
+            // The system's text may contain the name already: glibc's begins with it, musl's has it
+            // in the middle.
             LoadFailure::Open(text) if names(text, &name) => f.write_str(text),
             failure => write!(f, "{name}: {failure}"),
         }
     }
 }
 
-/// Whether the text has the name followed by a colon, and not as the end of a longer path.
+/// Whether the text contains the name followed by a colon, and not as the end of a longer path.
 fn names(text: &str, name: &str) -> bool {
     let begins =
         |at: usize| text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with(' '));
@@ -301,7 +300,7 @@ mod tests {
         let ignored = text(Origin::Ignored, vec![open()]);
         assert!(ignored.starts_with("no usable CUDA driver library: /x: no; install the NVIDIA"));
         let why =
-            format!("; CUDA_EVENTS_DRIVER is set, but ignored, as {}", platform::WHY_PRIVILEGED);
+            format!("; CUDA_EVENTS_DRIVER is set but ignored because {}", platform::WHY_PRIVILEGED);
         assert!(ignored.ends_with(&why) && !usual.contains("CUDA_EVENTS_DRIVER"), "{ignored}");
         // What is there but is no driver has its own advice.
         let there = text(Origin::Usual, vec![stub(), open()]);

@@ -1,7 +1,7 @@
-//! Finding the driver library, opening it, and resolving the symbol table.
+//! Options for loading a driver, and the errors of loading.
 //!
-//! Nothing here initialises the driver: the only driver calls made are `cuDriverGetVersion` and
-//! `cuGetProcAddress`.
+//! Loading finds the driver library, opens it and resolves the symbol table. It does not initialise
+//! the driver: its only driver calls are `cuDriverGetVersion` and `cuGetProcAddress`.
 
 mod error;
 pub(crate) mod platform;
@@ -18,7 +18,7 @@ use crate::sys::{Function, Symbols};
 
 pub use error::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure};
 
-/// How to load a driver. [`Driver::load_with`](crate::Driver::load_with) takes it.
+/// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
 ///
 /// ```
 /// use cuda_events::LoadOptions;
@@ -28,7 +28,7 @@ pub use error::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure};
 /// # let _ = options;
 /// ```
 ///
-/// The compiler warns where the result of a method is not used:
+/// The compiler warns if the result of a method is not used:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
@@ -43,24 +43,25 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// The usual places, and the legacy default stream.
+    /// Returns the default options: the usual places, and the legacy default stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Opens this library and no other. It outranks [`DRIVER_VARIABLE`].
+    /// Names the one library to open; [`DRIVER_VARIABLE`] is then ignored.
     ///
-    /// An absolute path is opened as it is; a bare file name goes through the system's search. Any
-    /// other path is refused ([`LoadFailure::RelativePath`]).
+    /// An absolute path is opened directly. For a file name without a folder, the system searches.
+    /// Any other path is refused ([`LoadFailure::RelativePath`]).
     pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Whether the NULL stream means the calling thread's own default stream
-    /// (`CU_STREAM_PER_THREAD`) instead of the legacy one: what
-    /// `CUDA_API_PER_THREAD_DEFAULT_STREAM` does to a C program. It selects the `_ptsz` entry
-    /// points.
+    /// Sets whether the NULL stream is the per-thread default stream (`CU_STREAM_PER_THREAD`)
+    /// instead of the legacy one.
+    ///
+    /// `true` selects the `_ptsz` entry points, as `CUDA_API_PER_THREAD_DEFAULT_STREAM` does in a C
+    /// program.
     pub fn per_thread_default_stream(mut self, on: bool) -> Self {
         self.per_thread_default_stream = on;
         self
@@ -70,7 +71,7 @@ impl LoadOptions {
         self.per_thread_default_stream
     }
 
-    /// What to try, by these options and the environment.
+    /// The libraries to try, from these options and the environment.
     pub(crate) fn candidates(&self) -> Candidates {
         let from_environment = || std::env::var_os(DRIVER_VARIABLE).filter(|path| !path.is_empty());
         let usual = || platform::CANDIDATES.iter().map(PathBuf::from).collect();
@@ -95,18 +96,18 @@ pub(crate) struct Candidates {
     per_thread_default_stream: bool,
 }
 
-/// A resolved driver library: what a [`Driver`](crate::Driver) points to.
+/// A resolved driver library, to which a [`Driver`](crate::Driver) points.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) symbols: Symbols,
-    /// Tells the library from others: the address of one of its functions. Tables that were made
-    /// out of this one keep it.
+    /// Identifies the library: the address of one of its functions. Tables made from this one keep
+    /// it.
     pub(crate) library: usize,
     pub(crate) version: Version,
     pub(crate) per_thread_default_stream: bool,
-    /// The name it was opened by; none for one that came from a resolver function.
+    /// The name it was opened by; none if it came from a resolver function.
     pub(crate) candidate: Option<PathBuf>,
-    /// The file its code is in, where the platform can tell.
+    /// The file of its code, if the platform can find it.
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -140,18 +141,19 @@ pub(crate) fn open(candidates: &Candidates) -> Result<Loaded, LoadError> {
     Err(LoadError::new(candidates.origin, attempts))
 }
 
-/// Refuses names that mean something else to the system than they say.
+/// Refuses names that the system would take for another library.
 fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
     if !platform::supported() {
         return Err(LoadFailure::Platform);
     }
     let name = candidate.as_os_str();
     if name.is_empty() {
-        // To dlopen it would name the program itself.
+        // For dlopen an empty name is the program itself.
         return Err(LoadFailure::Open("the path is empty".to_owned()));
     }
     if name.as_encoded_bytes().contains(&0) {
-        // dlopen would take what comes before it, which may be nothing: the program itself.
+        // dlopen would use only the part before the zero byte. If that is empty, it is the program
+        // itself.
         return Err(LoadFailure::Open("the path has a zero byte in it".to_owned()));
     }
     let searched = origin != Origin::Environment && candidate.file_name() == Some(name);
@@ -160,9 +162,8 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
 
 #[allow(unsafe_code)]
 fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
-    // SAFETY: the library is the NVIDIA driver's by its name or the one that the program or the
-    // user named as such. Its initialisation code runs, as it would for any program that is linked
-    // with it.
+    // SAFETY: the library has the name of the NVIDIA driver, or the program or the user named it as
+    // the driver. Its initialisation code runs, as in any program that is linked with it.
     let library = unsafe { platform::open(candidate) }.map_err(LoadFailure::Open)?;
     let mut data = None;
     let mut export = |name: &CStr| {
@@ -173,10 +174,10 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
         data.get_or_insert_with(|| name.to_string_lossy().into_owned());
         core::ptr::null_mut()
     };
-    // SAFETY: addresses of code by the names that the driver exports, from a library that is never
-    // unloaded once it proved to be a driver. A library that exports functions of those names with
-    // other types is not a CUDA driver; nothing can recognise it (vendor-docs/loading.md has the
-    // argument).
+    // SAFETY: these are addresses of code under the names that the driver exports, from a library
+    // that is never unloaded once it proved to be a driver. A library that exports functions of
+    // those names with other types is not a CUDA driver, and cannot be recognised
+    // (vendor-docs/loading.md has the argument).
     let resolved = unsafe { resolve::resolve(&mut export, per_thread) };
     if let Some(name) = data {
         return Err(LoadFailure::NotAFunction(name));

@@ -1,5 +1,5 @@
-//! What differs by platform: where the driver library may be, how to open one, and whether the
-//! environment is trusted.
+//! The differences between platforms: where the driver library may be, how to open it, and whether
+//! the environment is trusted.
 
 #[cfg(any(unix, windows))]
 pub(crate) use dynamic::{file_of, open};
@@ -25,17 +25,17 @@ pub(crate) const CANDIDATES: &[&str] = &["nvcuda.dll"];
 #[cfg(not(all(any(target_os = "linux", windows), target_pointer_width = "64")))]
 pub(crate) const CANDIDATES: &[&str] = &[];
 
-/// Why there is nothing to try where [`CANDIDATES`] is empty.
+/// The reason why [`CANDIDATES`] is empty.
 #[cfg(target_pointer_width = "64")]
 pub(crate) const NO_DRIVER: &str = "NVIDIA has no driver for this platform";
-/// Why there is nothing to try.
+/// The reason why [`CANDIDATES`] is empty.
 #[cfg(not(target_pointer_width = "64"))]
 pub(crate) const NO_DRIVER: &str = "this is a 32-bit program, and CUDA drivers serve only 64-bit \
     ones; build it for a 64-bit target";
 
-/// Whether a driver can be used at all. The declarations are those of 64-bit targets: on others
-/// `CUdeviceptr` has 32 bits, and on Windows the calls have another convention, so that even a
-/// library that is there must not be called.
+/// Whether a driver can be used at all. The declarations are those of 64-bit targets. On other
+/// targets `CUdeviceptr` has 32 bits, and on Windows the calls have another convention, so even an
+/// existing library must not be called.
 pub(crate) const fn supported() -> bool {
     cfg!(target_pointer_width = "64")
 }
@@ -65,8 +65,8 @@ mod dynamic {
             unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL)
         };
         #[cfg(windows)]
-        // SAFETY: passed on to the caller. A bare name is looked up in the system folder only, so
-        // that neither the application's folder nor PATH can put another library in its place.
+        // SAFETY: passed on to the caller. A bare name is looked up only in the system folder, so a
+        // library in the application's folder or in PATH cannot replace it.
         let library = unsafe {
             use libloading::os::windows;
             let flags = if path.is_absolute() {
@@ -79,7 +79,7 @@ mod dynamic {
         library.map(|library| Library(library.into())).map_err(|error| text(&error))
     }
 
-    /// libloading's own text says only which call failed; the system's reason is its source.
+    /// libloading's own text only names the call that failed; the system's reason is its source.
     fn text(error: &libloading::Error) -> String {
         error.source().map_or_else(|| error.to_string(), |source| source.to_string())
     }
@@ -87,20 +87,20 @@ mod dynamic {
     impl Library {
         /// The address of an exported symbol, or NULL.
         pub(crate) fn symbol(&self, name: &CStr) -> *mut c_void {
-            // SAFETY: the symbol is only taken as an address here, and a `*mut c_void` may hold any
+            // SAFETY: the symbol is used only as an address here, and a `*mut c_void` may hold any
             // address.
             let symbol = unsafe { self.0.get::<*mut c_void>(name) };
             symbol.map_or(core::ptr::null_mut(), |symbol| *symbol)
         }
 
-        /// Keeps the library open for the rest of the process: the driver has threads and exit
-        /// handlers of its own, and its function pointers are handed out as `'static`.
+        /// Keeps the library open for the rest of the process: the driver has its own threads and
+        /// exit handlers, and its function pointers are given out as `'static`.
         pub(crate) fn leak(self) {
             core::mem::forget(self.0);
         }
     }
 
-    /// The file that holds the code at `address`, where the platform can tell.
+    /// The file that contains the code at `address`, if the platform can find it.
     #[cfg(unix)]
     pub(crate) fn file_of(address: *mut c_void) -> Option<PathBuf> {
         use core::ffi::{c_char, c_int};
@@ -133,14 +133,14 @@ mod dynamic {
         Some(file.canonicalize().unwrap_or(file))
     }
 
-    /// The file that holds the code at `address`, where the platform can tell.
+    /// The file that contains the code at `address`, if the platform can find it.
     #[cfg(windows)]
     pub(crate) fn file_of(address: *mut c_void) -> Option<PathBuf> {
         use std::os::windows::ffi::OsStringExt;
 
-        /// The handle is of whatever has this address, and is not counted.
+        /// Get the handle of the module at this address, without counting a reference.
         const FROM_ADDRESS: u32 = 4 | 2;
-        /// As long as a path can be.
+        /// The longest possible path.
         const LONGEST: usize = 1 << 15;
 
         #[link(name = "kernel32", kind = "raw-dylib")]
@@ -155,7 +155,8 @@ mod dynamic {
             return None;
         }
         let mut name = vec![0; LONGEST];
-        // SAFETY: the library stays loaded for the call, and there is so much room.
+        // SAFETY: the library stays loaded for the call, and the buffer has the length that is
+        // passed.
         let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), LONGEST as u32) };
         let name = name.get(..length as usize).filter(|name| !name.is_empty())?;
         Some(PathBuf::from(std::ffi::OsString::from_wide(name)))
@@ -172,7 +173,7 @@ mod unsupported {
 
     #[allow(unsafe_code)]
     pub(crate) unsafe fn open(_path: &Path) -> Result<Library, String> {
-        Err("this platform has no dynamic libraries that a CUDA driver could be in".to_owned())
+        Err("this platform has no dynamic libraries, so it has no CUDA driver".to_owned())
     }
 
     impl Library {
@@ -192,11 +193,13 @@ pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::Pat
     None
 }
 
-/// Whether there may be code at the address of an exported symbol: not if it is in a part of a
-/// loaded library that is not executable, as data is. An address in no library is that of a
-/// thread-local variable, a number, or code that was made at run time (an emulator stands in for a
-/// library so); the memory there tells. With glibc data that a linker put beside code is told apart
-/// too. NULL is nobody's address and passes.
+/// Whether there may be code at the address of an exported symbol.
+///
+/// There is none if the address is in a part of a loaded library that is not executable, such as
+/// data. An address outside of all libraries belongs to a thread-local variable, is a plain number,
+/// or belongs to code that was made at run time (some emulators replace a library like this); then
+/// the memory's rights decide. With glibc, data that a linker put beside code is detected too. NULL
+/// is not an address and passes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
@@ -232,8 +235,8 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
         fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
     }
 
-    /// Gives 0 to go on, 1 when the address was found and is executable, 2 when it was found and is
-    /// not.
+    /// Returns 0 to continue, 1 if the address was found and is executable, 2 if it was found and
+    /// is not executable.
     unsafe extern "C" fn visit(info: *const Info, _size: usize, address: *mut c_void) -> c_int {
         // SAFETY: the C library passes a library's description, whose table has that many entries.
         let parts = unsafe {
@@ -264,8 +267,8 @@ pub(crate) fn is_code(address: *mut core::ffi::c_void) -> bool {
     }
 }
 
-/// Whether the library says of its symbol at this very address that it is data: some linkers put
-/// constants beside code.
+/// Whether the library marks its symbol at exactly this address as data: some linkers put constants
+/// beside code.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 #[allow(unsafe_code)]
 fn is_object(address: *mut core::ffi::c_void) -> bool {
@@ -308,27 +311,27 @@ fn is_object(address: *mut core::ffi::c_void) -> bool {
         Info { file: null(), base: null_mut(), symbol: null(), symbol_address: null_mut() };
     let mut symbol = null();
     // SAFETY: the declarations are those of glibc, which takes any address; with this option it
-    // gives a symbol.
+    // returns a symbol.
     let found = unsafe { dladdr1(address, &mut info, &mut symbol, RTLD_DL_SYMENT) } != 0;
     // SAFETY: NULL, or a symbol of a library that is loaded.
     let symbol = unsafe { symbol.as_ref() }.filter(|_| found && info.symbol_address == address);
     symbol.is_some_and(|symbol| symbol.info & 0xf == STT_OBJECT)
 }
 
-/// Elsewhere a symbol's kind cannot be asked for.
+/// On other systems a symbol's kind is not available.
 #[cfg(all(target_os = "linux", not(target_env = "gnu"), target_pointer_width = "64"))]
 fn is_object(_address: *mut core::ffi::c_void) -> bool {
     false
 }
 
-/// Whether the process may execute what is at the address. True where `/proc` does not tell.
+/// Whether the process may execute the memory at the address. True if `/proc` cannot be read.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn is_executable_memory(address: usize) -> bool {
     std::fs::read("/proc/self/maps").map_or(true, |maps| is_executable_in(&maps, address))
 }
 
-/// The same by the lines of that file, such as `7f00-7f20 r-xp 0 0:0 0 [name]`. The name may hold
-/// any bytes.
+/// The same from the lines of that file, such as `7f00-7f20 r-xp 0 0:0 0 [name]`. The name may
+/// contain any bytes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn is_executable_in(maps: &[u8], address: usize) -> bool {
     maps.split(|&byte| byte == b'\n').any(|line| {
@@ -343,13 +346,13 @@ fn is_executable_in(maps: &[u8], address: usize) -> bool {
     })
 }
 
-/// Elsewhere nothing is asked.
+/// On other systems there is no check.
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub(crate) fn is_code(_address: *mut core::ffi::c_void) -> bool {
     true
 }
 
-/// Whether the process has more rights than whoever set its environment (set-user-ID, file
+/// Whether the process has more rights than the user who set its environment (set-user-ID, file
 /// capabilities, elevation).
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(unsafe_code)]
@@ -364,17 +367,18 @@ pub(crate) fn privileged() -> bool {
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 
-/// Why the environment is not trusted where [`privileged`] says so.
+/// The reason why the environment is not trusted if [`privileged`] returns true.
 pub(crate) const WHY_PRIVILEGED: &str = if cfg!(any(target_os = "linux", target_os = "android")) {
-    "this program has more rights than who started it (set-user-ID, set-group-ID, file \
-        capabilities)"
+    "this program has more rights than the user who started it (set-user-ID, set-group-ID, file \
+     capabilities)"
 } else if cfg!(windows) {
-    "this process is elevated (it runs as administrator), or that cannot be told"
+    "this process is elevated (it runs as administrator), or that cannot be detected"
 } else {
-    "on this platform nobody can tell whether this process has more rights than who started it"
+    "on this platform it cannot be detected whether this process has more rights than the user who \
+     started it"
 };
 
-/// Whether the process has more rights than whoever set its environment (set-user-ID, file
+/// Whether the process has more rights than the user who set its environment (set-user-ID, file
 /// capabilities, elevation).
 #[cfg(windows)]
 #[allow(unsafe_code)]
@@ -405,8 +409,8 @@ pub(crate) fn privileged() -> bool {
         return true;
     }
     let (mut elevated, mut needed) = (1_u32, 0_u32);
-    // SAFETY: TokenElevation fills one 32-bit word, which is what is passed, with its size; the
-    // token is open.
+    // SAFETY: TokenElevation fills one 32-bit word, and a place of that size is passed; the token
+    // is open.
     let known = unsafe {
         GetTokenInformation(token, TOKEN_ELEVATION, (&raw mut elevated).cast(), 4, &mut needed)
     };
@@ -415,7 +419,7 @@ pub(crate) fn privileged() -> bool {
     known == 0 || elevated != 0
 }
 
-/// Where nothing can be said, the environment is not trusted.
+/// If the rights cannot be detected, the environment is not trusted.
 #[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
 pub(crate) fn privileged() -> bool {
     true

@@ -1,4 +1,4 @@
-//! From exported names to the symbol table.
+//! Resolving the symbol table from exported names.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -13,7 +13,7 @@ use crate::sys::{
     PFN_cuGetProcAddress_v11030, PFN_cuGetProcAddress_v12000, Symbols,
 };
 
-/// How this driver is asked for an entry point of a version.
+/// The way to look up an entry point of a version in this driver.
 enum Lookup {
     /// `cuGetProcAddress_v2`, from 12.0.
     WithStatus(PFN_cuGetProcAddress_v12000),
@@ -23,11 +23,12 @@ enum Lookup {
     Export,
 }
 
-/// Resolves the whole table through `export`, which gives the address of an exported name or NULL.
+/// Resolves the whole table through `export`, which returns the address of an exported name or
+/// NULL.
 ///
 /// # Safety
 ///
-/// Each address that `export` gives must be that of a function of the CUDA driver API with the
+/// Each address that `export` returns must be that of a function of the CUDA driver API with the
 /// exported name's ABI, valid for the rest of the process.
 pub(crate) unsafe fn resolve(
     export: &mut dyn FnMut(&CStr) -> *mut c_void,
@@ -68,7 +69,7 @@ pub(crate) unsafe fn resolve(
     };
 
     let mut find = |entry: &EntryPoint| find(&lookup, export, entry, version, per_thread);
-    // SAFETY: each address is the driver's answer for the entry point's own name and version, or
+    // SAFETY: each address is the driver's result for the entry point's own name and version, or
     // the caller's for its exported name.
     let symbols = unsafe { Symbols::resolve(&mut find) };
     let symbols =
@@ -83,15 +84,15 @@ fn find(
     driver: Version,
     per_thread: bool,
 ) -> *mut c_void {
-    // A lookup with the per-thread flag at a version before the twin's gives nothing, so that each
-    // of the two has its own version to ask for.
+    // A lookup with the per-thread flag finds nothing at a version older than the twin's, so each
+    // of the two has its own version.
     let (version, flags, suffix) = match entry.per_thread_version {
         Some(version) if per_thread => {
             (version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "_ptsz")
         }
         _ => (entry.version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, ""),
     };
-    // A driver refuses to look up what is newer than itself.
+    // A driver refuses to look up a version newer than itself.
     if version > driver {
         return null_mut();
     }
@@ -121,7 +122,7 @@ fn find(
     }
 }
 
-/// Room for a symbol's name with its terminator; the longest in the list has 47 characters.
+/// Space for a symbol's name with its terminator; the longest in the list has 47 characters.
 struct Name([u8; 64]);
 
 impl Name {

@@ -1,4 +1,4 @@
-//! Attributes of streams: what the driver keeps for a stream beside its work.
+//! Stream attributes: how waits behave, the priority and the memory-synchronization domain.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ use crate::sys::{
 
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
-/// A driver may give a value that has no name here. A stream whose policy was never set may have
-/// such a one, which cannot be set: to go back, set [`AUTO`](Self::AUTO).
+/// A driver may return a value without a name here. A stream whose policy was never set may have
+/// such a value, which cannot be set; to return to the default, set [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;
@@ -34,7 +34,7 @@ impl SynchronizationPolicy {
     /// The driver chooses.
     #[doc(alias = "CU_SYNC_POLICY_AUTO")]
     pub const AUTO: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_AUTO);
-    /// The thread spins: the shortest wait, and a busy core.
+    /// The thread spins: the shortest wait, at the cost of a busy core.
     #[doc(alias = "CU_SYNC_POLICY_SPIN")]
     pub const SPIN: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_SPIN);
     /// The thread spins, and yields its core to others.
@@ -44,12 +44,12 @@ impl SynchronizationPolicy {
     #[doc(alias = "CU_SYNC_POLICY_BLOCKING_SYNC")]
     pub const BLOCKING_SYNC: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_BLOCKING_SYNC);
 
-    /// From the driver's value.
+    /// Makes it from the driver's value.
     pub const fn from_raw(raw: CUsynchronizationPolicy) -> Self {
         Self(raw)
     }
 
-    /// The driver's value.
+    /// Returns the driver's value.
     pub const fn as_raw(self) -> CUsynchronizationPolicy {
         self.0
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for SynchronizationPolicy {
     }
 }
 
-/// Which of its two memory-synchronization domains a stream's kernels run in.
+/// One of a stream's two memory-synchronization domains, in which its kernels run.
 ///
 /// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different
 /// domains see each other's accesses in order only across barriers of system scope.
@@ -80,7 +80,7 @@ impl fmt::Debug for SynchronizationPolicy {
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 ///
-/// // A stream of communication, whose slow writes to other devices hold up nobody else's barriers.
+/// // A stream for communication: its slow writes to other devices do not delay other barriers.
 /// stream.set_memory_sync_domain(MemorySyncDomain::REMOTE)?;
 /// assert_eq!(stream.memory_sync_domain()?, MemorySyncDomain::REMOTE);
 /// stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })?;
@@ -90,20 +90,20 @@ impl fmt::Debug for SynchronizationPolicy {
 pub struct MemorySyncDomain(CUlaunchMemSyncDomain);
 
 impl MemorySyncDomain {
-    /// The ordinary one.
+    /// The default domain.
     #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT")]
     pub const DEFAULT: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT);
-    /// The one for kernels that write to other devices, whose slow writes the barriers of others
-    /// then need not wait for.
+    /// The domain for kernels that write to other devices. Barriers of kernels in other domains
+    /// need not wait for these slow writes.
     #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE")]
     pub const REMOTE: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 
-    /// From the driver's value.
+    /// Makes it from the driver's value.
     pub const fn from_raw(raw: CUlaunchMemSyncDomain) -> Self {
         Self(raw)
     }
 
-    /// The driver's value.
+    /// Returns the driver's value.
     pub const fn as_raw(self) -> CUlaunchMemSyncDomain {
         self.0
     }
@@ -119,27 +119,28 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// The device's memory-synchronization domains that a stream's two stand for, by number. How many
-/// the device has is its attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`. Shown at
-/// [`MemorySyncDomain`].
+/// A stream's mapping from its two memory-synchronization domains to the device's, by number.
+///
+/// The device attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`, is the number of domains
+/// of the device. [`MemorySyncDomain`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomainMap {
-    /// What [`MemorySyncDomain::DEFAULT`] stands for.
+    /// The device's domain for [`MemorySyncDomain::DEFAULT`].
     pub default: u8,
-    /// What [`MemorySyncDomain::REMOTE`] stands for.
+    /// The device's domain for [`MemorySyncDomain::REMOTE`].
     pub remote: u8,
 }
 
-/// Stream attributes. What is set holds for work that is put into the stream afterwards.
+/// Stream attributes. A new value applies to work that is put into the stream afterwards.
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// How [`synchronize`](Self::synchronize) waits.
+    /// Returns how [`synchronize`](Self::synchronize) waits.
     ///
     /// One driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
@@ -147,13 +148,13 @@ impl StreamRef {
         Ok(SynchronizationPolicy(unsafe { value.syncPolicy }))
     }
 
-    /// Chooses how [`synchronize`](Self::synchronize) waits.
+    /// Sets how [`synchronize`](Self::synchronize) waits.
     ///
     /// One driver call: `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
-    /// As [`synchronization_policy`](Self::synchronization_policy).
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the policy; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let mut value = EMPTY;
@@ -164,18 +165,18 @@ impl StreamRef {
         }
     }
 
-    /// Gives the stream another [`priority`](Self::priority), within
-    /// [`Context::stream_priority_range`]. CUDA 12.0.
+    /// Sets the stream's [`priority`](Self::priority), within [`Context::stream_priority_range`].
+    /// CUDA 12.0.
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
     ///
-    /// Driver calls: `cuStreamSetAttribute`, and before it `cuCtxGetStreamPriorityRange` with the
-    /// stream's context current.
+    /// Driver calls: `cuCtxGetStreamPriorityRange` with the stream's context current, then
+    /// `cuStreamSetAttribute`.
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`] with the context's range; `CUDA_ERROR_INVALID_VALUE` from an
-    /// older driver; what else the driver returns; [`Error::ForkedChild`].
+    /// [`Error::PriorityOutOfRange`]; `CUDA_ERROR_INVALID_VALUE` from a driver before CUDA 12.0;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let PriorityRange { least, greatest } = self.context().stream_priority_range()?;
@@ -188,14 +189,13 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
     }
 
-    /// The memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
+    /// Returns the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
     /// One driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` from an older driver; what else the driver returns;
-    /// [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` from a driver before CUDA 12.0; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
@@ -203,7 +203,7 @@ impl StreamRef {
         Ok(MemorySyncDomain(unsafe { value.memSyncDomain }))
     }
 
-    /// Chooses the memory-synchronization domain that the stream's kernels run in. CUDA 12.0.
+    /// Sets the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
     /// One driver call: `cuStreamSetAttribute`.
     ///
@@ -218,7 +218,7 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Which of the device's domains the stream's two stand for. CUDA 12.0.
+    /// Returns the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
     /// One driver call: `cuStreamGetAttribute`.
     ///
@@ -233,7 +233,7 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Chooses which of the device's domains the stream's two stand for. CUDA 12.0.
+    /// Sets the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
     /// One driver call: `cuStreamSetAttribute`.
     ///
@@ -252,15 +252,15 @@ impl StreamRef {
         }
     }
 
-    /// Any attribute, also one that this crate does not know, as the driver has it. What the driver
-    /// does not write is 0.
+    /// Returns the value of any attribute, even of one that this crate does not know. Bytes that
+    /// the driver does not write are 0.
     ///
     /// One driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for one that the driver does not have on streams; what else the
-    /// driver answers; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not have this attribute for streams;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetAttribute")]
     pub fn attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = EMPTY;
@@ -270,7 +270,7 @@ impl StreamRef {
         Ok(value)
     }
 
-    /// Sets any attribute, also one that this crate does not know.
+    /// Sets any attribute, even one that this crate does not know.
     ///
     /// One driver call: `cuStreamSetAttribute`.
     ///
@@ -280,8 +280,8 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `value` must be initialised as far as the driver reads it, and be one that the driver's
-    /// documents allow for the attribute.
+    /// `value` must be initialised as far as the driver reads it, and must be a value that NVIDIA's
+    /// documentation allows for the attribute.
     #[doc(alias = "cuStreamSetAttribute")]
     pub unsafe fn set_attribute(
         &self,
@@ -292,7 +292,7 @@ impl StreamRef {
         unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }
     }
 
-    /// Gives this stream all attributes of `source`, which must belong to the same context.
+    /// Copies all attributes of `source` to this stream; both must belong to one context.
     ///
     /// One driver call: `cuStreamCopyAttributes`.
     ///
@@ -313,7 +313,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; what the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] if the streams belong to two contexts; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;
@@ -323,8 +323,8 @@ impl StreamRef {
             return Err(Error::context_mismatch(copy.function, None, devices));
         }
         let default = if self.is_default() { self } else { source };
-        // The call goes through this stream's table, where a NULL of another table may mean another
-        // stream.
+        // The call goes through this stream's table, where a NULL of another table may stand for
+        // another stream.
         let theirs =
             if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
         // SAFETY: both streams are alive as long as their references are.
@@ -332,5 +332,5 @@ impl StreamRef {
     }
 }
 
-/// Zeros, so that nothing uninitialised reaches the driver or comes back.
+/// Zeros, so no uninitialised byte reaches the driver or is returned.
 const EMPTY: CUstreamAttrValue = CUstreamAttrValue { pad: [0; 64] };

@@ -1,5 +1,4 @@
-//! Whether a stream captures, and the capture that it takes part in. [`capture`](crate::capture)
-//! exports it.
+//! The capture state of a stream; exported by [`capture`](crate::capture).
 
 use core::ptr::null_mut;
 
@@ -10,7 +9,7 @@ use crate::error::Result;
 use crate::stream::StreamRef;
 use crate::sys::{CUgraph, CUstreamCaptureStatus};
 
-/// Whether a stream captures; see [`StreamRef::capture_status`].
+/// Whether a stream is capturing, returned by [`StreamRef::capture_status`].
 ///
 /// ```
 /// use cuda_events::StreamRef;
@@ -37,13 +36,13 @@ use crate::sys::{CUgraph, CUstreamCaptureStatus};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureStatus {
-    /// It does not: what is put into it is done.
+    /// The stream is not capturing: its work is executed.
     None,
-    /// It does: what is put into it becomes a part of a graph.
+    /// The stream is capturing: its work becomes part of a graph.
     Active,
-    /// It takes part in a capture that an earlier call has invalidated. What is put into it fails,
-    /// until the capture is ended. A status of a newer driver that this crate does not know counts
-    /// as this one.
+    /// An earlier call has invalidated the stream's capture: calls that put work into the stream
+    /// fail until the capture is ended. A status of a newer driver that this crate does not know
+    /// counts as this one.
     Invalidated,
 }
 
@@ -57,8 +56,7 @@ impl CaptureStatus {
     }
 }
 
-/// What the driver says of the capture that a stream takes part in; see
-/// [`StreamRef::capture_info`].
+/// The capture that a stream takes part in, returned by [`StreamRef::capture_info`].
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
@@ -81,25 +79,26 @@ impl CaptureStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaptureInfo {
-    /// Whether it takes part in one.
+    /// Whether the stream takes part in a capture.
     pub status: CaptureStatus,
-    /// The capture's id, which no other capture of the process ever has; none unless the capture is
-    /// active.
+    /// The capture's id, unique in the process; `None` unless the capture is active.
     pub id: Option<u64>,
-    /// The graph that is made; NULL unless the capture is active, and on drivers before CUDA 11.3.
-    /// It is the capture's: it may be given nodes, but must not be destroyed or instantiated.
+    /// The graph under construction; NULL unless the capture is active, and on drivers before CUDA
+    /// 11.3. It belongs to the capture: other code may add nodes, but must not destroy or
+    /// instantiate it.
     pub graph: CUgraph,
 }
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Whether the stream captures. It is one driver call, `cuStreamIsCapturing`, which harms no
-    /// capture.
+    /// Returns whether the stream is capturing.
+    ///
+    /// One driver call: `cuStreamIsCapturing`, which does not disturb a capture.
     ///
     /// # Errors
     ///
     /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy default stream while a blocking stream
-    /// captures; what else the driver returns; [`Error::ForkedChild`].
+    /// is capturing; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamIsCapturing")]
     #[doc(alias = "is_capturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus> {
@@ -109,11 +108,10 @@ impl StreamRef {
         Ok(CaptureStatus::from_driver(status))
     }
 
-    /// What the driver says of the capture that the stream takes part in. It is one driver call,
-    /// which harms no capture.
+    /// Returns the id and the graph of the capture that the stream takes part in.
     ///
-    /// It asks the newest of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), `_v2` (11.3) and the first
-    /// that the driver has.
+    /// One driver call, which does not disturb a capture: `cuStreamGetCaptureInfo_v3` (CUDA 12.3);
+    /// on older drivers `cuStreamGetCaptureInfo_v2` (11.3) or `cuStreamGetCaptureInfo`.
     ///
     /// # Errors
     ///
@@ -137,7 +135,7 @@ impl StreamRef {
             )
         }?;
         let status = CaptureStatus::from_driver(status);
-        // Of a stream that does not capture the driver says nothing else.
+        // For a stream that is not capturing, the driver returns nothing else.
         Ok(match status {
             CaptureStatus::Active => CaptureInfo { status, id: Some(id), graph },
             _ => CaptureInfo { status, id: None, graph: null_mut() },

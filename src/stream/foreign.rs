@@ -1,4 +1,4 @@
-//! Streams of other libraries.
+//! Streams that other libraries own.
 
 use core::ops::Deref;
 use core::ptr::null_mut;
@@ -13,39 +13,40 @@ use crate::sys::{CUcontext, CUresult, CUstream};
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Names a stream that other code owns, and asks the driver for its context. Dropping the
-    /// result does nothing to it.
+    /// Wraps a stream that other code owns, and gets its context from the driver.
     ///
-    /// It is for a handle that comes without its context, such as `torch.cuda.Stream.cuda_stream`.
-    /// Where the context is known, [`from_raw`](Self::from_raw) makes no driver call, and where it
-    /// is the device's primary context, as for PyTorch, a [`Context::primary`] with
-    /// [`from_raw`](Self::from_raw) or [`ForeignStream`] keeps it alive, which this does not.
+    /// Dropping the result does not affect the stream. Use this for a handle without its context,
+    /// such as `torch.cuda.Stream.cuda_stream`. If you know the context, use
+    /// [`from_raw`](Self::from_raw), which makes no driver call. This method does not keep the
+    /// context alive. If it is the device's primary context, as in PyTorch, [`Context::primary`]
+    /// with [`from_raw`](Self::from_raw) or [`ForeignStream`] does.
     ///
-    /// NULL and the driver's special handles are valid. They mean a stream of the context that is
-    /// current on the calling thread now, and go on meaning that one, whatever is current later.
+    /// NULL and the driver's special handles are valid. They stand for a stream of the context that
+    /// is current on the calling thread now; a later change of the current context does not affect
+    /// the result.
     ///
-    /// The stream of a green context has a context that stands for that one; [`Context::is_green`]
-    /// tells.
+    /// The context of a green context's stream stands for the green context; see
+    /// [`Context::is_green`].
     ///
-    /// Driver calls: `cuStreamGetCtx`, and one for that context's device.
+    /// Driver calls: `cuStreamGetCtx`, and that of [`Context::from_raw`].
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle while no context is current; what
-    /// else the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream's handle if no context is current;
+    /// [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
     /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one
-    /// until the result is dropped. Its context must live until all that is made through the
-    /// result, such as a recorded event, is dropped. For the stream of a green context the rule of
-    /// [`Context::green`] about threads holds.
+    /// until the result is dropped. Its context must live until every object made through the
+    /// result, such as a recorded event, is dropped. For the stream of a green context, the rule of
+    /// [`Context::green`] about threads applies.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
-    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// The owner must not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
+    /// joins a capture by a wait. It also includes an event that is recorded through the result
     /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not give it back to a pool. See
+    /// not await it and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
@@ -56,7 +57,7 @@ impl StreamRef {
         driver.check_fork(get.function)?;
         // SAFETY: a stream that the caller vouches for.
         let context = unsafe { context_of(driver, get, raw) }?;
-        // SAFETY: the driver has just named it; the caller vouches for the rest.
+        // SAFETY: the driver has just returned it; the caller vouches for the rest.
         let context = unsafe { Context::from_raw(driver, context) }?;
         Ok(Self::new(&context, raw))
     }
@@ -68,7 +69,7 @@ fn get_context(driver: Driver) -> Entry<GetContext> {
     entry!(driver, cuStreamGetCtx)
 }
 
-/// The context that the driver names for the stream.
+/// The context that the driver returns for the stream.
 ///
 /// # Safety
 ///
@@ -81,17 +82,16 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
     Ok(context)
 }
 
-/// A stream that another library owns, together with what keeps it alive: an `Arc` of that
-/// library's stream, a Python object, a box of anything.
+/// A stream that another library owns, together with an owner that keeps it alive.
 ///
-/// What can be done with it is on [`StreamRef`], which this type dereferences to. The owner is
-/// dropped last.
+/// The owner can be an `Arc` of that library's stream, a Python object, or a box of anything. It is
+/// dropped last. The methods of the stream are on [`StreamRef`], to which this type dereferences.
 ///
-/// It takes a [`Context`] of this crate, which keeps the stream's context alive for everything that
-/// is made through the stream, also after the owner is gone. [`Context::primary`] of the same
-/// device is the right one for cudarc's `CudaContext::new`, for PyTorch and for the CUDA runtime:
-/// they all use the device's primary context, and it is retained once more. A context of another
-/// kind is named by [`Context::from_raw_with_owner`].
+/// [`new`](Self::new) takes a [`Context`] of this crate, which keeps the stream's context alive for
+/// every object made through the stream, even after the owner is gone. For cudarc's
+/// `CudaContext::new`, PyTorch and the CUDA runtime, use [`Context::primary`] of the same device:
+/// they all use the device's primary context, which is then retained once more. For any other
+/// context use [`Context::from_raw_with_owner`].
 ///
 /// ```
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
@@ -137,37 +137,37 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// done.synchronize()?; // keeps the primary context
 /// ```
 pub struct ForeignStream<O> {
-    // Before the owner, and so dropped before it: whatever the owner keeps alive is alive as long
-    // as the stream is named.
+    // The field before the owner, and so dropped first: everything that the owner keeps alive
+    // outlives the `StreamRef`.
     stream: StreamRef,
     owner: O,
 }
 
 #[allow(unsafe_code)]
 impl<O> ForeignStream<O> {
-    /// Names a stream of `context` that other code owns, and keeps `owner`, which keeps the stream
+    /// Wraps a stream of `context` that other code owns, together with an `owner` that keeps it
     /// alive.
     ///
-    /// NULL and the driver's special handles are valid: they mean a default stream of `context`.
+    /// NULL and the driver's special handles are valid: they stand for a default stream of
+    /// `context`.
     ///
-    /// One driver call, `cuStreamGetCtx`, which makes sure of the context; none for a default
-    /// stream's handle.
+    /// One driver call, to check the context: `cuStreamGetCtx`; none for a default stream's handle.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] for a stream of another context, such as one of a green context;
-    /// what the driver returns; [`Error::ForkedChild`]. The owner is dropped then.
+    /// [`Error::ContextMismatch`] if the stream belongs to another context, such as a green
+    /// context; [`Error::ForkedChild`]. On an error the owner is dropped.
     ///
     /// # Safety
     ///
     /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must
     /// stay one until `owner` is dropped.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
-    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// The owner must not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
+    /// joins a capture by a wait. It also includes an event that is recorded through the result
     /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not give it back to a pool. See
+    /// not await it and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
@@ -179,7 +179,7 @@ impl<O> ForeignStream<O> {
             // SAFETY: a stream that the caller vouches for.
             let theirs = unsafe { context_of(stream.driver(), get, raw) }?;
             if theirs != context.as_raw() {
-                // SAFETY: the driver has just named it, and its stream is alive.
+                // SAFETY: the driver has just returned it, and its stream is alive.
                 let theirs = unsafe { Context::from_raw(stream.driver(), theirs) }?;
                 let devices = [context, &theirs].map(|context| context.device().ordinal());
                 return Err(Error::context_mismatch(get.function, None, devices));
@@ -188,12 +188,12 @@ impl<O> ForeignStream<O> {
         Ok(Self { stream, owner })
     }
 
-    /// What keeps the stream alive.
+    /// Returns the owner, which keeps the stream alive.
     pub fn owner(&self) -> &O {
         &self.owner
     }
 
-    /// Gives the owner back.
+    /// Returns the owner and drops the rest, without destroying the stream.
     pub fn into_owner(self) -> O {
         self.owner
     }

@@ -1,4 +1,4 @@
-//! Host functions: the program's own work in a stream.
+//! Host functions: functions of the program that run in a stream.
 
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;
@@ -14,11 +14,11 @@ use crate::sys::{CUresult, CUstream, Function};
 
 type Closure = Box<dyn FnOnce(CUresult) + Send>;
 
-/// The closures that the driver was given and has not called.
+/// The closures that were given to the driver and not called yet.
 ///
-/// The driver gets a closure's number and never its address. So whatever it does with that, such as
-/// calling it at every launch of a graph that another thread's capture has put it into, a closure
-/// runs once at most, and a number whose closure is gone does nothing.
+/// The driver gets a closure's number and never its address. The driver may call a number several
+/// times, for example at every launch of a graph into which another thread's capture has put it. A
+/// closure still runs at most once, and a number whose closure is gone does nothing.
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { last: 0, closures: BTreeMap::new() });
 
 struct Waiting {
@@ -26,9 +26,9 @@ struct Waiting {
     closures: BTreeMap<usize, Closure>,
 }
 
-/// No closure is called or dropped under the lock.
+/// Locks the map. No closure is called or dropped under the lock.
 fn waiting() -> MutexGuard<'static, Waiting> {
-    // Nothing under the lock leaves the map half changed.
+    // A panic under the lock leaves no map that is half changed.
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -57,12 +57,12 @@ fn run(number: usize, status: CUresult) {
     panics::contain(|| closure(status));
 }
 
-/// How many closures that were given to [`StreamRef::launch_host_function`] and
-/// [`StreamRef::add_callback`] in this process have not begun to run.
+/// Returns the number of closures of this process that wait to run in a stream.
 ///
-/// The driver skips the host functions of a context that has failed. Their closures, and what they
-/// hold, are kept for good, since nothing tells that the driver will not call them yet; here they
-/// are counted.
+/// It counts the closures of [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`]
+/// that have not begun to run. The driver skips the host functions of a context that has failed.
+/// Such closures, and the values they own, are kept for ever, because the driver may still call
+/// them; they are counted too. It makes no driver call.
 ///
 /// ```
 /// use cuda_events::host_functions::pending_host_functions;
@@ -78,37 +78,40 @@ fn run(number: usize, status: CUresult) {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub fn pending_host_functions() -> usize {
-    // In a forked child another thread of the parent may seem to hold the lock for ever.
+    // In a forked child, the lock may stay locked for ever: a thread of the parent may have held
+    // it.
     if fork::forked() { 0 } else { waiting().closures.len() }
 }
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Calls `function` on a thread of the driver's, after all work that is in the stream now and
-    /// before all that comes later.
+    /// Calls `function` on a thread of the driver, after all work that is in the stream now and
+    /// before all later work.
     ///
-    /// The function must not make CUDA calls, and must not wait for work that is not before it in
-    /// the stream: the driver may run the host functions of all streams one after another. Dropping
-    /// is a call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
+    /// The function must not make CUDA calls. It must wait only for work that is before it in the
+    /// stream, because the driver may run the host functions of all streams one after another. A
+    /// drop may be a CUDA call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
     /// [`Context`](crate::Context) that the function owns is destroyed on the driver's thread when
     /// the function ends, and dropping a [`Completion`](crate::ext::Completion) may wait for a
-    /// query that the driver does not answer meanwhile. The driver may refuse that, so that the
-    /// thing stays for ever, or deadlock. Keep such things elsewhere, or send them to another
-    /// thread, to be dropped there (the example does). If the stream's context fails before its
-    /// turn comes it is never called (see [`pending_host_functions`]);
-    /// [`add_callback`](Self::add_callback) is called then too. If it panics, the panic is reported
-    /// as any other and ends there.
+    /// query that cannot return meanwhile. The driver may refuse such a call, so the object is
+    /// never destroyed, or it may deadlock. Keep such objects elsewhere, or send them to another
+    /// thread and drop them there, as in the example.
     ///
-    /// A capturing stream is refused. A graph calls a captured host function at every launch, and
-    /// this one can be called once; capture one with
+    /// If the stream's context fails first, the function is never called (see
+    /// [`pending_host_functions`]); a callback of [`add_callback`](Self::add_callback) is called
+    /// even then. If the function panics, the panic is reported as usual and goes no further.
+    ///
+    /// A capturing stream is refused: a graph calls a captured host function at every launch, but
+    /// this one can be called only once. To capture a host function, use
     /// [`launch_host_function_raw`](Self::launch_host_function_raw).
     ///
-    /// It is two driver calls: the other is `cuStreamIsCapturing`.
+    /// Two driver calls: `cuStreamIsCapturing` and `cuLaunchHostFunc`.
     ///
     /// # Errors
     ///
-    /// [`Error::ClosureInCapture`] for a capturing stream, whose capture goes on unharmed; the
-    /// driver's code; [`Error::ForkedChild`]. The closure is dropped then.
+    /// [`Error::ClosureInCapture`] if the stream is capturing; the capture is not disturbed. A
+    /// [sticky](Error::is_sticky) error if the context has failed. [`Error::ForkedChild`]. On an
+    /// error the closure is dropped.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -138,14 +141,15 @@ impl StreamRef {
         })
     }
 
-    /// As [`launch_host_function`](Self::launch_host_function), for a function that is told how the
-    /// work before it went: it is called when the stream's context has failed too, with the error.
+    /// Calls `callback` as [`launch_host_function`](Self::launch_host_function) does, with the
+    /// result of the work before it.
     ///
-    /// The error's function is `cuStreamAddCallback`, whichever work failed. The function may run
-    /// under a lock of the driver's, so it should be short. NVIDIA calls the driver's function one
-    /// that may be removed some day.
+    /// It is called even if the stream's context has failed, with the error. That error names the
+    /// function `cuStreamAddCallback`, whichever work failed. The callback may run under a lock of
+    /// the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
+    /// may be removed in future.
     ///
-    /// Driver calls: as there, with `cuStreamAddCallback`.
+    /// Two driver calls: `cuStreamIsCapturing` and `cuStreamAddCallback`.
     ///
     /// # Errors
     ///
@@ -169,21 +173,24 @@ impl StreamRef {
         let add = entry!(self, cuStreamAddCallback);
         let closure = Box::new(move |status| callback(add.answer(status).check()));
         self.launch(add, closure, |add, number| {
-            // SAFETY: the stream is alive as long as `self` is; the function takes any number; 0
-            // are the flags there are.
+            // SAFETY: the stream is alive as long as `self` is; the function takes any number; the
+            // flags must be 0.
             unsafe { add(self.as_raw(), Some(run_callback), number, 0) }
         })
     }
 
-    /// Calls `function` with `data` on a thread of the driver's, after all work that is in the
-    /// stream now and before all that comes later. A capturing stream captures it: then it is
-    /// called at every launch of the graph.
+    /// Calls `function` with `data` on a thread of the driver, after all work that is in the stream
+    /// now and before all later work.
     ///
-    /// It is one driver call, `cuLaunchHostFunc`.
+    /// A capturing stream captures the call: the function is then called at every launch of the
+    /// graph.
+    ///
+    /// One driver call: `cuLaunchHostFunc`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`]. The function is not called then.
+    /// A [sticky](Error::is_sticky) error if the context has failed; [`Error::ForkedChild`]. On an
+    /// error the function is not called.
     ///
     /// # Safety
     ///
@@ -216,8 +223,8 @@ impl StreamRef {
         launched
     }
 
-    /// Asked beforehand, because a callback would end the capture, and a closure in a graph would
-    /// run at the first launch only.
+    /// This check comes first, because a callback would invalidate the capture, and a closure in a
+    /// graph would run only at the first launch.
     fn refuse_capture(&self, function: Function) -> Result<()> {
         if self.capture_status()? == CaptureStatus::Active {
             return Err(Error::ClosureInCapture { function });

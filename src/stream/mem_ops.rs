@@ -1,4 +1,4 @@
-//! Waits for values in memory and writes of values, in the order of a stream.
+//! Waits for values in memory and writes of values, in stream order.
 
 use core::ffi::c_uint;
 use core::fmt;
@@ -20,49 +20,50 @@ use crate::sys::{
     CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
 };
 
-/// When a wait for a value is over. Shown at [`StreamRef::wait_value32`] and [`MemOp`].
+/// The condition that ends a wait for a value; [`StreamRef::wait_value32`] and [`MemOp`] have
+/// examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WaitCondition {
-    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that goes on
-    /// working when a counter wraps round.
+    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that also works
+    /// when a counter wraps round.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_GEQ")]
     GreaterOrEqual = CU_STREAM_WAIT_VALUE_GEQ,
-    /// Memory is the value.
+    /// Memory equals the value.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_EQ")]
     Equal = CU_STREAM_WAIT_VALUE_EQ,
-    /// Memory and the value have a bit in common.
+    /// At least one bit is set in both memory and the value.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_AND")]
     And = CU_STREAM_WAIT_VALUE_AND,
-    /// Some bit is set neither in memory nor in the value. Only for devices with
+    /// At least one bit is clear in both memory and the value. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR`.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_NOR")]
     Nor = CU_STREAM_WAIT_VALUE_NOR,
 }
 
 bitflags! {
-    /// How a wait for a value is made; none as a rule. Shown at [`StreamRef::wait_value32`].
+    /// Flags for a wait for a value; usually empty. [`StreamRef::wait_value32`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
-        /// Writes of other devices that had reached this one when the wait ended are seen by the
-        /// work behind it. Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
+        /// Work after the wait sees the writes of other devices that had reached this device when
+        /// the wait ended. Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
         const FLUSH = CU_STREAM_WAIT_VALUE_FLUSH;
     }
 }
 
 bitflags! {
-    /// How a value is written; none as a rule. Shown at [`StreamRef::wait_value32`].
+    /// Flags for a write of a value; usually empty. [`StreamRef::wait_value32`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
-        /// The write may overtake other writes of earlier work in the stream. Only drivers before
-        /// CUDA 11.7 take it.
+        /// The write may overtake writes of earlier work in the stream. Only drivers before CUDA
+        /// 11.7 accept this flag.
         const NO_MEMORY_BARRIER = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
     }
 }
 
 debug_by_names!(WaitValueFlags, WriteValueFlags);
 
-/// How far a memory barrier reaches. Shown at [`MemOp`].
+/// The scope of a memory barrier; [`MemOp`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum BarrierScope {
@@ -74,7 +75,7 @@ pub enum BarrierScope {
     Device = CU_STREAM_MEMORY_BARRIER_TYPE_GPU,
 }
 
-/// One operation of [`StreamRef::batch_mem_op`]. Making one does nothing.
+/// One operation of [`StreamRef::batch_mem_op`]. Creating a `MemOp` makes no driver call.
 ///
 /// ```
 /// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
@@ -106,7 +107,7 @@ pub enum BarrierScope {
 pub struct MemOp(CUstreamBatchMemOpParams);
 
 impl MemOp {
-    /// As [`StreamRef::wait_value32`].
+    /// Makes a wait for 32 bits, as [`StreamRef::wait_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_32")]
     pub fn wait_value32(
         address: CUdeviceptr,
@@ -118,7 +119,7 @@ impl MemOp {
         Self::wait(operation, address, value.into(), condition, flags)
     }
 
-    /// As [`StreamRef::wait_value64`].
+    /// Makes a wait for 64 bits, as [`StreamRef::wait_value64`].
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_64")]
     pub fn wait_value64(
         address: CUdeviceptr,
@@ -130,7 +131,7 @@ impl MemOp {
         Self::wait(operation, address, value, condition, flags)
     }
 
-    /// As [`StreamRef::write_value32`].
+    /// Makes a write of 32 bits, as [`StreamRef::write_value32`].
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
     pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
         Self::write(
@@ -141,13 +142,14 @@ impl MemOp {
         )
     }
 
-    /// As [`StreamRef::write_value64`].
+    /// Makes a write of 64 bits, as [`StreamRef::write_value64`].
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_64")]
     pub fn write_value64(address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Self {
         Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags)
     }
 
-    /// What [`WaitValueFlags::FLUSH`] does behind a wait, as an operation of its own.
+    /// Makes a flush of remote writes: the effect of [`WaitValueFlags::FLUSH`] as a separate
+    /// operation.
     #[doc(alias = "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES")]
     pub fn flush_remote_writes() -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
@@ -156,7 +158,7 @@ impl MemOp {
         Self(params)
     }
 
-    /// A memory barrier. CUDA 11.7.
+    /// Makes a memory barrier. CUDA 11.7.
     #[doc(alias = "CU_STREAM_MEM_OP_BARRIER")]
     pub fn barrier(scope: BarrierScope) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER;
@@ -166,7 +168,7 @@ impl MemOp {
         Self(params)
     }
 
-    /// The driver's own form, for other bindings.
+    /// Returns the driver's own struct, for other bindings.
     pub fn as_raw(&self) -> &CUstreamBatchMemOpParams {
         &self.0
     }
@@ -219,27 +221,29 @@ impl fmt::Debug for MemOp {
 
 /// Waits for values in memory and writes of values.
 ///
-/// All of them take CUDA 8.0 (9.0 for 64 bits), and the device memory or mapped pinned host memory
-/// that they are given by its *device* address; managed memory is not allowed. From CUDA 11.7 on
-/// (`cuStreamWaitValue32_v2` and its like) they work as they are; an older driver has them only
-/// where its kernel module was loaded with `NVreg_EnableStreamMemOPs=1`, and answers
-/// `CUDA_ERROR_NOT_SUPPORTED` elsewhere.
+/// The memory is device memory or mapped pinned host memory, given by its *device* address; managed
+/// memory is not allowed. From CUDA 11.7 on (`cuStreamWaitValue32_v2` and similar calls) these
+/// methods need no setup. With an older driver they work only if its kernel module was loaded with
+/// `NVreg_EnableStreamMemOPs=1`; otherwise they return `CUDA_ERROR_NOT_SUPPORTED`.
 ///
-/// CUDA does not see an order that only values make: it may put work that waits for a value in
-/// front of the very work that writes it, and nothing goes on. Give such an order with events too
-/// where both sides are streams.
+/// CUDA does not see an order that only values make. It may put work that waits for a value in
+/// front of the work that writes it: then neither can run. If both sides are streams, make the same
+/// order with events too.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`
     /// fulfil the condition.
     ///
-    /// One driver call: `cuStreamWaitValue32`.
+    /// One driver call: `cuStreamWaitValue32_v2` (CUDA 11.7), on older drivers
+    /// `cuStreamWaitValue32`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` (see above, and [`WaitCondition::Nor`] and
-    /// [`WaitValueFlags::FLUSH`]); `CUDA_ERROR_INVALID_VALUE` for an address that the device does
-    /// not know; what else the driver returns; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
+    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
+    ///   above).
+    /// * `CUDA_ERROR_INVALID_VALUE`: the device does not know the address.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -286,10 +290,11 @@ impl StreamRef {
         wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
-    /// As [`wait_value32`](Self::wait_value32) for 64 bits. Only for devices with
+    /// Waits as [`wait_value32`](Self::wait_value32) does, for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
-    /// One driver call: `cuStreamWaitValue64`.
+    /// One driver call: `cuStreamWaitValue64_v2` (CUDA 11.7), on older drivers
+    /// `cuStreamWaitValue64`.
     ///
     /// # Errors
     ///
@@ -312,10 +317,11 @@ impl StreamRef {
         wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
-    /// Writes 32 bits to `address` after all work that is in the stream now. Who sees them sees all
-    /// writes of that work.
+    /// Writes 32 bits to `address` after all work that is in the stream now. A reader that sees
+    /// them also sees all writes of that work.
     ///
-    /// One driver call: `cuStreamWriteValue32`.
+    /// One driver call: `cuStreamWriteValue32_v2` (CUDA 11.7), on older drivers
+    /// `cuStreamWriteValue32`. [`wait_value32`](Self::wait_value32) has an example.
     ///
     /// # Errors
     ///
@@ -325,8 +331,8 @@ impl StreamRef {
     ///
     /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of
     /// mapped pinned host memory, not of managed memory, which stay allocated until the write is
-    /// done. The host may read them meanwhile only with atomic or volatile reads, and no reference
-    /// to them as anything else may exist.
+    /// done. Until then the host may read them only with atomic or volatile reads, and references
+    /// to them may exist only as references to atomics.
     #[doc(alias = "cuStreamWriteValue32")]
     pub unsafe fn write_value32(
         &self,
@@ -341,10 +347,11 @@ impl StreamRef {
             .check()
     }
 
-    /// As [`write_value32`](Self::write_value32) for 64 bits. Only for devices with
+    /// Writes as [`write_value32`](Self::write_value32) does, with 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
-    /// One driver call: `cuStreamWriteValue64`.
+    /// One driver call: `cuStreamWriteValue64_v2` (CUDA 11.7), on older drivers
+    /// `cuStreamWriteValue64`.
     ///
     /// # Errors
     ///
@@ -367,16 +374,20 @@ impl StreamRef {
             .check()
     }
 
-    /// Does up to 255 operations in their order, with one driver call, `cuStreamBatchMemOp`. The
-    /// driver may write into them.
+    /// Performs up to 255 operations in their order, with one driver call. The driver may write
+    /// into them.
+    ///
+    /// One driver call: `cuStreamBatchMemOp_v2` (CUDA 11.7), on older drivers `cuStreamBatchMemOp`.
+    /// [`MemOp`] has an example.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for too many; else as [`wait_value32`](Self::wait_value32).
+    /// `CUDA_ERROR_INVALID_VALUE` for more than 255 operations; otherwise as
+    /// [`wait_value32`](Self::wait_value32).
     ///
     /// # Safety
     ///
-    /// As for each operation by itself.
+    /// For each operation, the rules of the method for that operation alone.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
         let batch = entry!(self, cuStreamBatchMemOp_v2 or cuStreamBatchMemOp?)?;

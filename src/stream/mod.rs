@@ -1,4 +1,4 @@
-//! Streams: queues of work that run in order.
+//! Streams: queues of work that runs in order.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -34,17 +34,17 @@ use options::Priority;
 pub use foreign::ForeignStream;
 pub use options::{PriorityRange, StreamOptions};
 
-/// A stream that this process created and owns: one `cuStreamCreate`, and dropping it is its
-/// `cuStreamDestroy`.
+/// A stream that this process created and owns: dropping it destroys it.
 ///
-/// What can be done with a stream is on [`StreamRef`], which this type dereferences to.
+/// Its methods are on [`StreamRef`], to which this type dereferences.
 ///
 /// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop
-/// ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
-/// reports. In a context that has failed the driver keeps the stream until the context is released.
+/// ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
+/// forked child. In a context that has failed, the driver keeps the stream until the context is
+/// released.
 ///
 /// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share, and then until all work of the context is done, this stream's included: see
+/// share. It then blocks until all work of the context, including this stream's, is done: see
 /// [`Context`](Context#dropping-the-last-share).
 ///
 /// ```
@@ -57,7 +57,7 @@ pub use options::{PriorityRange, StreamOptions};
 /// let first = Stream::new(&context, StreamOptions::new())?;
 /// let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-3))?;
 /// assert!(context.stream_priority_range()?.contains(urgent.priority()?));
-/// // What is put into `urgent` from now on comes after what is in `first`.
+/// // Work put into `urgent` from now on runs after the work that is in `first`.
 /// urgent.wait_stream(&first)?;
 /// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
@@ -66,13 +66,12 @@ pub struct Stream(StreamRef);
 
 form_of!(StreamRef: Stream);
 
-/// A stream that somebody else owns, a default stream, or the part of a [`Stream`] that everybody
-/// may use.
+/// A stream that other code owns, or a default stream; also the methods that every [`Stream`] has.
 ///
-/// All methods may be called from any thread, and none needs a current context: on a default stream
-/// the context that was named is made current for the call. Like a [`Stream`] it holds a share of
-/// its context, and only [the last share](Context#dropping-the-last-share) can block when it is
-/// dropped.
+/// Its methods may be called from any thread, and none needs a current context: on a default
+/// stream, the context given at its creation is made current for each call. Like a [`Stream`], it
+/// holds a share of its context. Dropping it can block only if that is [the last
+/// share](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{StreamRef, Event, EventFlags};
@@ -80,8 +79,7 @@ form_of!(StreamRef: Stream);
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// // The default stream, which needs no creating, and the stream of a library that knows nothing
-/// // of this crate.
+/// // The default stream, which every context has, and the stream of another library.
 /// let default = StreamRef::default_stream(&context);
 /// # let owned = Stream::new(&context, StreamOptions::new())?;
 /// # let raw = owned.as_raw();
@@ -95,7 +93,7 @@ pub struct StreamRef {
     raw: CUstream,
     driver: Driver,
     context: Context,
-    /// Recorded by `wait_stream` of other streams, made when first needed.
+    /// The event that `wait_stream` of other streams records; created when first needed.
     join: OnceLock<Event>,
 }
 
@@ -111,14 +109,15 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuStreamCreate`, or with a priority
-    /// `cuStreamCreateWithPriority`; one that is not clamped is compared with the range first,
-    /// which is another.
+    /// One driver call with the context current: `cuStreamCreate`, or `cuStreamCreateWithPriority`
+    /// for a stream with a priority. A priority that is not clamped takes one more call,
+    /// `cuCtxGetStreamPriorityRange`, to check it.
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`] with the context's range; what the driver returns;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::PriorityOutOfRange`]: the priority is outside the context's range.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the stream is used up.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
@@ -153,37 +152,37 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of `context` that `cuStreamCreate` or its like made, not a
-    /// default stream, and nobody else may destroy it.
+    /// `raw` must be a live stream of `context` from `cuStreamCreate` or a similar call, not a
+    /// default stream, and no other code may destroy it.
     ///
-    /// While the stream takes part in a capture that other code began, no other thread than the
-    /// capturing one may use it, or an event that is recorded in it meanwhile: the driver does not
-    /// guard what it builds, and crashes. So do not await such an event, and do not give it back to
-    /// a pool. Whoever else has the handle may not capture the stream in one thread while another
-    /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the stream takes part in a capture that other code began, only the capturing thread
+    /// may use it, or an event that is recorded in it meanwhile: the driver has no lock there, and
+    /// crashes. So do not await such an event, and do not return it to a pool. Other code that has
+    /// the handle must not capture the stream in one thread while another thread uses the result.
+    /// See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
 
-    /// Gives up ownership: the caller destroys the stream (`cuStreamDestroy`), and keeps its
-    /// context alive until then.
+    /// Gives up ownership and returns the handle. The caller must destroy the stream
+    /// (`cuStreamDestroy`) and keep its context alive until then.
     pub fn into_raw(self) -> CUstream {
         let raw = self.0.raw;
         drop(self.disarm());
         raw
     }
 
-    /// Destroys the stream and returns what the driver returns. Work in the stream runs to its end.
+    /// Destroys the stream and returns the driver's error, if any. Work in the stream still runs to
+    /// its end.
     ///
     /// One driver call: `cuStreamDestroy`. It does not wait, unless the stream holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before;
-    /// [`Error::ForkedChild`]. Whatever it is, do not use the handle again: this was the one
-    /// destruction. In a context that has failed the driver refuses with the context's error and
-    /// keeps the stream until the context is released; nothing more can be done with the handle.
+    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
+    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
+    /// the context's error and keeps the stream until the context is released.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
         let stream = self.disarm();
@@ -191,7 +190,7 @@ impl Stream {
         unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }
     }
 
-    /// What is in here, without the destructor.
+    /// Takes the inner value out, without running the destructor.
     fn disarm(self) -> StreamRef {
         let this = ManuallyDrop::new(self);
         // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
@@ -202,9 +201,8 @@ impl Stream {
 impl Drop for Stream {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the stream is owned and not used afterwards. What it answers cannot be acted on
-        // here: the driver may be shutting down with the process, or the context broken by failed
-        // work.
+        // SAFETY: the stream is owned and not used afterwards. An error cannot be handled here: the
+        // driver may be shutting down with the process, or failed work may have broken the context.
         let _ = unsafe { ask!(self.0.driver, cuStreamDestroy_v2(self.0.raw)) };
     }
 }
@@ -224,7 +222,7 @@ impl StreamRef {
         Self { raw, driver: context.driver(), context: context.clone(), join: OnceLock::new() }
     }
 
-    /// Names a stream that other code owns. Dropping the result does nothing to it.
+    /// Wraps a stream that other code owns. Dropping the result does not affect the stream.
     ///
     /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
     /// legacy or per thread as the driver was
@@ -235,35 +233,37 @@ impl StreamRef {
     /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
     /// until the result is dropped.
     ///
-    /// The owner may not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver does not guard what it builds, and crashes. This includes a
-    /// stream that joins a capture by a wait, and an event that is recorded through the result
+    /// The owner must not capture the stream in one thread while another thread uses the result,
+    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
+    /// joins a capture by a wait. It also includes an event that is recorded through the result
     /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not give it back to a pool. See
+    /// not await it and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
 
-    /// The default stream of the context: the [legacy](Self::legacy_default) one, or the calling
-    /// thread's [own](Self::per_thread_default), as the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream). Its handle is NULL. It compares
-    /// equal to the stream that it means.
+    /// Returns the default stream of the context, whose handle is NULL.
+    ///
+    /// It is the [legacy](Self::legacy_default) or the [per-thread](Self::per_thread_default)
+    /// default stream, depending on how the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream), and compares equal to that one.
     pub fn default_stream(context: &Context) -> Self {
         Self::new(context, null_mut())
     }
 
-    /// The legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes with all
-    /// its blocking streams.
+    /// Returns the legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes
+    /// with all blocking streams of the context.
     #[doc(alias = "CU_STREAM_LEGACY")]
     #[doc(alias = "LEGACY_DEFAULT_STREAM")]
     pub fn legacy_default(context: &Context) -> Self {
         Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
     }
 
-    /// The calling thread's own default stream in the context (`CU_STREAM_PER_THREAD`). Whichever
-    /// thread uses the result uses its own. A [green](Context::green) context has none: there the
-    /// driver returns `CUDA_ERROR_INVALID_HANDLE`.
+    /// Returns the per-thread default stream of the context (`CU_STREAM_PER_THREAD`).
+    ///
+    /// Each thread that uses the result uses its own stream. A [green](Context::green) context has
+    /// no such stream: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
     ///
     /// ```
     /// use cuda_events::StreamRef;
@@ -274,8 +274,8 @@ impl StreamRef {
     ///
     /// let own = StreamRef::per_thread_default(&context);
     /// let legacy = StreamRef::legacy_default(&context);
-    /// // What this thread puts into its own stream from now on comes after what is in the one that
-    /// // all threads share.
+    /// // Work that this thread puts into its own stream from now on runs after the work that is in
+    /// // the stream shared by all threads.
     /// own.wait_stream(&legacy)?;
     /// own.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
@@ -286,15 +286,15 @@ impl StreamRef {
         Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
     }
 
-    /// Whether the handle is NULL or one of the driver's constants, which mean a stream of the
+    /// Whether the handle is NULL or one of the driver's constants, which stand for a stream of the
     /// current context.
     #[inline(always)]
     pub(crate) fn is_default(&self) -> bool {
         self.raw.addr() <= CU_STREAM_PER_THREAD
     }
 
-    /// The handle that means this stream in every table of its library. NULL is one of two streams,
-    /// and which one depends on the table that a call is made through.
+    /// The handle that stands for this stream in every table of its library. NULL stands for one of
+    /// two streams, depending on the table through which a call is made.
     pub(crate) fn meaning(&self) -> CUstream {
         match (self.raw.is_null(), self.driver.is_per_thread_default_stream()) {
             (false, _) => self.raw,
@@ -303,19 +303,19 @@ impl StreamRef {
         }
     }
 
-    /// Whether the handle means another stream in each thread.
+    /// Whether the handle stands for another stream in each thread.
     pub(crate) fn is_per_thread(&self) -> bool {
         self.meaning().addr() == CU_STREAM_PER_THREAD
     }
 
-    /// Whether a call is not simply made: the process is unusual, or the handle depends on the
+    /// Whether a call needs checks first: the process is unusual, or the handle depends on the
     /// current context.
     #[inline(always)]
     pub(crate) fn needs_a_look(&self) -> bool {
         flag::unusual() || self.is_default()
     }
 
-    /// For a call on this stream that takes an object of `other` too.
+    /// For a call on this stream that also takes an object of `other`.
     #[inline(always)]
     pub(crate) fn with<'a>(&'a self, other: &'a Driver) -> WithOther<'a> {
         WithOther { stream: self, other }
@@ -338,19 +338,20 @@ impl StreamRef {
             answer = call(ready.driver().symbols());
             Ok(())
         });
-        // What the call itself refused comes first, as everywhere.
+        // The call's own error comes first, as everywhere.
         if answer == CUresult::CUDA_SUCCESS { restored.map(|()| answer) } else { Ok(answer) }
     }
 
-    /// Whether all work in the stream is done. It does not wait.
+    /// Returns whether all work in the stream is done; it does not wait.
     ///
     /// One driver call: `cuStreamQuery`.
     ///
     /// # Errors
     ///
-    /// What the driver returns, among it errors of work that was launched before;
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, whose capture such a query
-    /// invalidates; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
+    ///   capture.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn query(&self) -> Result<Progress> {
@@ -373,13 +374,14 @@ impl StreamRef {
         unsafe { call!(self, cuStreamSynchronize(self.raw)) }
     }
 
-    /// The stream's priority, as the driver has it: it says 0 for a default stream.
+    /// Returns the stream's priority; for a default stream the driver returns 0.
     ///
     /// One driver call: `cuStreamGetPriority`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED` if other code destroyed the context;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32> {
         let mut priority: c_int = 0;
@@ -388,14 +390,15 @@ impl StreamRef {
         Ok(priority)
     }
 
-    /// Whether the stream synchronizes with the legacy default stream, as the driver has it; see
+    /// Returns whether the stream synchronizes with the legacy default stream; see
     /// [`StreamOptions::blocking`].
     ///
     /// One driver call: `cuStreamGetFlags`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED` if other code destroyed the context;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetFlags")]
     #[doc(alias = "is_nonblocking")]
     pub fn is_blocking(&self) -> Result<bool> {
@@ -405,14 +408,13 @@ impl StreamRef {
         Ok(flags & CU_STREAM_NON_BLOCKING == 0)
     }
 
-    /// The stream's id, which no other stream of the process ever has: unlike a handle it is not
-    /// used again. CUDA 12.0.
+    /// Returns the stream's id, which is unique in the process. CUDA 12.0.
     ///
-    /// One driver call: `cuStreamGetId`. Nothing older tells it.
+    /// Unlike a handle, the driver never reuses an id. One driver call: `cuStreamGetId`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    /// [`Error::Unsupported`] if the driver is older than CUDA 12.0; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetId")]
     #[doc(alias = "stream_id")]
     pub fn id(&self) -> Result<u64> {
@@ -422,18 +424,19 @@ impl StreamRef {
         Ok(id)
     }
 
-    /// The context that the stream was created in, or that a default stream was named with.
+    /// Returns the context that the stream was created in, or that was given for a default or
+    /// foreign stream.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The device of the stream's context.
+    /// Returns the device of the stream's context.
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Device {
         self.context.device()
     }
 
-    /// The place for the event that `wait_stream` of other streams records.
+    /// The place for the event that `wait_stream` of other streams records here.
     #[inline(always)]
     pub(crate) fn join(&self) -> &OnceLock<Event> {
         &self.join
@@ -444,7 +447,7 @@ impl StreamRef {
         self.driver
     }
 
-    /// The driver's handle, for other bindings. It is valid as long as the stream is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the stream is.
     #[doc(alias = "handle")]
     #[doc(alias = "native_handle")]
     #[inline(always)]
@@ -452,19 +455,21 @@ impl StreamRef {
         self.raw
     }
 
-    /// What the method `__cuda_stream__` of a Python object for this stream has to return: the
-    /// protocol's version, which is 0, and the handle. PyTorch, cuda.core and CuPy take such an
-    /// object as a stream.
+    /// Returns the pair for Python's `__cuda_stream__` protocol: the protocol's version, 0, and the
+    /// handle.
     ///
-    /// Those libraries take 0 for the legacy default stream. A NULL stream that means the calling
-    /// thread's own default stream is given as 2, its explicit handle.
+    /// A Python object for this stream returns the pair from its method `__cuda_stream__`. PyTorch,
+    /// cuda.core and CuPy accept such an object as a stream. They take the handle 0 for the legacy
+    /// default stream. If NULL stands for the per-thread default stream, the handle is 2, the
+    /// explicit one.
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
     }
 }
 
-/// A call on a stream is made with the stream's context current if its handle depends on it.
+/// If the stream's handle depends on the current context, the call is made with the stream's
+/// context current.
 impl Through for &StreamRef {
     #[inline(always)]
     fn driver(&self) -> Driver {
@@ -489,7 +494,7 @@ impl Through for &StreamRef {
 #[derive(Clone, Copy)]
 pub(crate) struct WithOther<'a> {
     stream: &'a StreamRef,
-    // Read on the cold path alone.
+    // Read only on the cold path.
     other: &'a Driver,
 }
 
@@ -526,9 +531,9 @@ impl AsRef<StreamRef> for StreamRef {
     }
 }
 
-/// By handle and driver library. Default streams, whose handles all contexts share, also compare by
-/// context, and NULL compares as the stream that it means in the table of its driver. A handle may
-/// be used again once its stream is destroyed.
+/// Compares handle and driver library. All contexts share the handles of default streams, so these
+/// also compare by context. NULL compares as the stream that it stands for in the table of its
+/// driver. After a stream is destroyed, the driver may reuse its handle.
 impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
         self.meaning() == other.meaning()

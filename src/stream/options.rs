@@ -1,4 +1,4 @@
-//! How a stream is created, and the priorities that it can have.
+//! Options for creating a stream, and the range of priorities.
 
 use core::ffi::c_int;
 
@@ -8,10 +8,10 @@ use crate::driver::call::call;
 use crate::error::Error;
 use crate::error::Result;
 
-/// How a stream is created.
+/// Options for [`Stream::new`](crate::Stream::new): blocking or not, and the priority.
 ///
-/// By default the stream is non-blocking, which means that it does not synchronize with the legacy
-/// default stream, and has the least priority.
+/// By default the stream is non-blocking (it does not synchronize with the legacy default stream)
+/// and has the least priority.
 ///
 /// ```
 /// use cuda_events::{Stream, StreamOptions};
@@ -25,8 +25,8 @@ use crate::error::Result;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A method gives changed options and leaves its own as they were. Not to use the result is a
-/// mistake, of which the compiler warns:
+/// Each method returns changed options and leaves the original unchanged. The compiler warns if the
+/// result is not used:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
@@ -50,14 +50,15 @@ pub(super) enum Priority {
 }
 
 impl StreamOptions {
-    /// Non-blocking, of the least priority.
+    /// Returns the default options: non-blocking, with the least priority.
     pub const fn new() -> Self {
         Self { blocking: false, priority: Priority::Least }
     }
 
-    /// Whether the stream synchronizes with the legacy default stream of its context: work in that
-    /// one waits for all blocking streams, and they wait for it. `false` is the driver's
-    /// `CU_STREAM_NON_BLOCKING`.
+    /// Sets whether the stream synchronizes with the legacy default stream of its context.
+    ///
+    /// Work in the legacy default stream waits for all blocking streams, and they wait for it.
+    /// `false` is the driver's `CU_STREAM_NON_BLOCKING`.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
     #[doc(alias = "nonblocking")]
     pub const fn blocking(mut self, blocking: bool) -> Self {
@@ -65,25 +66,29 @@ impl StreamOptions {
         self
     }
 
-    /// The priority, within [`Context::stream_priority_range`]: outside of it
-    /// [`Stream::new`](crate::Stream::new) fails. A smaller number is more important. It is a hint
-    /// for the order in which kernels start.
+    /// Sets the priority; a smaller number is more important.
+    ///
+    /// It must be within [`Context::stream_priority_range`]; otherwise
+    /// [`Stream::new`](crate::Stream::new) fails. The priority is a hint for the order in which
+    /// kernels start.
     pub const fn priority(mut self, priority: i32) -> Self {
         self.priority = Priority::Exactly(priority);
         self
     }
 
-    /// As [`priority`](Self::priority), but a number outside the range stands for the nearest one
-    /// in it, as the driver and PyTorch have it.
-    /// [`StreamRef::priority`](crate::StreamRef::priority) tells which it became.
+    /// Sets the priority as [`priority`](Self::priority) does, but moves a number outside the range
+    /// to the nearest one in it.
+    ///
+    /// The driver and PyTorch do the same. [`StreamRef::priority`](crate::StreamRef::priority)
+    /// returns the priority in effect.
     pub const fn priority_clamped(mut self, priority: i32) -> Self {
         self.priority = Priority::Nearest(priority);
         self
     }
 }
 
-/// The stream priorities of a context, of [`Context::stream_priority_range`]. A smaller number is
-/// more important.
+/// The range of stream priorities of a context, from [`Context::stream_priority_range`]; a smaller
+/// number is more important.
 ///
 /// ```
 /// use cuda_events::PriorityRange;
@@ -94,14 +99,14 @@ impl StreamOptions {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PriorityRange {
-    /// The least important, which is the largest number.
+    /// The least important priority, which is the largest number.
     pub least: i32,
-    /// The most important, which is the smallest number.
+    /// The most important priority, which is the smallest number.
     pub greatest: i32,
 }
 
 impl PriorityRange {
-    /// Whether a stream can have this priority.
+    /// Returns whether a stream can have this priority.
     pub const fn contains(self, priority: i32) -> bool {
         self.greatest <= priority && priority <= self.least
     }
@@ -109,14 +114,15 @@ impl PriorityRange {
 
 #[allow(unsafe_code)]
 impl Context {
-    /// The priorities that streams of this context can have. Both ends are 0 on a device without
-    /// priorities.
+    /// Returns the range of priorities for streams of this context; both ends are 0 on a device
+    /// without priorities.
     ///
     /// One driver call with the context current: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED` if other code destroyed the context;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priority_range(&self) -> Result<PriorityRange> {
         self.with_current(|ready| {

@@ -1,4 +1,4 @@
-//! What the rest of the crate takes for granted of the ABI, checked by the compiler.
+//! Assumptions of the rest of the crate about the ABI, checked by the compiler.
 
 use static_assertions::{assert_eq_align, assert_eq_size, const_assert, const_assert_eq};
 
@@ -23,19 +23,19 @@ const_assert_eq!(CUresult::CUDA_SUCCESS.0, 0);
 // `EventFlags` flips one bit on the way to the driver.
 const_assert_eq!(CU_EVENT_DISABLE_TIMING, 2);
 const_assert_eq!(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, 7);
-// A stream handle up to this one is not an object of its own.
+// A stream handle up to this one is a constant, not an object.
 const_assert_eq!(CU_STREAM_LEGACY, 1);
 const_assert_eq!(CU_STREAM_PER_THREAD, 2);
 // `Function` is one byte, which keeps `Error` at sixteen.
 const_assert!(ENTRY_POINTS.len() < 256);
 assert_eq_size!(Function, u8);
-// The driver writes whole resources, 144 bytes since CUDA 12.4, which is what an older one than
-// 13.1 writes too; and the count of multiprocessors has always been the first of its kind's fields.
+// The driver writes whole resources: 144 bytes since CUDA 12.4, also in drivers older than 13.1.
+// The count of multiprocessors has always been the first field of its kind.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUdevResource, [u8; 144]);
 const_assert_eq!(core::mem::offset_of!(CUdevResource, u), 96);
 const_assert_eq!(core::mem::offset_of!(CUdevSmResource, smCount), 0);
-// A timeline's value is the first thing in either array of parameters, and what is reserved is
+// A timeline's value is the first field in either array of parameters, and reserved fields are
 // zero.
 #[cfg(target_pointer_width = "64")]
 assert_eq_size!(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, [u8; 96]);

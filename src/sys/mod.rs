@@ -1,13 +1,12 @@
 //! The raw layer: the driver's C declarations and the table of its entry points.
 //!
 //! The declarations are generated from `wrapper.h` and checked against NVIDIA's headers of CUDA
-//! 11.8 to 13.5. Whatever the driver can return is an open newtype ([`CUresult`],
-//! [`CUstreamCaptureStatus`]), so that a number that no header of today lists is a value like any
-//! other; flags are plain integers. C strings are `*const u8`, because `char` has another sign on
-//! other targets.
+//! 11.8 to 13.5. Every enum that the driver can return is an open newtype ([`CUresult`],
+//! [`CUstreamCaptureStatus`]), so numbers that no current header lists are valid values too. Flags
+//! are plain integers. C strings are `*const u8`, because the sign of `char` depends on the target.
 //!
-//! [`Driver::symbols`](crate::Driver::symbols) gives the resolved table of a loaded driver. Calling
-//! an entry point is the whole cost:
+//! [`Driver::symbols`](crate::Driver::symbols) returns the resolved table of a loaded driver. A
+//! call through it costs only the driver's own call:
 //!
 //! ```
 //! # let soft = cuda_soft_driver::SoftDriver::new();

@@ -1,6 +1,6 @@
 //! The result codes by name.
 //!
-//! The driver has names for its codes too, but it gives none once it is shutting down, and none for
+//! The driver has names for its codes too, but returns none while it is shutting down, and none for
 //! codes newer than itself.
 
 use core::fmt;
@@ -8,8 +8,8 @@ use core::fmt;
 use super::bindings::{CUresult, RESULT_CODES};
 
 impl CUresult {
-    /// The code's name in `cuda.h`, such as `CUDA_ERROR_INVALID_HANDLE`; none for a code that CUDA
-    /// 13.5 does not have.
+    /// Returns the code's name in `cuda.h`, such as `CUDA_ERROR_INVALID_HANDLE`; `None` for a code
+    /// that CUDA 13.5 does not have.
     pub const fn name(self) -> Option<&'static str> {
         let mut rest = RESULT_CODES;
         while let [(code, name), others @ ..] = rest {
@@ -26,8 +26,8 @@ impl CUresult {
     }
 }
 
-/// The name and the number, `CUDA_ERROR_INVALID_HANDLE (400)`; for an unknown code `an unknown CUDA
-/// error (4242)`.
+/// Prints the name and the number, `CUDA_ERROR_INVALID_HANDLE (400)`; for an unknown code `an
+/// unknown CUDA error (4242)`.
 impl fmt::Display for CUresult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name().unwrap_or("an unknown CUDA error");
@@ -35,7 +35,8 @@ impl fmt::Display for CUresult {
     }
 }
 
-/// As `Display`: most people see a code inside of something that `unwrap` or `assert_eq` prints.
+/// Prints the same as `Display`, because most users see a code in the output of `unwrap` or
+/// `assert_eq`.
 impl fmt::Debug for CUresult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

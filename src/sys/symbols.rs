@@ -2,9 +2,9 @@
 //!
 //! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and
 //! the version to ask `cuGetProcAddress` for) and, where there is one, the typedef of its
-//! per-thread-default-stream twin. A line that ends with `creates` is that of a call that gives a
-//! new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver all come
-//! from that list.
+//! per-thread-default-stream twin. A line that ends with `creates` belongs to a call that returns a
+//! new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver are all
+//! generated from that list.
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
@@ -23,24 +23,23 @@ impl<F: Copy> EntryPointType for Option<F> {
     type Pointer = F;
 }
 
-/// What the list says of one entry point.
+/// The properties of one entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryPoint {
-    /// Which one.
+    /// The entry point.
     pub function: Function,
-    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin is exported with `_ptsz`
-    /// behind it.
+    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin has the suffix `_ptsz`.
     pub name: &'static CStr,
     /// The name that `cuGetProcAddress` takes, such as `cuEventDestroy`.
     pub base: &'static str,
     /// The version that introduced this ABI, which is the version to ask for.
     pub version: Version,
-    /// The version to ask for with the per-thread flag, where there is such a twin.
+    /// The version to ask for with the per-thread flag; `None` without a per-thread twin.
     pub per_thread_version: Option<Version>,
-    /// Whether loading fails on a driver without it.
+    /// Whether loading fails if the driver lacks this entry point.
     pub required: bool,
-    /// Whether a success puts the handle of a new object, or a new hold on one, into the place that
-    /// an argument names.
+    /// Whether a successful call writes the handle of a new object, or of a newly retained one, to
+    /// the place that an argument points to.
     pub creates: bool,
 }
 
@@ -51,7 +50,7 @@ pub struct EntryPoint {
 )]
 const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
     let (_, rest) = typedef.as_bytes().split_at("PFN_".len());
-    // The version is in the last `_v` that digits follow.
+    // The version follows the last `_v` that has digits after it.
     let mut at = rest.len() - 1;
     while !(rest[at] == b'_' && rest[at + 1] == b'v' && rest[at + 2].is_ascii_digit()) {
         at -= 1;
@@ -79,7 +78,7 @@ const fn creates(word: &[&str]) -> bool {
 
 macro_rules! exported {
     ($name:ident) => {
-        // `concat!` puts the terminator that `from_bytes_with_nul` looks for.
+        // `concat!` adds the terminator that `from_bytes_with_nul` requires.
         match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
             Ok(name) => name,
             Err(_) => c"",
@@ -99,9 +98,9 @@ macro_rules! field_type {
 /// The field's value from a resolved address.
 macro_rules! field_value {
     (required $typedef:ident $address:ident $missing:ident $function:ident) => {{
-        // SAFETY: the address is NULL, which is `None`, or the resolver's answer for this very name
-        // and version, whose type the typedef is (proven against NVIDIA's headers by
-        // tools/abi-proof).
+        // SAFETY: the address is NULL, which is `None`, or the resolver's result for exactly this
+        // name and version, which has the typedef's type (tools/abi-proof proves it against
+        // NVIDIA's headers).
         let pointer = unsafe { core::mem::transmute::<*mut c_void, $typedef>($address) };
         match pointer {
             Some(pointer) => Some(pointer),
@@ -131,7 +130,7 @@ macro_rules! field_address {
 
 macro_rules! symbols {
     ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
-        /// A driver entry point, by its exported name. Prints as that name.
+        /// A driver entry point; prints as its exported name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -140,18 +139,18 @@ macro_rules! symbols {
             $(#[doc = concat!("`", stringify!($function), "`")] $function,)*
         }
 
-        /// Every entry point that this crate knows, in the order of [`Function`].
+        /// All entry points that this crate knows, in the order of [`Function`].
         pub const ENTRY_POINTS: &[EntryPoint] = &[$(Function::$function.entry_point(),)*];
 
         impl Function {
-            /// The exported name, such as `cuEventDestroy_v2`.
+            /// Returns the exported name, such as `cuEventDestroy_v2`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$function => stringify!($function),)*
                 }
             }
 
-            /// What the list says of this entry point.
+            /// Returns the properties of this entry point.
             pub const fn entry_point(self) -> EntryPoint {
                 match self {
                     $(Self::$function => EntryPoint {
@@ -190,13 +189,13 @@ macro_rules! symbols {
         }
 
         impl Symbols {
-            /// Fills the table from `resolve`, or names every required entry point that it does not
-            /// have.
+            /// Fills the table from `resolve`, or returns every required entry point that is
+            /// missing.
             ///
             /// # Safety
             ///
-            /// For each entry point `resolve` must give NULL or the address of a function of that
-            /// entry point's ABI that stays valid for the rest of the process.
+            /// For each entry point `resolve` must return NULL or the address of a function with
+            /// that entry point's ABI that stays valid for the rest of the process.
             #[allow(non_snake_case)]
             pub(crate) unsafe fn resolve(
                 resolve: &mut dyn FnMut(&EntryPoint) -> *mut c_void,
@@ -223,11 +222,10 @@ macro_rules! symbols {
                     self.address(entry.function) == other.address(entry.function))
             }
 
-            /// The address of an entry point, NULL when the driver lacks it.
+            /// Returns the address of an entry point; NULL if the driver lacks it.
             ///
-            /// For those who build a table of their own out of a loaded one: an observer, a
-            /// counter, a fault injector (see
-            /// [`Driver::from_resolver`](crate::Driver::from_resolver)).
+            /// It is for code that builds its own table from a loaded one, such as a counter or a
+            /// fault injector (see [`Driver::from_resolver`](crate::Driver::from_resolver)).
             pub fn address(&self, function: Function) -> *mut c_void {
                 match function {
                     $(Function::$function => field_address!($need self.$function),)*
@@ -240,8 +238,8 @@ macro_rules! symbols {
     };
 }
 
-/// Calls `$callback!` with the list, for what needs a line of code for each entry point: the table
-/// here, and the software driver and the tests elsewhere.
+/// Calls `$callback!` with the list, for code that needs a line for each entry point: the table
+/// here, the software driver and the tests.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_entry_point {

@@ -1,10 +1,10 @@
-//! CUDA versions as the driver counts them.
+//! CUDA versions in the driver's form.
 
 use core::fmt;
 
 /// A CUDA version in the driver's own form: `1000 * major + 10 * minor`, so 12.8 is 12080.
 ///
-/// It orders as versions do, and prints as `12.8`, by `Debug` too.
+/// Versions compare by major, then minor. `Display` and `Debug` print `12.8`.
 ///
 /// ```
 /// use cuda_events::Version;
@@ -17,27 +17,27 @@ use core::fmt;
 pub struct Version(u32);
 
 impl Version {
-    /// The version `major.minor`, or the newest that the driver's form can say if that is more.
+    /// Makes the version `major.minor`, or the largest possible one if the numbers are too large.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(major.saturating_mul(1000).saturating_add(minor.saturating_mul(10)))
     }
 
-    /// A version from the driver's number, such as 12080.
+    /// Makes a version from the driver's number, such as 12080.
     pub const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
 
-    /// The driver's number, such as 12080.
+    /// Returns the driver's number, such as 12080.
     pub const fn as_raw(self) -> u32 {
         self.0
     }
 
-    /// 12 of 12.8.
+    /// Returns the major version: 12 of 12.8.
     pub const fn major(self) -> u32 {
         self.0 / 1000
     }
 
-    /// 8 of 12.8.
+    /// Returns the minor version: 8 of 12.8.
     pub const fn minor(self) -> u32 {
         self.0 % 1000 / 10
     }

@@ -86,8 +86,8 @@ fn all_missing_required_entry_points_are_named() {
     assert_eq!(
         text,
         format!(
-            "the driver says that it supports CUDA {}, but it is not complete (it lacks \
-                cuEventQuery, cuStreamWaitEvent)",
+            "the driver reports CUDA {}, but is not complete (it lacks cuEventQuery, \
+             cuStreamWaitEvent)",
             real.version()
         )
     );

@@ -263,7 +263,7 @@ fn a_privileged_process_ignores_the_variable() {
             }
             Err(error) => {
                 let why =
-                    "; CUDA_EVENTS_DRIVER is set, but ignored, as this program has more rights";
+                    "; CUDA_EVENTS_DRIVER is set but ignored because this program has more rights";
                 assert!(privileged && error.to_string().contains(why), "{error}");
                 assert_eq!(refused(Err(error)).attempts().len(), 2);
             }

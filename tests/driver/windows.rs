@@ -48,7 +48,7 @@ fn an_ignored_variable_is_told() {
     let mut command = child::command(&own_binary(), &child::full_name(NAME), "loads");
     let output = command.env(DRIVER_VARIABLE, &named).output().expect("it starts again");
     let said = String::from_utf8_lossy(&output.stdout);
-    let why = "CUDA_EVENTS_DRIVER is set, but ignored, as this process is elevated";
+    let why = "CUDA_EVENTS_DRIVER is set but ignored because this process is elevated";
     let system_driver = said.contains("another: ");
     assert!(said.contains("@ honoured") || said.contains(why) || system_driver, "{said}");
 }

@@ -824,10 +824,7 @@ fn every_load_failure_has_its_text() {
             LoadFailure::Open("libcuda.so.1: what the system says".to_owned()),
             "libcuda.so.1: what the system says",
         ),
-        (
-            LoadFailure::RelativePath,
-            "the path is relative, and only an absolute path is taken here",
-        ),
+        (LoadFailure::RelativePath, "the path is relative; use an absolute path"),
         (
             LoadFailure::NotAFunction("cuGetProcAddress".to_owned()),
             "not a CUDA driver: its cuGetProcAddress is data and not a function",
@@ -857,15 +854,15 @@ fn every_load_failure_has_its_text() {
                 driver: Version::new(12, 4),
                 functions: functions[..3].to_vec(),
             },
-            "the driver says that it supports CUDA 12.4, but it is not complete (it lacks cuInit, \
-             cuEventQuery, cuEventRecord)",
+            "the driver reports CUDA 12.4, but is not complete (it lacks cuInit, cuEventQuery, \
+             cuEventRecord)",
         ),
         (
             LoadFailure::MissingSymbols {
                 driver: Version::new(11, 0),
                 functions: functions[..1].to_vec(),
             },
-            "the driver says that it supports CUDA 11.0, but it is not complete (it lacks cuInit)",
+            "the driver reports CUDA 11.0, but is not complete (it lacks cuInit)",
         ),
         (
             LoadFailure::MissingSymbols { driver: Version::new(9, 0), functions },
