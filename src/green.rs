@@ -1,4 +1,4 @@
-//! Green contexts: contexts that have a part of a device's multiprocessors.
+//! Green contexts: contexts with a part of a device's multiprocessors.
 
 use core::fmt;
 use core::ptr::{self, null_mut};
@@ -13,38 +13,38 @@ use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, 
 
 const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
-/// Streaming multiprocessors of a device: all of them, those of a context, or a part that a
-/// [split](Self::split_by_count) made.
+/// Streaming multiprocessors of a device: all of them, those of a context, or a part from a
+/// [split](Self::split_by_count). CUDA 12.4.
 ///
-/// A resource is a description. Nothing is taken from the device before a green context is
-/// [created](Context::green) with it, and different parts may be used at the same time. CUDA 12.4.
+/// A resource is only a description. It reserves nothing on the device until a green context is
+/// [created](Context::green) with it. Different parts may be used at the same time.
+/// [`Context::green`] has an example.
 ///
-/// All methods may be called from any thread.
+/// Its methods may be called from any thread.
 pub struct SmResource {
     raw: CUdevResource,
     device: Device,
-    /// The context that it was asked of, which stays alive with it.
+    /// The context from which it came, which is kept alive.
     context: Option<Context>,
-    /// What one split made has this in common; none for what was not split.
+    /// A mark that all parts of one split share; none for a resource that is not from a split.
     split: Option<Arc<()>>,
 }
 
-/// What a [split](SmResource::split_by_count) made.
+/// The result of [`SmResource::split_by_count`]: the parts and the remainder.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SmSplit {
-    /// The parts. They are of one size, and have no multiprocessor in common.
+    /// The parts. They have one size and do not overlap.
     pub groups: Vec<SmResource>,
-    /// The multiprocessors that are in no part. The driver promises less of it than of the parts:
-    /// it may be of any size.
+    /// The multiprocessors that are in no part, if any. It may have any size.
     pub remainder: Option<SmResource>,
 }
 
-// SAFETY: the driver's value is a description that this crate never looks into except for counts.
-// The pointer in it is the driver's own, and the driver API may be called from any thread.
+// SAFETY: the driver's value is a description of which this crate reads only the counts. The
+// pointer in it is the driver's own, and the driver API may be called from any thread.
 #[allow(unsafe_code)]
 unsafe impl Send for SmResource {}
-// SAFETY: as for Send; nothing in it changes.
+// SAFETY: as for Send; it never changes.
 #[allow(unsafe_code)]
 unsafe impl Sync for SmResource {}
 
@@ -54,8 +54,8 @@ impl SmResource {
         Self { raw, device, context, split: None }
     }
 
-    /// Whether a context of `device` can be made of all these. A resource cannot be cloned, and
-    /// what one split made does not overlap: so two places in memory are two different parts.
+    /// Whether a context of `device` can be made of all these. A resource cannot be cloned, and the
+    /// parts of one split do not overlap, so two places in memory are two different parts.
     fn go_together(device: Device, resources: &[&Self]) -> bool {
         let of_device = |of: &&Self| of.device == device && of.raw.type_ == SM && of.count() > 0;
         let of_one_split = |one: &Self, other: &Self| match (&one.split, &other.split) {
@@ -72,67 +72,70 @@ impl SmResource {
     }
 
     fn sm(&self) -> CUdevSmResource {
-        // SAFETY: the driver gave the resource with this type; and the union's bytes were all 0
-        // before, of which every field that an older driver leaves out is a valid number.
+        // SAFETY: the driver returned the resource with this type. The union's bytes were all 0
+        // before, so a field that an older driver does not write is a valid number.
         unsafe { self.raw.u.sm }
     }
 
-    /// How many multiprocessors it has.
+    /// Returns the number of multiprocessors.
     #[doc(alias = "sm_count")]
     #[doc(alias = "smCount")]
     pub fn count(&self) -> u32 {
         self.sm().smCount
     }
 
-    /// How many multiprocessors a part of it has at least. A driver older than CUDA 13.0 does not
-    /// tell: it is 0 there.
+    /// Returns the smallest number of multiprocessors that a part of it can have; 0 on drivers
+    /// older than CUDA 13.0.
     #[doc(alias = "minSmPartitionSize")]
     pub fn min_partition_size(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
 
-    /// The number of multiprocessors that the driver schedules together; the size of each part is a
-    /// multiple of it. A driver older than CUDA 13.0 does not tell: it is 0 there.
+    /// Returns the number of multiprocessors that the driver schedules together; 0 on drivers older
+    /// than CUDA 13.0.
+    ///
+    /// The size of each part is a multiple of it.
     #[doc(alias = "smCoscheduledAlignment")]
     pub fn coscheduled_alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
     }
 
-    /// The device of the multiprocessors.
+    /// Returns the device of the multiprocessors.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// The driver's value, for other bindings. It is good as long as the context that it was asked
-    /// of lives.
+    /// Returns the driver's value, for other bindings. It is valid as long as the context from
+    /// which it came.
     pub fn as_raw(&self) -> &CUdevResource {
         &self.raw
     }
 
-    /// Splits it into at most `groups` parts of at least `min_count` multiprocessors each, and what
-    /// remains.
+    /// Splits it into at most `groups` parts of at least `min_count` multiprocessors each, and a
+    /// remainder. CUDA 12.4.
     ///
-    /// The driver rounds `min_count` up to a size that the device can have, and makes fewer parts
-    /// when there are not enough multiprocessors for more. Of the smallest size that can be fewer
-    /// than the numbers allow: of 132 multiprocessors an H200 makes 15 parts of 8. `u32::MAX`
-    /// groups are as many as there can be. A split changes nothing: to try one, drop the result. A
-    /// part cannot be split again before a green context was created with it: split what that
-    /// [has](Context::sm_resource).
+    /// The driver rounds `min_count` up to a size that the device supports. It makes fewer parts if
+    /// there are not enough multiprocessors. With the smallest size there may be fewer parts than
+    /// the numbers suggest: an H200 splits 132 multiprocessors into 15 parts of 8. `groups` of
+    /// `u32::MAX` makes as many parts as possible. A split reserves nothing, so you can try one and
+    /// drop the result. A part cannot be split again directly: create a green context with it, and
+    /// split the resource of that context ([`Context::sm_resource`]).
     ///
-    /// One driver call: `cuDevSmResourceSplitByCount` (CUDA 12.4).
+    /// One driver call: `cuDevSmResourceSplitByCount`. [`Context::green`] has an example.
     ///
     /// # Errors
     ///
-    /// The driver returns `CUDA_ERROR_INVALID_VALUE` for no groups, and
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for more than there are multiprocessors and for
-    /// a part. [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * `CUDA_ERROR_INVALID_VALUE`: `groups` is 0.
+    /// * `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION`: `min_count` is more than there are
+    ///   multiprocessors, or this is a part of a split.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.4.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     #[doc(alias = "split")]
     pub fn split_by_count(&self, groups: u32, min_count: u32) -> Result<SmSplit> {
-        // There cannot be more parts than multiprocessors, whatever number was given.
+        // There cannot be more parts than multiprocessors.
         let mut made = groups.min(self.count());
-        // Room for one even where none is asked for, so that the driver never gets a pointer to
-        // nothing.
+        // Space for at least one, so the driver never gets a pointer to an empty vector.
         let mut raws = vec![CUdevResource::default(); made.max(1) as usize];
         let mut rest = CUdevResource::default();
         // SAFETY: places for at least as many resources as the second argument says, for the number
@@ -176,14 +179,14 @@ impl fmt::Debug for SmResource {
 
 #[allow(unsafe_code)]
 impl Device {
-    /// All multiprocessors of the device, to be [split](SmResource::split_by_count). It needs no
-    /// context.
+    /// Returns all multiprocessors of the device, for a [split](SmResource::split_by_count). CUDA
+    /// 12.4.
     ///
-    /// One driver call: `cuDeviceGetDevResource` (CUDA 12.4).
+    /// It needs no context. One driver call: `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    /// [`Error::Unsupported`] if the driver is older than CUDA 12.4; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetDevResource")]
     #[doc(alias = "resources")]
     pub fn sm_resource(self) -> Result<SmResource> {
@@ -196,32 +199,31 @@ impl Device {
 
 #[allow(unsafe_code)]
 impl Context {
-    /// Creates a green context: one that shares the device's primary context and has some of its
-    /// multiprocessors only.
+    /// Creates a green context, which has only a part of the device's multiprocessors. CUDA 12.4.
     ///
-    /// Streams and events are created in it as in any other context, and what is in its streams
-    /// runs on its multiprocessors. The primary context and all its green contexts share their
-    /// events: an event of one can be recorded in a stream of any of them and waited for there, and
-    /// [elapsed times](crate::EventRef::elapsed_ms) go between all of them. Only
-    /// [interprocess](crate::EventFlags::INTERPROCESS) events are waited for in their own context
-    /// alone. The streams must be non-blocking, as they are by default. The context has a default
-    /// stream of its own, which can be captured, and no [per-thread](StreamRef::per_thread_default)
-    /// one: the driver returns `CUDA_ERROR_INVALID_HANDLE` for that.
+    /// Streams and events are created in it as in any other context, and work in its streams runs
+    /// on its multiprocessors. A primary context and all its green contexts share their events: an
+    /// event of one can be recorded and waited for in streams of all of them, and [elapsed
+    /// times](crate::EventRef::elapsed_ms) between their events work. Only an
+    /// [interprocess](crate::EventFlags::INTERPROCESS) event must be waited for in its own context.
+    /// The streams must be non-blocking, which is the default. The context has its own default
+    /// stream, which can be captured. It has no [per-thread](StreamRef::per_thread_default) default
+    /// stream: the driver returns `CUDA_ERROR_INVALID_HANDLE` for it.
     ///
-    /// The context is destroyed when the last clone and the last object made in it are gone, or
-    /// never, if it is [leaked](Self::leak). Whether the driver waits then for work in its streams
-    /// is not documented, and was seen both ways on an H200: expect that it
-    /// [may](Self#dropping-the-last-share). A stream that the driver still has in it, such as one
-    /// that [`into_raw`](crate::Stream::into_raw) gave, ends with it.
+    /// The context is destroyed when the last clone and the last object made in it are dropped, or
+    /// never if it is [leaked](Self::leak). Whether the driver then waits for work in its streams
+    /// is not documented; an H200 did both. Expect that it [may
+    /// block](Self#dropping-the-last-share). A stream that still exists in it, such as one from
+    /// [`into_raw`](crate::Stream::into_raw), ends with it.
     ///
-    /// `resources` is one resource, or several different ones that one
-    /// [split](SmResource::split_by_count) made. A part may be in several contexts at the same
-    /// time. Hold the [primary](Self::primary) context for as long as green ones come and go, or
-    /// each first one creates it anew.
+    /// `resources` is one resource, or several different parts of one
+    /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.
+    /// Keep a [primary](Self::primary) context of the device while you create and drop green ones;
+    /// otherwise the driver creates the primary context anew for the first green one each time.
     ///
-    /// CUDA 12.4. Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate` and
-    /// `cuCtxFromGreenCtx`; `cuGreenCtxDestroy` when the last user is dropped. What is current
-    /// stays so.
+    /// Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate` and `cuCtxFromGreenCtx`;
+    /// `cuGreenCtxDestroy` when the last user is dropped; `cuInit` the first time. The thread's
+    /// current context does not change.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -248,20 +250,24 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::DriverMismatch`] for a resource of another driver library.
-    /// [`Error::ResourceMismatch`] for no resource, for one of another device, and for several that
-    /// are not different parts of one split: the driver is not asked, because it may end the
-    /// process. Otherwise the driver's error; [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::DriverMismatch`]: a resource belongs to another driver library.
+    /// * [`Error::ResourceMismatch`]: there is no resource, one belongs to another device, or
+    ///   several are not different parts of one split.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.4.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the device has no room for the context.
+    /// * [`Error::Init`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// Two threads must not use the context at the same time. NVIDIA documents, up to CUDA 13.4,
-    /// that a green context may be current on one thread at a time, and that calls which use one
-    /// green context are not synchronised with each other. To use it is to call a method of the
-    /// context or of a stream in it that makes a driver call, to create an event or a stream in it,
-    /// and to hold the guard of [`make_current`](Self::make_current). One thread after the other
-    /// may use it, and events may be queried and waited for from any. From 13.5 on the
-    /// documentation no longer has this rule.
+    /// Two threads must not use the context at the same time. A thread uses it when it calls a
+    /// method of the context, or of a stream in it, that makes a driver call, when it creates an
+    /// event or a stream in it, and while it holds the guard of
+    /// [`make_current`](Self::make_current). Different threads may use it one after the other, and
+    /// any thread may query events and wait for them.
+    ///
+    /// The rule comes from NVIDIA's documentation up to CUDA 13.4: a green context may be current
+    /// on one thread at a time, and calls that use one green context are not synchronised with each
+    /// other. From 13.5 on the documentation no longer has this rule.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuCtxFromGreenCtx")]
     #[doc(alias = "create_context")]
@@ -287,32 +293,32 @@ impl Context {
         // says: one, or different parts of one split, of the device that the context is made of.
         describe.ask(ready, |ask| unsafe { ask(&mut description, parts, count) })?.check()?;
         let mut green = null_mut();
-        // Drivers before CUDA 13.3 refuse to do without a default stream.
+        // Drivers before CUDA 13.3 require a default stream.
         let (flags, on) = (CU_GREEN_CTX_DEFAULT_STREAM, device.as_raw());
-        // SAFETY: a place for the handle, and the description from above, which is good for the
+        // SAFETY: a place for the handle, and the description from above, which is valid for the
         // rest of the process.
         create.ask(ready, |ask| unsafe { ask(&mut green, description, on, flags) })?.check()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle, and the green context from above.
         let answer = stand_for.ask(ready, |stand_for| unsafe { stand_for(&mut raw, green) })?;
         if !answer.is_success() {
-            // SAFETY: the green context from above, which nobody else has.
+            // SAFETY: the green context from above, which no other code has.
             let _ = destroy.ask(ready, |destroy| unsafe { destroy(green) });
         }
         answer.check()?;
         Ok(Self::new(raw, device, Owned::Green(green)))
     }
 
-    /// Whether it is a green context, or stands for one that somebody else owns.
+    /// Returns whether this is a green context, or stands for one that other code owns.
     ///
-    /// It makes no driver call for a context that this crate [created](Self::green) or
-    /// [retained](Self::primary). For one that is only named it asks the driver about the default
-    /// stream: one call, `cuStreamGetGreenCtx`, with the context current. There are no green
-    /// contexts before CUDA 12.4, and no call is made.
+    /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
+    /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
+    /// current, about the default stream: `cuStreamGetGreenCtx` (CUDA 12.4). Older drivers have no
+    /// green contexts, and no call is made.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamGetGreenCtx")]
     pub fn is_green(&self) -> Result<bool> {
         match self.owned() {
@@ -328,17 +334,17 @@ impl Context {
         Ok(!green.is_null())
     }
 
-    /// The multiprocessors that the context has: its part if it is green, otherwise all of the
-    /// device.
+    /// Returns the multiprocessors of the context: its part if it is green, otherwise all of the
+    /// device. CUDA 12.4.
     ///
-    /// The context stays alive as long as the result, and as what is
-    /// [split](SmResource::split_by_count) from it.
+    /// The result, and all parts [split](SmResource::split_by_count) from it, keep the context
+    /// alive. [`Context::green`] has an example.
     ///
-    /// One driver call: `cuCtxGetDevResource` (CUDA 12.4).
+    /// One driver call: `cuCtxGetDevResource`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    /// [`Error::Unsupported`] if the driver is older than CUDA 12.4; [`Error::ForkedChild`].
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
     #[doc(alias = "resources")]

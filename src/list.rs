@@ -1,28 +1,29 @@
-//! A list that only grows, at its front, and whose items live as long as the process.
+//! A list that only grows, at its front. Its items live as long as the process.
 
 use core::iter::successors;
 use core::ptr::null_mut;
 
 use crate::sync::{AtomicPtr, Ordering, constant};
 
-/// The front of such a list. It is no lock, as a lock may be held by another thread when a process
-/// forks.
+/// The front of such a list. It has no lock, because another thread may hold a lock when the
+/// process forks.
 ///
 /// Why a reader sees whole elements, and no item is in it twice:
 ///
-/// 1. `add` writes an element as a whole, its `earlier` among it, while nobody else knows it.
-/// 2. It exchanges the front, as it has read it, for this element, with release: the writes of step
-///    1 happen before it. If the exchange fails, nobody has seen the element, and it is changed or
-///    freed.
+/// 1. `add` writes the whole element, including its `earlier`, before another thread can see it.
+/// 2. It exchanges the front that it has read for this element, with release: the writes of step 1
+///    happen before it. If the exchange fails, no other thread has seen the element, and it is
+///    changed or freed.
 /// 3. `newest` loads the front with acquire. The load reads a pointer that an exchange of step 2
-///    wrote, so that the exchange, and step 1, happen before it: the element is whole.
-/// 4. Its `earlier` is the front that its `add` loaded by step 3. So that element was whole before
-///    this one was published, and so on to the end of the list.
-/// 5. No element is changed after step 2, and none is ever freed. So a `&'static` to it is sound,
-///    and a front that compares equal in step 2 is the very element that was searched from: no
-///    other can have its address. Nothing was added since the search, which found no such item.
-/// 6. A failed exchange uses nothing of what it read, and so needs no acquire: the loop begins with
-///    step 3 again.
+///    wrote, so the exchange, and step 1, happen before it: the element is complete.
+/// 4. Its `earlier` is the front that its `add` loaded by step 3. So that element was complete
+///    before this one was published, and so on to the end of the list.
+/// 5. No element is changed after step 2, and none is ever freed. So a `&'static` to it is sound. A
+///    front that compares equal in step 2 is the same element from which the search began, because
+///    no other element can have its address. So no element was added since the search, which found
+///    no such item.
+/// 6. A failed exchange does not use the value that it read, and so needs no acquire: the loop
+///    begins with step 3 again.
 pub(crate) struct List<T: 'static>(AtomicPtr<Element<T>>);
 
 struct Element<T: 'static> {
@@ -38,7 +39,7 @@ impl<T> List<T> {
     }
 }
 
-// Every thread gets references to what another one has put in.
+// Every thread gets references to items that other threads have added.
 #[allow(unsafe_code)]
 impl<T: Send + Sync> List<T> {
     fn newest(&self) -> Option<&'static Element<T>> {
@@ -47,14 +48,14 @@ impl<T: Send + Sync> List<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// What is in it, the newest first.
+    /// The items, the newest first.
     pub(crate) fn items(&self) -> impl Iterator<Item = &'static T> + use<T> {
         since(self.newest())
     }
 
-    /// Puts an item in front, unless one is there that `is_it` takes for the same, maybe by another
-    /// thread that was faster: then that one is given, and this one, which nobody has seen, is
-    /// dropped.
+    /// Adds an item at the front, unless the list has one for which `is_it` returns true, maybe
+    /// from a faster thread. Then that one is returned, and the new one, which no other thread has
+    /// seen, is dropped.
     pub(crate) fn add(&self, item: T, is_it: impl Fn(&T, &T) -> bool) -> &'static T {
         let mut mine = Box::new(Element { item, earlier: None });
         loop {

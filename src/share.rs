@@ -1,4 +1,4 @@
-//! Shares of something, of which one can be given up for good.
+//! Counted shares of a value, which can be made to live for ever.
 
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
@@ -6,27 +6,27 @@ use std::sync::{Arc, Weak};
 
 use crate::sync::{AtomicBool, Ordering};
 
-/// A counted share of a value, like an `Arc`. [`leak`](Self::leak) gives one share up: the value is
-/// never dropped then, and clones are not counted any more.
+/// A counted share of a value, like an `Arc`. After [`leak`](Self::leak) the value is never
+/// dropped, and clones are no longer counted.
 ///
 /// Why the count never falls to zero after `leak`, and every copy stays valid, with relaxed loads
 /// of a flag that is never cleared:
 ///
-/// 1. The share that `leak` is called for is counted, unless another `leak` has set the flag
-///    before: then that one's share is meant in these steps. The flag is set by the thread that has
-///    this share. Whoever drops the share has it from this thread, by itself or by something that
-///    synchronizes. So the store happens before that load in `drop`, which sees it and gives
-///    nothing back: the count stays at one at least, for good.
-/// 2. A clone that was made by a load of `false` is counted. Its drop gives one back, or, having
-///    seen the flag, none: the count is right, or too high.
-/// 3. A clone that was made by a load of `true` is not counted. Whoever drops it has it from the
-///    thread of that load, so that the load happens before the one in `drop`; of two loads in that
-///    order the later one reads nothing older. It sees the flag, too, and gives nothing back.
+/// 1. The share on which `leak` is called is counted, unless another `leak` has set the flag
+///    before; then these steps are about the share of that one. The thread that has this share sets
+///    the flag. The thread that drops the share is the same, or got it through a synchronizing
+///    operation. So the store happens before the load in `drop`, which sees the flag and gives
+///    nothing back: the count stays at least one for ever.
+/// 2. A clone that was made after a load of `false` is counted. Its drop gives one back, or none if
+///    it sees the flag: the count is right, or too high.
+/// 3. A clone that was made after a load of `true` is not counted. The thread that drops it got it
+///    from the thread of that load, so that load happens before the one in `drop`, and the later of
+///    two such loads never reads an older value. So it sees the flag too, and gives nothing back.
 pub(crate) struct Share<T>(ManuallyDrop<Arc<Shared<T>>>);
 
 struct Shared<T> {
     value: T,
-    /// Set once, after which one share of the count is never given back, and no others need be.
+    /// Set once. From then on one counted share is never given back, and the others need not be.
     leaked: AtomicBool,
 }
 
@@ -36,12 +36,12 @@ impl<T> Share<T> {
         Self(ManuallyDrop::new(Arc::new(shared)))
     }
 
-    /// Has this share, or one given up before, never be given back.
+    /// Ensures that this share, or one leaked earlier, is never given back.
     pub(crate) fn leak(&self) {
         self.0.leaked.store(true, Ordering::Relaxed);
     }
 
-    /// Gives this share back. If it was the last one, the value.
+    /// Gives this share back, and returns the value if it was the last one.
     #[allow(unsafe_code)]
     pub(crate) fn into_last(self) -> Option<T> {
         let mut this = ManuallyDrop::new(self);
@@ -72,8 +72,8 @@ impl<T> Clone for Share<T> {
     #[inline]
     fn clone(&self) -> Self {
         if self.0.leaked.load(Ordering::Relaxed) {
-            // SAFETY: the count keeps the share of the one that was leaked for ever, so that a copy
-            // is valid without one of its own; dropped, it sees the flag as this does, and gives
+            // SAFETY: the count keeps the leaked share for ever, so a copy is valid without being
+            // counted. When the copy is dropped it sees the flag, as this function does, and gives
             // none back.
             return Self(unsafe { core::ptr::read(&self.0) });
         }
@@ -101,8 +101,8 @@ impl<T> WeakShare<T> {
         self.0.upgrade().map(|shared| Share(ManuallyDrop::new(shared)))
     }
 
-    /// Whether somebody has a share now. Unlike `upgrade` it cannot leave the caller with the last
-    /// one, whose drop may block.
+    /// Whether a share exists now. Unlike `upgrade`, it cannot leave the caller with the last
+    /// share, whose drop may block.
     pub(crate) fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }

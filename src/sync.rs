@@ -1,7 +1,8 @@
 //! The atomics and locks of every structure whose comments argue about orderings.
 //!
-//! They are those of core and std. `tests/orderings` compiles the same source files with loom's in
-//! this module's place, and tries the orders in which threads may run and see each other's writes.
+//! They are those of core and std. `tests/orderings` compiles the same source files with loom's
+//! types in place of this module, and tries the orders in which threads may run and see each
+//! other's writes.
 
 pub(crate) use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
@@ -26,7 +27,7 @@ macro_rules! constant {
 }
 pub(crate) use constant;
 
-/// How many of something there are: what is checked has fewer, as all of its orders are tried.
+/// The size of a structure. The checked version is smaller, because all orders are tried.
 pub(crate) const fn few(shipped: usize, _checked: usize) -> usize {
     shipped
 }

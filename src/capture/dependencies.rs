@@ -1,4 +1,4 @@
-//! The nodes that the next work in a capturing stream depends on.
+//! The dependencies of the next work in a capturing stream.
 
 use core::ptr::{null, null_mut};
 
@@ -14,7 +14,7 @@ use crate::sys::{
     CUgraphNode, CUresult, CUstreamCaptureStatus, Function, Symbols,
 };
 
-/// A node that the next work in a capturing stream will depend on, and how.
+/// A node on which the next work in a capturing stream will depend, and the kind of the edge.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,7 +43,7 @@ use crate::sys::{
 pub struct CaptureDependency {
     /// The node.
     pub node: GraphNode,
-    /// How it depends; all zero as a rule. Anything else takes CUDA 12.3.
+    /// The edge data; usually all zero. Other values need CUDA 12.3.
     pub edge: CUgraphEdgeData,
 }
 
@@ -53,31 +53,37 @@ impl From<GraphNode> for CaptureDependency {
     }
 }
 
-/// What becomes of the dependencies that a capturing stream has. Shown at [`CaptureDependency`].
+/// Whether new dependencies of a capturing stream are added or replace the old ones;
+/// [`CaptureDependency`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DependencyUpdate {
-    /// They stay, and more are added (`CU_STREAM_ADD_CAPTURE_DEPENDENCIES`).
+    /// The old dependencies stay, and the new ones are added
+    /// (`CU_STREAM_ADD_CAPTURE_DEPENDENCIES`).
     Add,
-    /// They are replaced (`CU_STREAM_SET_CAPTURE_DEPENDENCIES`).
+    /// The new dependencies replace the old ones (`CU_STREAM_SET_CAPTURE_DEPENDENCIES`).
     Set,
 }
 
 #[allow(unsafe_code)]
 impl Capture<'_> {
-    /// The nodes that the next work in a stream of this capture will depend on.
+    /// Returns the nodes on which the next work in a stream of this capture will depend. CUDA 11.3.
     ///
-    /// Driver calls: two of `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers `_v2` (11.3):
-    /// one tells whether the stream is of this capture.
+    /// Driver calls: that of [`capture_info`](StreamRef::capture_info), to check that the stream
+    /// takes part in this capture, and `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers
+    /// `cuStreamGetCaptureInfo_v2` (11.3).
     ///
     /// # Errors
     ///
-    /// [`Error::CaptureMismatch`] for a stream that is not of this capture; [`Error::Unsupported`];
-    /// what the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::CaptureMismatch`]: the stream does not take part in this capture.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`: an earlier call invalidated the capture.
+    /// * `CUDA_ERROR_LOSSY_QUERY`: there is edge data, and the driver is older than CUDA 12.3.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3.
+    /// * [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// No other thread may make a call for `stream` meanwhile: the driver names memory of its own,
-    /// which such a call may change while it is copied.
+    /// No other thread may make a call for `stream` meanwhile: the driver returns the address of
+    /// its own memory, which such a call may change while it is copied.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -96,9 +102,9 @@ impl Capture<'_> {
             return Ok(Vec::new());
         }
         let dependency = |at: usize| {
-            // SAFETY: the driver has said that `count` nodes are there, and as many edges if any;
-            // they stay until the next call for the stream, of which the caller promises that it is
-            // not before this one is over.
+            // SAFETY: the driver returned `count` nodes, and as many edges if any. They stay until
+            // the next call for the stream, and the caller promises that there is none before this
+            // one returns.
             let (node, edge) =
                 unsafe { (nodes.add(at).read(), (!edges.is_null()).then(|| edges.add(at).read())) };
             CaptureDependency { node: self.kept.node(node), edge: edge.unwrap_or_default() }
@@ -106,16 +112,21 @@ impl Capture<'_> {
         Ok((0..count).map(dependency).collect())
     }
 
-    /// Changes what the next work in a stream of this capture will depend on. CUDA 11.3.
+    /// Changes the dependencies of the next work in a stream of this capture. CUDA 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
-    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers the first, which takes
-    /// plain edges only.
+    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers
+    /// `cuStreamUpdateCaptureDependencies`, which takes only plain edges. [`CaptureDependency`] has
+    /// an example.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::CaptureMismatch`] for a stream that is not of this
-    /// capture; [`Error::Unsupported`]; what the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::CaptureMismatch`]: the stream does not take part in this capture.
+    /// * [`Error::GraphMismatch`]: a node belongs to another graph.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`: an earlier call invalidated the capture.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3, or older than 12.3 and an edge
+    ///   is not plain.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(
         &self,
@@ -145,8 +156,8 @@ impl Capture<'_> {
                     .check()
             }
             Err(_) if plain => {
-                // Through the capture: that a stream is of another one is told before that the
-                // driver is too old.
+                // Through the capture: the error for a stream of another capture comes before that
+                // for an old driver.
                 let update = entry!(
                     OfCapture { stream, capture: self },
                     cuStreamUpdateCaptureDependencies?
@@ -160,7 +171,7 @@ impl Capture<'_> {
         }
     }
 
-    /// The handles of the nodes, which must be of this capture, as the stream must.
+    /// The handles of the nodes. The nodes and the stream must belong to this capture.
     fn nodes(
         &self,
         stream: &StreamRef,
@@ -171,15 +182,15 @@ impl Capture<'_> {
         self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))
     }
 
-    /// An error unless the stream is of this capture; then it stays one at least as long as `self`
-    /// is borrowed.
+    /// An error unless the stream takes part in this capture. It then does so at least as long as
+    /// `self` is borrowed.
     fn check(&self, stream: &StreamRef, function: Function) -> Result<()> {
         let info = stream.capture_info()?;
         let own =
             |id| self.id == Some(id) && stream.driver().is_same_library(self.stream().driver());
         match info.status {
-            // Such a capture does not tell its id. It is what the driver answers whatever is done
-            // with it.
+            // The id of such a capture is not available. The driver returns this error for every
+            // use of it.
             CaptureStatus::Invalidated => {
                 Err(Error::driver(function, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))
             }
@@ -189,7 +200,7 @@ impl Capture<'_> {
     }
 }
 
-/// A stream that must be of a capture.
+/// A stream that must take part in a capture.
 struct OfCapture<'a> {
     stream: &'a StreamRef,
     capture: &'a Capture<'a>,

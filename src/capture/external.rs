@@ -1,4 +1,4 @@
-//! Records and waits that concern those outside of the graph.
+//! Records and waits of a graph for events that are also used outside of it.
 
 use core::mem::forget;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use crate::sys::Function;
 
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Records an event for those outside of the graph: in a capturing stream the record becomes a
-    /// node, so that each launch of the graph records the event; in any other it is a plain
-    /// [`record`](crate::EventRef::record).
+    /// Records an event for use outside of the graph; in a capture, each launch of the graph
+    /// records it.
     ///
-    /// Which of the two is decided by this very stream. The graph and its executable graphs keep
-    /// the event alive, also when the driver fails the record, as it may have made the node all the
-    /// same. If other code than this crate's [`Capture`](crate::capture::Capture) began the
-    /// capture, nobody would: then the event is never destroyed.
+    /// If this stream is capturing, the record becomes a node of the graph. Otherwise it is a plain
+    /// [`record`](crate::EventRef::record). The capture itself does not change the event: until the
+    /// graph is launched, its last record stays valid. [`Capture`](crate::capture::Capture) has an
+    /// example.
     ///
-    /// The event stands for nothing new until the graph is launched: a record of before stays, and
-    /// without one a query says done.
+    /// The graph and its executable graphs keep the event alive. They keep it even if the driver
+    /// returns an error, because it may have made the node all the same. If other code than this
+    /// crate's [`Capture`](crate::capture::Capture) began the capture, the event is never
+    /// destroyed.
     ///
-    /// It is two driver calls: the first asks for the capture, the second is
-    /// `cuEventRecordWithFlags` in a capture and `cuEventRecord` elsewhere. In a capture it takes
-    /// CUDA 11.1.
+    /// Two driver calls: that of [`capture_info`](Self::capture_info), then
+    /// `cuEventRecordWithFlags` (CUDA 11.1) in a capture, otherwise `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`](crate::Error::Unsupported); else as
-    /// [`record`](crate::EventRef::record).
+    /// [`Error::Unsupported`](crate::Error::Unsupported) in a capture, if the driver is older than
+    /// CUDA 11.1; otherwise as [`record`](crate::EventRef::record).
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "external")]
@@ -45,13 +45,15 @@ impl StreamRef {
         )
     }
 
-    /// Waits for what an event stands for outside of the graph: in a capturing stream the wait
-    /// becomes a node, so that each launch of the graph waits for what the event stands for then;
-    /// in any other it is a plain [`wait_event`](Self::wait_event).
+    /// Waits for an event that is recorded outside of the graph; in a capture, each launch of the
+    /// graph waits for it.
     ///
-    /// Which of the two is decided, and the event kept, as by
-    /// [`record_external`](Self::record_external). It is two driver calls, of which the second is
-    /// `cuStreamWaitEvent`. In a capture it takes CUDA 11.1.
+    /// If this stream is capturing, the wait becomes a node of the graph: each launch waits for the
+    /// event's last record at that time. Otherwise it is a plain [`wait_event`](Self::wait_event).
+    /// The event is kept alive as in [`record_external`](Self::record_external).
+    ///
+    /// Two driver calls: that of [`capture_info`](Self::capture_info), then `cuStreamWaitEvent`. In
+    /// a capture it needs CUDA 11.1.
     ///
     /// # Errors
     ///
@@ -82,8 +84,9 @@ impl StreamRef {
             kept.keep(event);
         }
         let made = external();
-        // The driver may have made the node whatever it answered: it answers with errors of earlier
-        // work, too. When the caller's context cannot be restored, the node is made already.
+        // The driver may have made the node even if it returned an error, because it also returns
+        // errors of earlier work. If restoring the caller's context fails, the node is already
+        // made.
         let asked = made.as_ref().err().is_none_or(|error| {
             let function = error.function().filter(|_| error.code().is_some());
             matches!(
@@ -97,7 +100,7 @@ impl StreamRef {
         });
         match kept {
             Some(kept) if !asked => kept.forget(event),
-            // Others began this capture, and nobody says when its graph is gone.
+            // Other code began this capture, and the end of its graph is not known.
             None if asked => forget(event.clone()),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Captures under way.
+//! Captures in progress.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,19 +18,20 @@ use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::CUresult;
 
-/// A capture under way: what is put into the stream becomes a graph instead of being done, and what
-/// is put into streams that wait for events of this capture, too.
+/// A capture in progress: work that is put into the stream becomes a graph instead of being
+/// executed.
 ///
-/// [`end`](Self::end) gives the graph. A capture that is dropped instead, by an early return or a
-/// panic, is ended and its graph destroyed: the stream is usable again either way. The guard stays
-/// on its thread, since another one may not end the capture.
+/// This includes work in streams that wait for events of this capture. [`end`](Self::end) returns
+/// the graph. If the guard is dropped instead, by an early return or a panic, the capture is ended
+/// and its graph destroyed: in either case the stream is usable again. The guard stays on its
+/// thread, because another thread may not end the capture.
 ///
-/// A call that is not allowed invalidates the capture (see [`CaptureMode`]); from then on work for
-/// its streams fails, and so does `end`.
+/// A call that the [`CaptureMode`] does not allow invalidates the capture. From then on, putting
+/// work into its streams fails, and so does `end`.
 ///
 /// An event that is recorded in a capture with [`record`](crate::EventRef::record) stands for a
-/// place in the graph: it orders the streams of the capture and can be used for nothing else, until
-/// it is recorded outside of one. An event that each launch shall record is for
+/// place in the graph. It orders the streams of the capture and has no other use until it is
+/// recorded outside of a capture. For an event that each launch shall record, use
 /// [`record_external`](StreamRef::record_external).
 ///
 /// ```
@@ -61,28 +62,28 @@ use crate::sys::CUresult;
 #[must_use = "dropping it ends the capture and destroys the graph"]
 pub struct Capture<'a> {
     stream: &'a StreamRef,
-    /// The capture's number, once the driver has told it.
+    /// The capture's number, once the driver has returned it.
     pub(super) id: Option<u64>,
     pub(super) kept: Arc<Kept>,
     ended: bool,
     _not_send: PhantomData<*mut ()>,
 }
 
-/// How many captures that began here have not ended.
+/// The number of captures of this crate in progress.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether an event that this thread has at hand may have been recorded in a capture that has not
-/// ended.
+/// Whether an event that this thread has may have been recorded in a capture that has not ended.
 ///
 /// Why a relaxed load is enough:
 ///
-/// 1. `start` counts the capture when the driver has begun it, before anything can be recorded in
+/// 1. `start` counts the capture when the driver has begun it, before an event can be recorded in
 ///    it.
-/// 2. A record in the capture happens after that: whoever makes it knows of the capture from the
-///    thread of step 1. [`Capture::begin`] demands that no two threads use such things at once, so
-///    that something synchronizes between them.
-/// 3. Whoever asks here has the event from the thread that recorded it. So step 1 happens before
-///    this load, which sees that count or a later one: 0 only if the capture has ended since.
+/// 2. A record in the capture happens after that. [`Capture::begin`] demands that no two threads
+///    use the stream and its events at once, so the recording thread is that of step 1, or
+///    synchronized with it.
+/// 3. The thread that calls this has the event from the thread that recorded it. So step 1 happens
+///    before this load, which sees that count or a later one: 0 only if the capture has ended
+///    since.
 #[inline(always)]
 pub(crate) fn under_way() -> bool {
     UNDER_WAY.load(Ordering::Relaxed) != 0
@@ -92,29 +93,31 @@ pub(crate) fn under_way() -> bool {
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
-    /// Driver calls: `cuStreamBeginCapture`, and one for the capture's id
-    /// ([`capture_info`](StreamRef::capture_info)).
+    /// Driver calls: `cuStreamBeginCapture`, and that of [`capture_info`](StreamRef::capture_info),
+    /// for the capture's id. The [type](Self) has an example.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_ILLEGAL_STATE` for a stream that captures already, which goes on unharmed;
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for the legacy default stream; what else the driver
-    /// answers; [`Error::ForkedChild`].
+    /// * `CUDA_ERROR_ILLEGAL_STATE`: the stream is already capturing. That capture is not
+    ///   disturbed.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: it is the legacy default stream.
+    /// * [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// From this call until the capture has ended, nothing may be done in one thread with this
-    /// stream, with a stream that joins the capture, or with an event that is recorded in it, while
-    /// another thread does something with any of them, ending the capture included. The driver does
-    /// not guard what it builds, and crashes.
+    /// From this call until the capture has ended, no two threads may at the same time use any of
+    /// these, not even different ones: this stream, a stream that joins the capture, an event that
+    /// is recorded in it. Ending the capture is such a use too. The driver has no lock there, and
+    /// crashes.
     ///
-    /// * An event is recorded in the capture by [`record`](crate::EventRef::record). One that is
-    ///   only named by [`record_external`](StreamRef::record_external) or
+    /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
+    ///   is used only with [`record_external`](StreamRef::record_external) or
     ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
-    /// * One of the other threads is this crate's own: the poller, which queries the event of each
-    ///   pending [`Completion`](crate::ext::Completion). Await or drop the futures of an event
-    ///   before you record it in the capture. When the drop has returned, the poller asks no more.
-    /// * An [`EventPool`](crate::ext::EventPool) hands nothing out again that was given back to it
+    /// * This crate has a thread that counts: the poller, which queries the event of each pending
+    ///   [`Completion`](crate::ext::Completion). Await or drop the futures of an event before you
+    ///   record it in the capture. When the drop has returned, the poller no longer queries the
+    ///   event.
+    /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that are returned to it
     ///   meanwhile.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
@@ -126,13 +129,14 @@ impl<'a> Capture<'a> {
         })
     }
 
-    /// Begins a capture in the stream that adds to a graph; the first work depends on the nodes in
-    /// `after`. CUDA 12.3.
+    /// Begins a capture in the stream that adds to an existing graph. CUDA 12.3.
     ///
-    /// The graph is taken: [`end`](Self::end) gives it back. If this or the capture fails, or the
-    /// capture is dropped, the graph is destroyed.
+    /// The first captured work depends on the nodes in `after`. The capture owns the graph until
+    /// [`end`](Self::end) returns it. If this call or the capture fails, or the capture is dropped,
+    /// the graph is destroyed.
     ///
-    /// Driver calls: `cuStreamBeginCaptureToGraph`, and one for the capture's id.
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, and that of
+    /// [`capture_info`](StreamRef::capture_info), for the capture's id.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -164,7 +168,8 @@ impl<'a> Capture<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; else as [`begin`](Self::begin).
+    /// [`Error::GraphMismatch`] for a node of another graph; [`Error::Unsupported`] if the driver
+    /// is older than CUDA 12.3; otherwise as [`begin`](Self::begin).
     ///
     /// # Safety
     ///
@@ -180,9 +185,9 @@ impl<'a> Capture<'a> {
         let after = graph.kept().handles(begin.function, after.iter().copied())?;
         stream.driver().check_same(graph.context().driver(), begin.function)?;
         let raw = graph.as_raw();
-        // SAFETY: the stream is alive as long as its reference is; the graph is ours alone, and the
-        // nodes are of it; NULL says that all edges are plain; the caller vouches that no other
-        // thread uses the stream now.
+        // SAFETY: the stream is alive as long as its reference is; this function owns the graph,
+        // and the nodes belong to it; NULL means that all edges are plain; the caller vouches that
+        // no other thread uses the stream now.
         Self::start(stream, begin, Some(graph), |begin| unsafe {
             begin(stream.as_raw(), raw, after.as_ptr(), null(), after.len(), mode.to_driver())
         })
@@ -200,8 +205,8 @@ impl<'a> Capture<'a> {
         let called = entry.ask(stream, |pointer| {
             let code = begin(pointer);
             if code == CUresult::CUDA_SUCCESS {
-                // Before anything can fail, restoring the caller's context among it, so that the
-                // capture is ended then.
+                // Made before any later step can fail, such as restoring the caller's context: its
+                // drop then ends the capture.
                 begun = Some(Self {
                     stream,
                     id: None,
@@ -210,7 +215,7 @@ impl<'a> Capture<'a> {
                     _not_send: PhantomData,
                 });
                 UNDER_WAY.fetch_add(1, Ordering::Relaxed);
-                // From here on it is the capture's: a capture that fails destroys it.
+                // From here on the capture owns the graph: a capture that fails destroys it.
                 if let Some(graph) = graph.take() {
                     graph.disarm();
                 }
@@ -231,10 +236,10 @@ impl<'a> Capture<'a> {
         Ok(capture)
     }
 
-    /// Destroys the graph that a capture was to add to, which the driver refused. The refusal may
-    /// be the error of earlier work, and the capture under way all the same: then it is ended. If
-    /// that cannot be told, the graph is left alone: an H200 refused to destroy a graph that is
-    /// captured into (401), and no document says so of other drivers.
+    /// Destroys the graph after the driver refused to capture into it. The error may be that of
+    /// earlier work, and the capture in progress all the same: then it is ended. If that is not
+    /// known, the graph is leaked: an H200 refused to destroy a graph that is captured into (401),
+    /// but this is not documented for other drivers.
     fn take_back(stream: &'a StreamRef, graph: Graph) {
         match stream.capture_info() {
             Ok(info) if info.status == CaptureStatus::Active && info.graph == graph.as_raw() => {
@@ -248,15 +253,18 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Ends the capture and gives the graph.
+    /// Ends the capture and returns the graph.
     ///
     /// One driver call: `cuStreamEndCapture`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`; `CUDA_ERROR_STREAM_CAPTURE_UNJOINED` when work of
-    /// another stream of the capture is not waited for by this one; what else the driver returns;
-    /// [`Error::ForkedChild`]. The capture is over all the same.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`: an earlier call invalidated the capture.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNJOINED`: this stream does not wait for all work of another
+    ///   stream of the capture.
+    /// * [`Error::ForkedChild`].
+    ///
+    /// The capture ends even if there is an error.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Graph> {
         self.end_now()
@@ -268,14 +276,14 @@ impl<'a> Capture<'a> {
         let mut raw = null_mut();
         let mut graph = None;
         let called = end.ask(*stream, |end| {
-            // Once it is called, and not when the stream's context could not even be made current.
+            // Set when the call is made, not earlier: making the stream's context current may fail.
             *ended = true;
-            // SAFETY: the stream is alive as long as its reference is; a place for the handle.
-            // Whoever began the capture vouched that no other thread uses it now.
+            // SAFETY: the stream is alive as long as its reference is; a place for the handle. The
+            // caller of `begin` vouched that no other thread uses the stream now.
             let code = unsafe { end(stream.as_raw(), &mut raw) };
             UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
             if code == CUresult::CUDA_SUCCESS {
-                // Here, so that it is dropped when the caller's context cannot be restored.
+                // Made here, so it is dropped if the caller's context cannot be restored.
                 graph = Some(Graph::with(stream.context(), raw, kept.clone()));
             }
             code
@@ -284,7 +292,7 @@ impl<'a> Capture<'a> {
         graph.ok_or_else(|| answer.error())
     }
 
-    /// The stream that the capture began in.
+    /// Returns the stream in which the capture began.
     pub fn stream(&self) -> &'a StreamRef {
         self.stream
     }
@@ -293,8 +301,8 @@ impl<'a> Capture<'a> {
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // The graph is destroyed. What is answered cannot be acted on here. A forked child
-            // makes no call.
+            // The graph is destroyed. An error cannot be handled here. A forked child makes no
+            // call.
             drop(self.end_now());
         }
     }

@@ -1,4 +1,4 @@
-//! Stream capture: work that is put into streams becomes a graph instead of being done.
+//! Stream capture: work that is put into streams becomes a graph instead of being executed.
 
 mod dependencies;
 mod external;

@@ -1,4 +1,4 @@
-//! What captures forbid: the mode of a capture, and the mode of a thread.
+//! Capture modes: the mode of a capture, and the mode of a thread.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,17 +10,20 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::sys::CUstreamCaptureMode;
 
-/// What a capture forbids while it is under way, because it might belong to the work that is
-/// captured: calls such as queries and synchronization of other streams and events. Shown at
-/// [`Capture`](super::Capture) and [`ThreadCaptureMode`].
+/// The mode of a capture: which threads may make unsafe calls while it is in progress.
+///
+/// Unsafe calls are those that might depend on the captured work, such as queries and
+/// synchronization of other streams and events. [`Capture`](super::Capture) and
+/// [`ThreadCaptureMode`] have examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Such calls fail in all threads, and invalidate the capture, but in threads that [are
-    /// exempt](ThreadCaptureMode).
+    /// Unsafe calls fail in all threads, and invalidate the capture, except in
+    /// [exempt](ThreadCaptureMode) threads.
     Global,
-    /// Such calls fail in the thread that captures.
+    /// Unsafe calls fail in the capturing thread.
     ThreadLocal,
-    /// Such calls are allowed. What concerns the captured streams and events themselves is not.
+    /// Unsafe calls are allowed. Queries and synchronization of the captured streams and events
+    /// themselves are not.
     Relaxed,
 }
 
@@ -34,17 +37,16 @@ impl CaptureMode {
     }
 }
 
-/// The calling thread's own capture mode, changed until the guard is dropped, which restores the
-/// one before.
+/// A guard that changes the calling thread's capture mode; dropping it restores the previous mode.
 ///
-/// The mode says which calls of this thread are dangerous to captures: those of
-/// [`ThreadLocal`](CaptureMode::ThreadLocal) captures of its own and
-/// [`Global`](CaptureMode::Global) captures of any thread by default. In a thread that has set
-/// [`ThreadLocal`](CaptureMode::ThreadLocal), calls leave the global captures of others alone; in
-/// one that has set [`Relaxed`](CaptureMode::Relaxed), its own too. It is what a thread that polls
-/// events needs, so that it does not break the captures of others.
+/// The thread's mode decides which captures its [unsafe calls](CaptureMode) can invalidate. By
+/// default they invalidate the thread's own [`ThreadLocal`](CaptureMode::ThreadLocal) captures and
+/// [`Global`](CaptureMode::Global) captures of any thread. With
+/// [`ThreadLocal`](CaptureMode::ThreadLocal) they do not invalidate other threads' global captures;
+/// with [`Relaxed`](CaptureMode::Relaxed) not the thread's own captures either. A thread that polls
+/// events needs the guard, or it would invalidate other threads' captures.
 ///
-/// The guard stays on its thread. Drop guards in the reverse order of making them.
+/// The guard stays on its thread. Drop guards in the reverse order of their creation.
 ///
 /// ```
 /// use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
@@ -73,14 +75,14 @@ pub struct ThreadCaptureMode {
 
 #[allow(unsafe_code)]
 impl ThreadCaptureMode {
-    /// Changes the calling thread's capture mode.
+    /// Changes the calling thread's capture mode until the returned guard is dropped.
     ///
-    /// One driver call, `cuThreadExchangeStreamCaptureMode`, and one more when the guard is
+    /// One driver call: `cuThreadExchangeStreamCaptureMode`; the same call when the guard is
     /// dropped.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuThreadExchangeStreamCaptureMode")]
     #[doc(alias = "CaptureModeGuard")]
     pub fn exchange(driver: Driver, mode: CaptureMode) -> Result<Self> {
@@ -90,7 +92,7 @@ impl ThreadCaptureMode {
     }
 }
 
-/// Sets the thread's mode to `mode`, which becomes the one that was set before.
+/// Sets the thread's mode to `mode`, and `mode` to the previous one.
 #[allow(unsafe_code)]
 fn exchange(driver: Driver, mode: &mut CUstreamCaptureMode) -> Result<()> {
     // SAFETY: the one argument is a place with a valid mode, of this module or from an earlier
@@ -100,7 +102,7 @@ fn exchange(driver: Driver, mode: &mut CUstreamCaptureMode) -> Result<()> {
 
 impl Drop for ThreadCaptureMode {
     fn drop(&mut self) {
-        // What it answers cannot be acted on here.
+        // An error cannot be handled here.
         let _ = exchange(self.driver, &mut self.before);
     }
 }

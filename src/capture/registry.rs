@@ -1,23 +1,23 @@
-//! The captures that this crate began: a list for the whole process, of which the root of the crate
-//! tells.
+//! The captures that this crate began: a list for the whole process, which the crate's page
+//! documents.
 //!
 //! [`record_external`](crate::StreamRef::record_external) and
-//! [`wait_external`](crate::StreamRef::wait_external) put an event into the graph of a capture, and
-//! the graph must keep it: a node without its event crashes the driver. They are given a stream and
-//! an event, and no capture. The stream may be one that joined the capture by a wait, in another
-//! thread than the one that has the guard, and which no code of this crate saw join. All that can
-//! be had then is what the driver tells of a stream: the number of its capture, and the graph's
-//! handle. Nothing of the program's can be attached to either. The driver's user objects live as
-//! long as a graph, but their destructors must make no driver call, and so cannot destroy an event.
-//! So the number is looked up here. Nothing else uses the list: the guard knows its own number.
+//! [`wait_external`](crate::StreamRef::wait_external) put an event into the graph of a capture. The
+//! graph must keep the event: the driver crashes if the event of a node is gone. Their arguments
+//! are a stream and an event, not a capture. The stream may have joined the capture by a wait, in
+//! another thread than that of the guard, and unseen by this crate. Then the driver returns only
+//! the number of the stream's capture and the graph's handle, and a program cannot attach data to
+//! either. The driver's user objects live as long as a graph, but their destructors must not make
+//! driver calls, so they cannot destroy an event. Therefore the number is looked up here. The guard
+//! has its own number and does not need the list.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::driver::Driver;
 use crate::graph::kept::Kept;
 
-/// What keeps the events of each capture, by its number. Numbers are never used again, so an entry
-/// that outlives its graph is found by nobody, and goes when the next one is made.
+/// The kept events of each capture, by its number. Numbers are never reused, so an entry that
+/// outlives its graph is never found, and is removed when the next one is added.
 static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
 
 pub(super) fn add(driver: Driver, id: u64, kept: &Arc<Kept>) {

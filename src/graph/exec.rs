@@ -17,16 +17,16 @@ use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 
-/// An executable graph, made by [`Graph::instantiate`]. Dropping it destroys it; a launch that is
-/// under way runs to its end.
+/// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
-/// It keeps the events that its nodes refer to alive; the graph that it was made of may be dropped.
+/// A launch in progress runs to its end. The executable graph keeps the events of its nodes alive;
+/// the graph from which it was made may be dropped.
 ///
-/// The driver does not allow two threads in one executable graph: it may be sent to another thread,
-/// but not shared.
+/// The driver does not allow two threads to use one executable graph: it may be sent to another
+/// thread, but not shared.
 ///
-/// Drop ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
-/// reports.
+/// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
+/// forked child.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,10 +55,10 @@ pub struct GraphExec {
     /// NULL once it is destroyed.
     raw: CUgraphExec,
     context: Context,
-    /// The graph that it was made of.
+    /// The number of the graph from which it was made.
     graph: u64,
     kept: Events,
-    /// Whether an event among these is an interprocess event.
+    /// Whether one of these events is an interprocess event.
     interprocess: bool,
     _not_sync: PhantomData<Cell<()>>,
 }
@@ -69,15 +69,18 @@ unsafe impl Send for GraphExec {}
 
 #[allow(unsafe_code)]
 impl Graph {
-    /// Makes an executable graph of it, in the graph's context. The graph itself can be changed and
-    /// used again.
+    /// Makes an executable graph in the graph's context; the graph itself can be changed and used
+    /// again.
     ///
-    /// It asks `cuGraphInstantiateWithFlags` (CUDA 11.4), on older drivers `cuGraphInstantiate`.
+    /// One driver call with the context current: `cuGraphInstantiateWithFlags` (CUDA 11.4), on
+    /// older drivers `cuGraphInstantiate`.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] for an interprocess event of another context; what the driver
-    /// answers; [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`]: the graph waits for or records an interprocess event of
+    ///   another context.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the executable graph is used up.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
     pub fn instantiate(&self) -> Result<GraphExec> {
@@ -99,13 +102,13 @@ impl Graph {
         }
     }
 
-    /// Makes it by a call that is given a place for the handle.
+    /// Makes it with a call that gets a place for the handle.
     fn instantiate_by<F: Copy>(
         &self,
         entry: Entry<F>,
         instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
     ) -> Result<GraphExec> {
-        // Before the lock of what is kept, which a thread of the parent may hold for ever.
+        // Before the lock of the kept events, which in a forked child may stay locked for ever.
         self.driver().check_fork(entry.function)?;
         let kept = self.kept.all();
         for event in kept.iter() {
@@ -114,7 +117,7 @@ impl Graph {
         self.context.with_current(|ready| {
             let mut raw = null_mut();
             entry.ask(ready, |pointer| instantiate(pointer, &mut raw))?.check()?;
-            // In the closure, so that it is dropped when the caller's context cannot be restored.
+            // Made in the closure, so it is dropped if the caller's context cannot be restored.
             Ok(GraphExec::new(self, raw, kept))
         })
     }
@@ -129,21 +132,24 @@ impl GraphExec {
         Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }
     }
 
-    /// Puts the graph's work into the stream, behind what is there. It is one driver call,
-    /// `cuGraphLaunch`.
+    /// Launches the graph: puts its work into the stream, after the work that is there.
     ///
-    /// Launches of one executable graph run one after another, also in different streams.
+    /// Launches of one executable graph run one after another, even in different streams.
+    ///
+    /// One driver call: `cuGraphLaunch`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` in a capturing stream, whose capture that
-    /// invalidates; [`Error::ContextMismatch`] for an interprocess event in the graph and a stream
-    /// of another context; what the driver returns, among it errors of work that was launched
-    /// before; [`Error::ForkedChild`].
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
+    ///   capture.
+    /// * [`Error::ContextMismatch`]: the graph has an interprocess event, and the stream belongs to
+    ///   another context.
+    /// * Errors of work that was launched earlier.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
-        // Of the stream's table, which says what NULL means.
+        // From the stream's table, because the table decides what NULL means.
         let launch = entry!(stream, cuGraphLaunch);
         if self.interprocess {
             for event in self.kept.iter() {
@@ -158,17 +164,21 @@ impl GraphExec {
             .check()
     }
 
-    /// Lets a record node of the graph that this was made of record another event, from the next
-    /// launch on. CUDA 11.1.
+    /// Makes a record node record another event, from the next launch on. CUDA 11.1.
+    ///
+    /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
+    /// The [type](Self) has an example.
     ///
     /// One driver call: `cuGraphExecEventRecordNodeSetEvent`.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`] when the node is not of `graph`, or this was not made of `graph`;
-    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind, or one that was added later;
-    /// [`Error::ContextMismatch`] for an interprocess event of another context;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::GraphMismatch`]: the node does not belong to `graph`, or this was made from
+    ///   another graph.
+    /// * `CUDA_ERROR_INVALID_VALUE`: the node is of another kind, or was added later.
+    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.1.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "update")]
     pub fn set_record_node_event(
@@ -185,8 +195,9 @@ impl GraphExec {
         )
     }
 
-    /// Lets a wait node of the graph that this was made of wait for another event, from the next
-    /// launch on. CUDA 11.1.
+    /// Makes a wait node wait for another event, from the next launch on. CUDA 11.1.
+    ///
+    /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
     ///
     /// One driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
@@ -221,32 +232,30 @@ impl GraphExec {
         driver.check_same(graph.driver(), function)?;
         driver.check_same(event.driver(), function)?;
         if graph.kept.graph() != self.graph {
-            // Also where the driver would refuse it: it knows nodes by handles, and uses the
-            // handles of a graph that is gone again. The events in `kept` are known by the same
-            // handles.
+            // The driver cannot always detect this: it identifies nodes by handle, and reuses the
+            // handles of destroyed graphs. The events in `kept` are found by the same handles.
             return Err(Error::GraphMismatch { function });
         }
         let node = graph.kept.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the
-        // node's graph and with it the node, all of one library; the event is of it too, is alive,
-        // and is kept from the next statements on, whatever is answered.
+        // node's graph and with it the node, all of one library; the event is of that library too,
+        // is alive, and is kept from the next statements on, whatever the result.
         let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
         drop(settle(&mut self.kept, node, event, &answer));
         answer
     }
 
-    /// Destroys the executable graph and returns what the driver returns. A launch that is under
-    /// way runs to its end.
+    /// Destroys the executable graph and returns the driver's error, if any. A launch in progress
+    /// runs to its end.
     ///
     /// One driver call: `cuGraphExecDestroy`. It does not wait, unless the executable graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
-    /// again: this was the one destruction.
+    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
@@ -255,12 +264,13 @@ impl GraphExec {
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }
     }
 
-    /// The context that it was made in.
+    /// Returns the context in which it was made.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The driver's handle, for other bindings. It is valid as long as the executable graph is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the executable graph
+    /// is.
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw
     }
@@ -272,8 +282,8 @@ impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: the executable graph is owned and not used afterwards. What it answers cannot
-            // be acted on here.
+            // SAFETY: the executable graph is owned and not used afterwards. An error cannot be
+            // handled here.
             let _ = unsafe { ask!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
         }
     }

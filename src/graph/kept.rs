@@ -1,4 +1,4 @@
-//! What keeps the events that graph nodes refer to.
+//! Keeps the events of graph nodes alive.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::sys::{CUevent, CUgraphNode, Function};
 
 /// The events that the nodes of one graph refer to. The driver's nodes hold bare handles.
 pub(crate) struct Kept {
-    /// Names the graph: unlike a handle it is not used again.
+    /// The number of the graph: unlike a handle it is never reused.
     graph: u64,
     events: Mutex<Events>,
 }
@@ -30,26 +30,25 @@ impl Kept {
         self.graph
     }
 
-    /// No driver call is made, and no event dropped, under the lock.
+    /// Locks the events. Under the lock, no driver call is made and no event dropped.
     fn events(&self) -> MutexGuard<'_, Events> {
-        // Nothing under the lock leaves the list half changed.
+        // A panic under the lock leaves no list that is half changed.
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an event that a node may refer to of which nothing else is known: one of a capture, or
-    /// one whose call the driver failed.
+    /// Keeps an event of a node that is not known: a node of a capture, or one whose call failed.
     pub(crate) fn keep(&self, event: &Arc<Event>) {
         self.events().keep(event.as_raw().addr(), event);
     }
 
-    /// Takes one `keep` of the event back.
+    /// Undoes one `keep` of the event.
     pub(crate) fn forget(&self, event: &Arc<Event>) {
         let forgotten = self.events().forget(event.as_raw().addr());
         drop(forgotten);
     }
 
-    /// Notes what the driver answered when a node was to refer to the event: from now on the node
-    /// does, in the place of the event before.
+    /// Notes the result of the call that made a node refer to the event: on success, the event
+    /// replaces the node's previous one.
     pub(super) fn settle(
         &self,
         node: CUgraphNode,
@@ -69,7 +68,7 @@ impl Kept {
         self.events().get(raw.addr()).cloned()
     }
 
-    /// The handles of the nodes, all of which must be of this graph.
+    /// The handles of the nodes, which must all belong to this graph.
     pub(crate) fn handles(
         &self,
         function: Function,
@@ -82,18 +81,17 @@ impl Kept {
         if node.graph == self.graph { Ok(node.raw) } else { Err(Error::GraphMismatch { function }) }
     }
 
-    /// Names a node of this graph.
+    /// A node of this graph, from its handle.
     pub(crate) fn node(&self, raw: CUgraphNode) -> GraphNode {
         GraphNode { raw, graph: self.graph }
     }
 }
 
-/// Notes what the driver answered when a node was to refer to the event; what nothing refers to any
-/// more is returned.
+/// Notes the result of the call that made a node refer to the event. Returns the event that no node
+/// refers to any more.
 ///
-/// An error says only that the call failed. The driver may have done the work all the same: it
-/// answers with errors of earlier work, too. Then the node refers to the one event or to the other,
-/// and both are kept.
+/// After an error the driver may have done the work all the same, because it also returns errors of
+/// earlier work. Then the node refers to the old event or to the new one, and both are kept.
 pub(super) fn settle(
     events: &mut Events,
     node: CUgraphNode,
@@ -110,8 +108,7 @@ pub(super) fn settle(
     }
 }
 
-/// Values that nodes refer to, each of them once, with a count. Everything takes the logarithm of
-/// how many there are.
+/// The values that nodes refer to, each once, with a count. Every operation takes logarithmic time.
 #[derive(Clone)]
 pub(super) struct References<K, V> {
     /// The value that each known node refers to.
@@ -122,7 +119,7 @@ pub(super) struct References<K, V> {
 #[derive(Clone)]
 struct Value<V> {
     value: V,
-    /// How many nodes refer to it, known ones or others.
+    /// The number of nodes, known or not, that refer to it.
     references: usize,
 }
 
@@ -133,7 +130,7 @@ impl<K, V> Default for References<K, V> {
 }
 
 impl<K: Ord + Copy, V: Clone> References<K, V> {
-    /// Counts a reference of a node that is not known.
+    /// Counts a reference by a node that is not known.
     fn keep(&mut self, key: K, value: &V) {
         self.values
             .entry(key)
@@ -141,15 +138,15 @@ impl<K: Ord + Copy, V: Clone> References<K, V> {
             .references += 1;
     }
 
-    /// Takes back one reference, and gives the value if it was the last.
+    /// Removes one reference, and returns the value if it was the last.
     fn forget(&mut self, key: K) -> Option<V> {
         let kept = self.values.get_mut(&key)?;
         kept.references = kept.references.saturating_sub(1);
         if kept.references == 0 { self.values.remove(&key).map(|kept| kept.value) } else { None }
     }
 
-    /// Lets a known node refer to a value, and gives the one that it referred to if nothing else
-    /// does.
+    /// Makes a known node refer to a value, and returns its previous value if no other node refers
+    /// to that.
     fn refer(&mut self, node: K, key: K, value: &V) -> Option<V> {
         self.keep(key, value);
         let before = self.nodes.insert(node, key)?;
@@ -211,7 +208,7 @@ mod tests {
     fn each_node_takes_as_long_as_others() {
         const NODES: usize = 80_000;
         let mut references = References::default();
-        // The driver's addresses come in no order.
+        // The driver's addresses are in no order.
         let address = |index: usize| Key(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // A search in a sorted tree of this many: seventeen halvings, some comparisons more within
         // each of its pages.
@@ -226,7 +223,7 @@ mod tests {
             let took =
                 compared(|| assert_eq!(references.get(address(NODES + index)), Some(&index)));
             assert!(took <= MOST, "{took} comparisons to find the value of node {index}");
-            // Another value for the node: the one before is found and given back.
+            // Another value for the node: the previous one is found and returned.
             let took = compared(|| {
                 let before = references.refer(address(index), address(2 * NODES + index), &index);
                 assert_eq!(before, Some(index));
@@ -255,7 +252,7 @@ mod tests {
         assert_eq!(references.forget(10), Some("a"));
         assert_eq!(references.get(10), None);
         assert_eq!(references.forget(10), None);
-        // The value that it has is no change.
+        // Setting the same value again changes nothing.
         assert_eq!(references.refer(1, 20, &"b"), None);
         assert_eq!(references.refer(1, 30, &"c"), None, "node 2");
         assert_eq!(references.refer(2, 30, &"c"), Some("b"));

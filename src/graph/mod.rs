@@ -1,5 +1,4 @@
-//! Graphs: work that is put together once, by a capture or node by node, and launched as often as
-//! wanted.
+//! Graphs: work that is defined once, by a capture or node by node, and launched many times.
 
 use core::cell::Cell;
 use core::fmt;
@@ -26,19 +25,18 @@ use kept::Kept;
 pub use exec::GraphExec;
 pub use node::GraphNode;
 
-/// A graph: what a [capture](crate::capture::Capture) made, or what was put together of nodes.
-/// Dropping it destroys it.
+/// A graph, made by a [capture](crate::capture::Capture) or node by node; dropping it destroys it.
 ///
-/// It keeps the events that its nodes refer to alive, and its [executable graphs](GraphExec) keep
-/// them too, so that the program may drop its own references whenever it likes. That is why such
-/// events are given as `Arc<Event>`. A call that the driver fails may have done its work all the
-/// same: the event of such a call is kept too, as long as the graph.
+/// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
+/// program may drop its own references at any time. This is why such events are given as
+/// `Arc<Event>`. If a call fails, the driver may have done its work all the same, so the event of
+/// that call is kept too, as long as the graph.
 ///
-/// The driver does not allow two threads in one graph: it may be sent to another thread, but not
-/// shared.
+/// The driver does not allow two threads to use one graph: it may be sent to another thread, but
+/// not shared.
 ///
-/// Drop ignores what the driver returns, and does nothing in a forked child; [`close`](Self::close)
-/// reports.
+/// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
+/// forked child.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -65,32 +63,32 @@ pub use node::GraphNode;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct Graph {
-    /// NULL once it is no longer ours to destroy.
+    /// NULL once this value no longer owns the graph.
     raw: CUgraph,
     context: Context,
     kept: Arc<Kept>,
     _not_sync: PhantomData<Cell<()>>,
 }
 
-// SAFETY: the driver takes a graph from any thread, as long as it is one at a time: the type is not
-// Sync. The handle is an address that this crate never dereferences.
+// SAFETY: any thread may use a graph, but only one at a time: the type is not Sync. The handle is
+// an address that this crate never dereferences.
 #[allow(unsafe_code)]
 unsafe impl Send for Graph {}
 
 #[allow(unsafe_code)]
 impl Graph {
-    /// An empty graph, whose executable graphs will be made in the context.
+    /// Creates an empty graph; its executable graphs will be made in the context.
     ///
-    /// One driver call: `cuGraphCreate`. No context need be current.
+    /// One driver call: `cuGraphCreate`.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_NOT_INITIALIZED` or `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "GraphDefinition")]
     pub fn new(context: &Context) -> Result<Self> {
         let mut raw = null_mut();
-        // SAFETY: a place for the handle; 0 are the flags there are.
+        // SAFETY: a place for the handle; the flags must be 0.
         unsafe { call!(context.driver(), cuGraphCreate(&mut raw, 0)) }?;
         Ok(Self::with(context, raw, Kept::new()))
     }
@@ -99,30 +97,29 @@ impl Graph {
         Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
     }
 
-    /// Takes ownership of a graph that other code made, whose executable graphs will be made in the
+    /// Takes ownership of a graph that other code made; its executable graphs will be made in the
     /// context.
     ///
     /// # Safety
     ///
-    /// `raw` must be a live graph of the context's driver that nobody else uses or destroys from
-    /// now on, and the events that its nodes refer to must stay alive as long as the result and the
-    /// executable graphs made of it. No capture may be adding to it, and their owner may not record
-    /// those events in a capture, nor end such a capture, in one thread while another thread
+    /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
+    /// from now on. The events of its nodes must stay alive as long as the result and the
+    /// executable graphs made of it. No capture may be adding to it. The owner of those events must
+    /// not record them in a capture, or end such a capture, in one thread while another thread
     /// launches an executable graph made of it: see
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Kept::new())
     }
 
-    /// Destroys the graph and returns what the driver returns. Its executable graphs live on.
+    /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
     ///
     /// One driver call: `cuGraphDestroy`. It does not wait, unless the graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
-    /// again: this was the one destruction.
+    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
@@ -130,20 +127,21 @@ impl Graph {
         unsafe { call!(self.driver(), cuGraphDestroy(raw)) }
     }
 
-    /// Gives the graph up to the driver, which has destroyed it or is about to.
+    /// Gives the graph up to the driver, which has destroyed it or will do so.
     pub(crate) fn disarm(mut self) {
         self.raw = null_mut();
     }
 
-    /// Adds a node that records the event at each launch, once the work of the nodes in `after` is
-    /// done. CUDA 11.1.
+    /// Adds a node that records the event at each launch, after the work of the nodes in `after`.
+    /// CUDA 11.1.
     ///
-    /// One driver call: `cuGraphAddEventRecordNode`.
+    /// One driver call: `cuGraphAddEventRecordNode`. The [type](Self) has an example.
     ///
     /// # Errors
     ///
-    /// [`Error::GraphMismatch`]; [`Error::Unsupported`]; what the driver returns;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::GraphMismatch`]: a node in `after` belongs to another graph.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.1.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "EventRecordNode")]
     pub fn add_event_record_node(
@@ -154,8 +152,9 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
-    /// Adds a node that at each launch waits for what the event stands for then, once the work of
-    /// the nodes in `after` is done. CUDA 11.1.
+    /// Adds a node that waits, at each launch, for the event's last record at that time. CUDA 11.1.
+    ///
+    /// It runs after the work of the nodes in `after`.
     ///
     /// One driver call: `cuGraphAddEventWaitNode`.
     ///
@@ -183,8 +182,8 @@ impl Graph {
         let after = self.kept.handles(add.function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
-        // dependencies are nodes of it; the event is alive, and kept for as long as the graph from
-        // the next statement on, whatever is answered.
+        // dependencies are nodes of it; the event is alive, and kept as long as the graph from the
+        // next statement on, whatever the result.
         let answer = add.ask(driver, |add| unsafe {
             add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
         })?;
@@ -192,20 +191,22 @@ impl Graph {
         Ok(self.kept.node(node))
     }
 
-    /// The event that a record node records, if it was given to this graph as an `Arc`. CUDA 11.1.
+    /// Returns the event that a record node records; `None` if other code put the event into the
+    /// graph. CUDA 11.1.
     ///
     /// One driver call: `cuGraphEventRecordNodeGetEvent`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind; else as
+    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind; otherwise as
     /// [`add_event_record_node`](Self::add_event_record_node).
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
     pub fn record_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
         self.get(entry!(self.driver(), cuGraphEventRecordNodeGetEvent?)?, node)
     }
 
-    /// The event that a wait node waits for, if it was given to this graph as an `Arc`. CUDA 11.1.
+    /// Returns the event that a wait node waits for; `None` if other code put the event into the
+    /// graph. CUDA 11.1.
     ///
     /// One driver call: `cuGraphEventWaitNodeGetEvent`.
     ///
@@ -228,8 +229,9 @@ impl Graph {
         Ok(self.kept.by_handle(event))
     }
 
-    /// Lets a record node record another event. Executable graphs that were made before are not
-    /// changed. CUDA 11.1.
+    /// Makes a record node record another event. CUDA 11.1.
+    ///
+    /// Existing executable graphs do not change; use [`GraphExec::set_record_node_event`].
     ///
     /// One driver call: `cuGraphEventRecordNodeSetEvent`.
     ///
@@ -242,8 +244,9 @@ impl Graph {
         self.set(entry!(self.driver(), cuGraphEventRecordNodeSetEvent?)?, node, event)
     }
 
-    /// Lets a wait node wait for another event. Executable graphs that were made before are not
-    /// changed. CUDA 11.1.
+    /// Makes a wait node wait for another event. CUDA 11.1.
+    ///
+    /// Existing executable graphs do not change; use [`GraphExec::set_wait_node_event`].
     ///
     /// One driver call: `cuGraphEventWaitNodeSetEvent`.
     ///
@@ -261,18 +264,17 @@ impl Graph {
         driver.check_same(event.driver(), set.function)?;
         let raw = self.kept.handle(set.function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
-        // alive, and kept for as long as the graph from the next statement on, whatever is
-        // answered.
+        // alive, and kept as long as the graph from the next statement on, whatever the result.
         let answer = set.ask(driver, |set| unsafe { set(raw, event.as_raw()) })?;
         self.kept.settle(raw, event, answer.check())
     }
 
-    /// The context that executable graphs are made in.
+    /// Returns the context in which executable graphs are made.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The driver's handle, for other bindings. It is valid as long as the graph is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the graph is.
     pub fn as_raw(&self) -> CUgraph {
         self.raw
     }
@@ -293,13 +295,13 @@ type SetEvent = unsafe extern "C" fn(CUgraphNode, CUevent) -> CUresult;
 
 #[allow(unsafe_code)]
 impl GraphNode {
-    /// Names a node that other code put into the graph.
+    /// Wraps a node that other code put into the graph.
     ///
     /// # Safety
     ///
     /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable
     /// graph made of it is used. No other code may use the node or the graph in another thread
-    /// while it is used here.
+    /// while this crate uses it.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
         graph.kept.node(raw)
     }
@@ -309,8 +311,7 @@ impl Drop for Graph {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: the graph is owned and not used afterwards. What it answers cannot be acted
-            // on here.
+            // SAFETY: the graph is owned and not used afterwards. An error cannot be handled here.
             let _ = unsafe { ask!(self.driver(), cuGraphDestroy(self.raw)) };
         }
     }

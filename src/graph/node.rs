@@ -2,8 +2,7 @@
 
 use crate::sys::CUgraphNode;
 
-/// A node of a [`Graph`](super::Graph): a name, which is valid as long as the graph is, and refused
-/// by any other.
+/// A node of a [`Graph`](super::Graph), valid as long as the graph; other graphs refuse it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,8 +30,8 @@ pub struct GraphNode {
     pub(super) graph: u64,
 }
 
-// SAFETY: the handle is an address that this crate never dereferences; what uses it also takes the
-// graph.
+// SAFETY: the handle is an address that this crate never dereferences; every call that uses it also
+// takes the graph.
 #[allow(unsafe_code)]
 unsafe impl Send for GraphNode {}
 // SAFETY: as for Send.
@@ -40,7 +39,7 @@ unsafe impl Send for GraphNode {}
 unsafe impl Sync for GraphNode {}
 
 impl GraphNode {
-    /// The driver's handle, for other bindings. It is valid as long as the graph is.
+    /// Returns the driver's handle, for other bindings. It is valid as long as the graph is.
     pub fn as_raw(self) -> CUgraphNode {
         self.raw
     }

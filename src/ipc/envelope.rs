@@ -1,19 +1,18 @@
-//! The envelope of what one process sends to another: what it is, its version, its fields, and a
-//! check value, which finds damage.
+//! The envelope of a message from one process to another: its kind, its version, its fields, and a
+//! checksum, which detects damage.
 
 use crate::context::Origin;
 use crate::device::Uuid;
 use crate::driver::process::{Identity, Numbering};
 
-/// A kind of envelope: four bytes that tell it from others, and the version that is written and
-/// read.
+/// A kind of envelope: four bytes that identify it, and the version that is written and read.
 #[derive(Clone, Copy)]
 pub(crate) struct Envelope {
     pub(crate) magic: [u8; 4],
     pub(crate) version: u16,
 }
 
-/// What is wrong with one.
+/// The reason why an envelope is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Damage {
     Length { found: u32, expected: u32 },
@@ -25,8 +24,8 @@ pub(crate) enum Damage {
 const CHECK: usize = 4;
 
 impl Envelope {
-    /// The whole, of `N` bytes. The fields fill what the magic, the version and the check value
-    /// leave.
+    /// The whole envelope of `N` bytes. The fields fill the space between magic, version and
+    /// checksum.
     pub(crate) fn seal<const N: usize>(self, fields: &[&[u8]]) -> [u8; N] {
         let mut bytes = [0; N];
         let version = self.version.to_le_bytes();
@@ -38,8 +37,8 @@ impl Envelope {
         bytes
     }
 
-    /// The fields of a whole one of `length` bytes. Of several things that are wrong it tells the
-    /// one that says most: whether it is one at all, then of which version.
+    /// The fields of an envelope of `length` bytes. If several things are wrong, it returns the
+    /// most general: first the magic, then the version.
     pub(crate) fn unseal(self, bytes: &[u8], length: usize) -> Result<Fields<'_>, Damage> {
         let found = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let expected = u32::try_from(length).unwrap_or(u32::MAX);
@@ -61,7 +60,7 @@ impl Envelope {
     }
 }
 
-/// What of an envelope was not taken out yet.
+/// The fields of an envelope that were not taken out yet.
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     short: Damage,
@@ -91,7 +90,7 @@ impl Fields<'_> {
     }
 }
 
-/// What [`Fields::take_origin`] reads; all zero for none.
+/// The bytes that [`Fields::take_origin`] reads; all zero for none.
 pub(crate) fn origin_bytes(origin: Option<Origin>) -> [u8; 52] {
     let mut bytes = [0; 52];
     if let Some(Origin { pid, device, process: Identity { started, numbering } }) = origin {

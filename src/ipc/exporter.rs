@@ -1,4 +1,4 @@
-//! The process that exported an event: an importer sees whether it is still there.
+//! The process that exported an event, so that an importer can see whether it still runs.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,28 +10,27 @@ use crate::ipc::IpcEventDescriptor;
 use crate::progress::Progress;
 use crate::timeout;
 
-/// What is known of the process that exported an event.
+/// The state of the process that exported an event, as far as it is known.
 ///
-/// The answer may be old when it arrives: a process that is running may end at any time. One that
-/// has ended stays so.
+/// `Running` may be outdated at once, because the process may end at any time. `Ended` is final.
 #[must_use = "the exporter may have ended"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExporterState {
-    /// It runs, as far as can be seen.
+    /// The process runs, as far as this process can see.
     Running,
-    /// It has ended, or has replaced itself by another program (`exec`). Nobody completes what it
-    /// had not completed.
+    /// The process has ended, or has replaced itself by another program (`exec`). Its pending
+    /// records never complete.
     Ended,
-    /// This process cannot tell. Wait with a limit.
+    /// This process cannot see the exporter. Wait with a limit.
     Unknown,
 }
 
 /// The process that exported an event, for an importer that must not wait for ever.
 ///
-/// A record of a process that ended before it completed stays pending for ever, and so does a
-/// stream that waits for it; then the [last drop](crate::Context#dropping-the-last-share) of the
-/// context blocks. So wait on the host first, with [`wait_for`](Self::wait_for), and let a stream
-/// wait only for what the host has seen done:
+/// If a process ends before its record completes, the record stays pending for ever. A stream that
+/// waits for it never continues, and the [last drop](crate::Context#dropping-the-last-share) of the
+/// context blocks. So wait on the host first, with [`wait_for`](Self::wait_for), and make a stream
+/// wait only for a record that the host has seen done:
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,40 +72,40 @@ pub enum ExporterState {
 /// A stream may wait for an event that is not done yet only if its exporter cannot die before this
 /// process, or if this process ends with it.
 ///
-/// # What can be seen
+/// # Limits of detection
 ///
-/// On Linux this opens a file of the exporter in `/proc` once, and keeps it open. Later looks need
-/// no new file descriptor.
+/// On Linux it opens a file of the exporter in `/proc` once, and keeps it open. Later calls need no
+/// new file descriptor.
 ///
-/// * The descriptor says when the exporter started. Another process that has the exporter's number
-///   now, because the exporter has ended, is told apart, whether it got the number before or after
-///   [`of`](Self::of).
-/// * The end of the process is always seen, also before its parent has waited for it. A process
-///   whose first thread has ended while others run is running.
-/// * An `exec` is seen if this process may read the exporter's `/proc/PID/pagemap`: it runs as the
-///   same user, the exporter has not made itself undumpable, and the kernel has that file.
+/// * If the exporter has ended and another process has its id now, that process is recognised by
+///   its start time, which the descriptor contains. This works whether it got the id before or
+///   after [`of`](Self::of).
+/// * The end of the process is always detected, even before its parent has waited for it. A process
+///   whose first thread has ended while others run counts as running.
+/// * An `exec` is detected if this process may read the exporter's `/proc/PID/pagemap`: it runs as
+///   the same user, the exporter has not made itself undumpable, and the kernel has that file.
 ///   Otherwise, or if the exporter's first thread had ended or the `exec` had happened before
 ///   [`of`](Self::of), such a process counts as running.
-/// * A CUDA context that the exporter has destroyed, or that has failed, while the process goes on
-///   is not seen.
-/// * Process ids and start times mean something only to processes of one pid namespace and one time
-///   namespace, on one system since its last boot. The descriptor says which these are. If this
-///   process has others, because it is in another container, the state is
-///   [`Unknown`](ExporterState::Unknown): wait with a limit.
+/// * A CUDA context that failed, or that the exporter destroyed, is not detected while the process
+///   runs.
+/// * Process ids and start times are valid only in one pid namespace and one time namespace, on one
+///   system since its last boot. The descriptor contains these. If this process has others, because
+///   it is in another container, the state is [`Unknown`](ExporterState::Unknown): wait with a
+///   limit.
 ///
 /// On Windows it opens a handle of the process once, and keeps it. The end of the process is always
-/// seen, and another process that has its number is told apart. Where the process cannot be opened,
+/// detected, and another process with the same id is recognised. If the process cannot be opened,
 /// because it belongs to another user or container, the state is
 /// [`Unknown`](ExporterState::Unknown).
 ///
 /// On other platforms the state is [`Unknown`](ExporterState::Unknown).
 pub struct ExporterProcess {
     pid: Option<u32>,
-    /// None if there is no process that could be looked at.
+    /// None if there is no process to watch.
     watch: Option<watch::Watch>,
 }
 
-/// With the state, for which it looks at the process.
+/// Prints the process id and the current state.
 impl fmt::Debug for ExporterProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExporterProcess")
@@ -116,19 +115,19 @@ impl fmt::Debug for ExporterProcess {
     }
 }
 
-/// How long an exporter that has ended may go unnoticed.
+/// The time within which the end of the exporter is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl ExporterProcess {
-    /// The descriptor's exporter.
+    /// Finds the process that exported the descriptor's event.
     ///
-    /// Ask as soon as you have the descriptor, before you open it. The state is
-    /// [`Unknown`](ExporterState::Unknown) for good if this process sees no process of the
-    /// exporter's number now, the descriptor does not name the exporter
-    /// ([`IpcEventDescriptor::from_raw`]) or comes from another namespace, `/proc` cannot be read,
-    /// or this process can open no more files.
+    /// Call it as soon as you have the descriptor, before you open it. It makes no driver call. The
+    /// state is [`Unknown`](ExporterState::Unknown) for ever if
     ///
-    /// It makes no driver call.
+    /// * this process sees no process with the exporter's id now,
+    /// * the descriptor does not contain the exporter ([`IpcEventDescriptor::from_raw`]) or comes
+    ///   from another namespace,
+    /// * `/proc` cannot be read, or this process can open no more files.
     pub fn of(descriptor: &IpcEventDescriptor) -> Self {
         Self::of_origin(descriptor.origin)
     }
@@ -140,15 +139,16 @@ impl ExporterProcess {
         Self { pid: origin.map(|origin| origin.pid), watch }
     }
 
-    /// Its process id, if the descriptor has it.
+    /// Returns the exporter's process id, if the descriptor contains it.
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
 
-    /// What is known of it now. It never says [`Ended`](ExporterState::Ended) of a process that may
-    /// still run.
+    /// Returns the current state; [`Ended`](ExporterState::Ended) only if the process certainly no
+    /// longer runs.
     ///
-    /// One system call, which opens nothing; some microseconds.
+    /// It makes one system call, which opens no file and takes some microseconds, and no driver
+    /// call.
     pub fn state(&self) -> ExporterState {
         self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
     }
@@ -157,15 +157,16 @@ impl ExporterProcess {
     /// is up.
     ///
     /// [`Progress::Pending`] means that the exporter has ended without completing the record, or
-    /// that the time is up; [`state`](Self::state) tells which. It looks at the exporter ten times
-    /// a second. A record that the exporter completed before its end is done.
+    /// that the time is up; call [`state`](Self::state) to see which. The exporter is checked ten
+    /// times a second. If the exporter completed the record before it ended, the result is
+    /// [`Progress::Done`]. The [type](Self) has an example.
     ///
-    /// Driver calls: `cuEventQuery`, as often as
-    /// [`synchronize_timeout`](EventRef::synchronize_timeout) asks.
+    /// Driver calls: `cuEventQuery`, as often as in
+    /// [`synchronize_timeout`](EventRef::synchronize_timeout).
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::query`].
+    /// As [`EventRef::query`].
     pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
         wait(timeout, || self.state(), || event.query())
     }
@@ -177,8 +178,8 @@ fn wait(
     query: impl FnMut() -> Result<Progress>,
 ) -> Result<Progress> {
     let mut looked = None;
-    // Looked at before the event: an exporter may complete the record and end between the two
-    // looks, and then the later one must be the one at the event.
+    // The state is read before the event is queried: an exporter may complete the record and end
+    // between the two, and then the query must be the later one.
     let has_ended = || {
         let now = timeout::now();
         if looked.is_some_and(|looked| now - looked < LOOK) {
@@ -199,20 +200,21 @@ mod watch {
     use super::ExporterState;
     use crate::driver::process::Status;
 
-    /// An open file of `/proc`, which stays that of one process, whoever gets its number later.
+    /// An open file of `/proc`. It stays that of one process, even if another process gets its id
+    /// later.
     pub(super) enum Watch {
         /// The page map of the process's memory. The file is bound to that memory: it is empty as
-        /// soon as the process has given it up, at its end or by an exec, and the CUDA context with
-        /// it.
+        /// soon as the process has given the memory up, at its end or by an exec, and the CUDA
+        /// context with it.
         Memory(File),
         /// The status line. A process that is gone has none.
         Status(File),
-        /// No file: another process has the number.
+        /// No file: another process has the id.
         Gone,
     }
 
     impl Watch {
-        /// None if there is no process of this number to be looked at.
+        /// None if this process sees no process with this id.
         pub(super) fn of(pid: u32, started: u64) -> Option<Self> {
             let status = File::open(format!("/proc/{pid}/stat")).ok()?;
             if started_at(&status)? != started {
@@ -221,8 +223,8 @@ mod watch {
             let memory = File::open(format!("/proc/{pid}/pagemap")).ok().map(Self::Memory);
             // A process whose first thread has ended has a page map that is empty from the start.
             let memory = memory.filter(|memory| memory.state() == ExporterState::Running);
-            // The page map is that of the same process if the number was not given away before it
-            // was opened: as long as the status can be read, it is not.
+            // The page map belongs to the same process if the id was not reused before it was
+            // opened. While the status can be read, it is not.
             let memory = memory.filter(|_| started_at(&status).is_some());
             Some(memory.unwrap_or(Self::Status(status)))
         }
@@ -239,7 +241,7 @@ mod watch {
         }
     }
 
-    /// Longer than the line can be.
+    /// More than the longest possible line.
     const LINE: usize = 2048;
 
     fn read<'a>(file: &File, line: &'a mut [u8; LINE]) -> io::Result<&'a [u8]> {
@@ -253,7 +255,7 @@ mod watch {
         Some(Status::of(read(status, &mut line).ok()?)?.started)
     }
 
-    /// The state by how much of the first entry of the page map there was.
+    /// The state, from the number of bytes read of the first entry of the page map.
     fn of_memory(read: io::Result<usize>) -> ExporterState {
         match read {
             Ok(0) => ExporterState::Ended,
@@ -262,9 +264,10 @@ mod watch {
         }
     }
 
-    /// The state by the line of `/proc/PID/stat`.
+    /// The state, from the line of `/proc/PID/stat`.
     fn of_status(line: io::Result<&[u8]>) -> ExporterState {
-        /// No such process: the number is waited for, and may name another one by now.
+        /// No such process: its parent has waited for it, and another process may have the id by
+        /// now.
         const ESRCH: i32 = 3;
         let line = match line {
             Ok(line) => line,
@@ -272,8 +275,8 @@ mod watch {
             Err(_) => return ExporterState::Unknown,
         };
         match Status::of(line) {
-            // Its first thread has ended and is not waited for yet. Others may run, and then it is
-            // one of several.
+            // The first thread has ended, and the parent has not waited for it yet. If other
+            // threads run, the count of threads is more than one.
             Some(Status { state: 'Z' | 'X', threads, .. }) if threads < 2 => ExporterState::Ended,
             Some(_) => ExporterState::Running,
             None => ExporterState::Unknown,
@@ -338,12 +341,12 @@ mod watch {
 
     pub(super) enum Watch {
         Process(Watched),
-        /// Another process has the number.
+        /// Another process has the id.
         Gone,
     }
 
     impl Watch {
-        /// None if there is no process of this number to be looked at.
+        /// None if this process sees no process with this id.
         pub(super) fn of(pid: u32, started: u64) -> Option<Self> {
             Some(Watched::find(pid, started).ok()?.map_or(Self::Gone, Self::Process))
         }
@@ -363,7 +366,7 @@ mod watch {
 mod watch {
     use super::ExporterState;
 
-    /// There is none.
+    /// No process can be watched on this platform.
     pub(super) enum Watch {}
 
     impl Watch {

@@ -24,20 +24,21 @@ const ENVELOPE: Envelope = Envelope { magic: *b"CUEV", version: 2 };
 const FLAG_BLOCKING_SYNC: u16 = 1;
 const FLAG_ORIGIN: u16 = 2;
 
-/// What another process needs to open an interprocess event.
+/// A descriptor by which another process can open an interprocess event.
 ///
-/// Around the driver's 64 opaque bytes it carries what the driver does not: whether the event was
-/// created with [`EventFlags::BLOCKING_SYNC`], the UUID of its device, so that the importer finds
-/// the same GPU under another ordinal, the exporter's process id, and when and where that process
-/// started, so that it is told from a later one with the same id. [`to_bytes`](Self::to_bytes) is
-/// the form to send.
+/// It adds to the driver's 64 opaque bytes:
 ///
-/// The check value in it finds damage. It does not find forgery: whoever can write a descriptor can
-/// name any interprocess event of the same user. Take descriptors only from processes that you
-/// trust, over a channel that only they can write to.
+/// * whether the event was created with [`EventFlags::BLOCKING_SYNC`],
+/// * the UUID of its device: the importer finds the same GPU even if its ordinal differs,
+/// * the exporter's process id, and the time and system of its start: a later process with the same
+///   id is recognised as another one.
 ///
-/// It is sent as bytes, as [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature
-/// `serde`).
+/// Send it as bytes ([`to_bytes`](Self::to_bytes)), as
+/// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
+///
+/// The checksum detects damage. It does not detect forgery: a forged descriptor can name any
+/// interprocess event of the same user. Accept descriptors only from processes that you trust, over
+/// a channel to which only they can write.
 ///
 /// ```
 /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
@@ -67,15 +68,15 @@ pub struct IpcEventDescriptor {
 }
 
 impl IpcEventDescriptor {
-    /// The length of [`to_bytes`](Self::to_bytes).
+    /// The length of [`to_bytes`](Self::to_bytes) in bytes.
     pub const LEN: usize = 128;
 
-    /// A descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`) and
-    /// cuda.core send them.
+    /// Makes a descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`)
+    /// and cuda.core send them.
     ///
     /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside
-    /// the bytes, PyTorch does not. Such a descriptor says nothing of the device and the exporter,
-    /// so that opening it cannot find a mistake there.
+    /// the bytes, PyTorch does not. Such a descriptor does not contain the device and the exporter,
+    /// so opening it cannot check them.
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
@@ -97,7 +98,8 @@ impl IpcEventDescriptor {
         Self { handle, blocking_sync, origin: None }
     }
 
-    /// The driver's 64 bytes alone, for PyTorch (`torch.cuda.Event.from_ipc_handle`) and cuda.core.
+    /// Returns only the driver's 64 bytes, for PyTorch (`torch.cuda.Event.from_ipc_handle`) and
+    /// cuda.core.
     pub const fn to_raw(&self) -> [u8; 64] {
         self.handle
     }
@@ -107,34 +109,37 @@ impl IpcEventDescriptor {
         self.blocking_sync
     }
 
-    /// The process that exported the event; none for one from [`from_raw`](Self::from_raw).
+    /// Returns the id of the process that exported the event; `None` for a descriptor from
+    /// [`from_raw`](Self::from_raw).
     pub fn exporter_pid(&self) -> Option<u32> {
         self.origin.map(|origin| origin.pid)
     }
 
-    /// The device of the event; none for one from [`from_raw`](Self::from_raw).
+    /// Returns the UUID of the event's device; `None` for a descriptor from
+    /// [`from_raw`](Self::from_raw).
     pub fn device_uuid(&self) -> Option<Uuid> {
         self.origin.map(|origin| origin.device)
     }
 
-    /// The form to send: 128 bytes, little-endian, of which the last four are a CRC-32 of those
-    /// before.
+    /// Returns the descriptor as 128 bytes, to send to another process.
+    ///
+    /// The numbers are little-endian. The last four bytes are a CRC-32 of the others.
     ///
     /// | bytes | field |
     /// | --- | --- |
     /// | 0–3 | `CUEV` |
     /// | 4–5 | version, 2 |
-    /// | 6–7 | flags: 1 blocking-sync, 2 bytes 8–59 say where the event comes from |
+    /// | 6–7 | flags: 1 is blocking-sync; 2 means that bytes 8–59 are set |
     /// | 8–11 | the exporter's process id |
     /// | 12–27 | the device's UUID |
-    /// | 28–35 | when the exporter started, in clock ticks since the boot; 0 if unknown |
+    /// | 28–35 | the start time of the exporter, in clock ticks since the boot; 0 if unknown |
     /// | 36–39 | the inode number of the exporter's pid namespace |
     /// | 40–43 | the inode number of its time namespace |
     /// | 44–59 | the boot id of its system, a UUID |
     /// | 60–123 | the driver's bytes |
     /// | 124–127 | CRC-32 (ISO-HDLC) |
     ///
-    /// Bytes 28–59 are known on Linux where the exporter could read `/proc`.
+    /// Bytes 28–59 are set on Linux if the exporter could read `/proc`.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = 0;
         if self.blocking_sync {
@@ -147,20 +152,20 @@ impl IpcEventDescriptor {
         ENVELOPE.seal(&[&u16::to_le_bytes(flags), &origin, &self.handle])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic),
-    /// [`Version`](DescriptorError::Version), [`Length`](DescriptorError::Length),
-    /// [`Checksum`](DescriptorError::Checksum) or [`Flags`](DescriptorError::Flags), whichever is
-    /// found first.
+    /// [`Error::Descriptor`] with the first of these that applies:
+    /// [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
+    /// [`Length`](DescriptorError::Length), [`Checksum`](DescriptorError::Checksum) or
+    /// [`Flags`](DescriptorError::Flags).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut fields = ENVELOPE.unseal(bytes, Self::LEN)?;
         let flags = u16::from_le_bytes(fields.take()?);
         let unknown = flags & !(FLAG_BLOCKING_SYNC | FLAG_ORIGIN);
         if unknown != 0 {
-            // A later release may say with them how the rest is to be read.
+            // In a later release these flags may change the meaning of the rest.
             return Err(DescriptorError::Flags { unknown }.into());
         }
         let origin = fields.take_origin()?;
@@ -196,12 +201,12 @@ impl fmt::Debug for IpcEventDescriptor {
     }
 }
 
-/// What a descriptor's text begins with.
+/// The beginning of a descriptor's text.
 const TEXT_PREFIX: &str = "cuev:";
 
-/// One line of 261 characters, `cuev:` and the hexadecimal digits of
-/// [`to_bytes`](IpcEventDescriptor::to_bytes): for a command line, an environment variable or a
-/// log. [`FromStr`] reads it.
+/// Prints one line of 261 characters: `cuev:` and the hexadecimal digits of
+/// [`to_bytes`](IpcEventDescriptor::to_bytes). It suits a command line, an environment variable or
+/// a log; [`FromStr`] reads it.
 impl fmt::Display for IpcEventDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(TEXT_PREFIX)?;
@@ -209,12 +214,13 @@ impl fmt::Display for IpcEventDescriptor {
     }
 }
 
-/// Reads what `Display` wrote; white space around it does not matter.
+/// Reads the text of `Display`, ignoring white space around it.
 ///
 /// # Errors
 ///
-/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) for text that is something else,
-/// and those of [`from_bytes`](IpcEventDescriptor::from_bytes).
+/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) or [`Text`](DescriptorError::Text)
+/// if it is not the text of a descriptor; otherwise as
+/// [`from_bytes`](IpcEventDescriptor::from_bytes).
 impl FromStr for IpcEventDescriptor {
     type Err = Error;
 
@@ -236,7 +242,7 @@ impl FromStr for IpcEventDescriptor {
     }
 }
 
-/// As text in human-readable formats, as bytes in others. Feature `serde`.
+/// Serializes as text in human-readable formats, as bytes in others. Feature `serde`.
 #[cfg(feature = "serde")]
 impl serde::Serialize for IpcEventDescriptor {
     fn serialize<S: serde::Serializer>(
@@ -251,8 +257,8 @@ impl serde::Serialize for IpcEventDescriptor {
     }
 }
 
-/// From text in human-readable formats, from bytes in others; checked as
-/// [`from_bytes`](IpcEventDescriptor::from_bytes) does. Feature `serde`.
+/// Deserializes from text in human-readable formats, from bytes in others, with the checks of
+/// [`from_bytes`](IpcEventDescriptor::from_bytes). Feature `serde`.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
     fn deserialize<D: serde::Deserializer<'de>>(
@@ -282,7 +288,7 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
                 mut sequence: A,
             ) -> core::result::Result<Self::Value, A::Error> {
                 let mut bytes = Vec::with_capacity(IpcEventDescriptor::LEN);
-                // One more than there should be is enough to be refused for its length.
+                // One byte too many is enough to refuse the length.
                 while bytes.len() <= IpcEventDescriptor::LEN
                     && let Some(byte) = sequence.next_element()?
                 {
@@ -302,22 +308,25 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
 
 #[allow(unsafe_code)]
 impl EventRef {
-    /// The descriptor by which another process of the same user can open the event; the same event
-    /// gives the same one each time.
+    /// Exports the event: returns a descriptor with which another process of the same user can open
+    /// it.
     ///
-    /// It does not keep the event alive. Keep it until every importer has opened it and is done
-    /// with it: what an importer does with an event that was destroyed is undefined, and its place
-    /// goes to the next one that is created.
+    /// Each export of one event returns the same descriptor. The descriptor does not keep the event
+    /// alive. Keep the event until every importer has opened it and no longer uses it: for an
+    /// importer, the use of a destroyed event is undefined, and the driver reuses the event's place
+    /// for the next one that is created. [`IpcEventDescriptor`] has an example.
     ///
     /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each
-    /// context one for the device's UUID. On Linux it also reads some files of `/proc` once for
-    /// each context.
+    /// context `cuDeviceGetUuid`. On Linux it also reads some files of `/proc` once for each
+    /// context.
     ///
     /// # Errors
     ///
-    /// [`Error::NotInterprocess`]; [`Error::ExportOfImport`]; what the driver returns, such as
-    /// `CUDA_ERROR_OUT_OF_MEMORY` when a context has some thousands of interprocess events;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::NotInterprocess`]: the event was created without
+    ///   [`INTERPROCESS`](EventFlags::INTERPROCESS).
+    /// * [`Error::ExportOfImport`]: the event was imported.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the context has some thousands of interprocess events already.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuIpcGetEventHandle")]
     #[doc(alias = "ipc_handle")]
     pub fn ipc_descriptor(&self) -> Result<IpcEventDescriptor> {
@@ -343,41 +352,49 @@ impl EventRef {
 
 #[allow(unsafe_code)]
 impl Event {
-    /// Opens the event that another process exported, in a context of the same device.
+    /// Opens an event that another process exported, in a context of the same device.
     ///
-    /// The result can be recorded, queried, synchronized with and waited for, and either process
-    /// sees what the other records; it cannot be timed or exported again. Opening one descriptor
-    /// twice gives two events. Dropping the result destroys this process's handle, not the
-    /// exporter's event.
+    /// The result can be recorded, queried, synchronized with and waited for, and each process sees
+    /// the records of the other. It cannot be timed or exported again. Opening one descriptor twice
+    /// returns two events. Dropping the result destroys this process's handle, not the exporter's
+    /// event. [`IpcEventDescriptor`] has an example.
     ///
-    /// A record of a process that was killed before it completed stays pending for ever. Wait on
-    /// the host first, with [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for),
-    /// and let a stream wait only for what the host has seen done. A stream that waits for such a
-    /// record never goes on, and the [last drop](Context#dropping-the-last-share) of the context
-    /// blocks for ever, unless the context is [abandoned](Context::abandon).
+    /// If a process is killed before its record completes, the record stays pending for ever. So
+    /// wait on the host first, with
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for), and make a stream wait
+    /// only for a record that the host has seen done. A stream that waits for such a pending record
+    /// never continues, and the [last drop](Context#dropping-the-last-share) of the context blocks
+    /// for ever unless the context is [abandoned](Context::abandon).
     ///
-    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context one
-    /// for the device's UUID.
+    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context
+    /// `cuDeviceGetUuid`.
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with [`DeviceMismatch`](DescriptorError::DeviceMismatch) or
-    /// [`SameProcess`](DescriptorError::SameProcess); what the driver returns, such as
-    /// `CUDA_ERROR_MAP_FAILED` if there is nothing to open, or it belongs to another user;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::Descriptor`] with [`DeviceMismatch`](DescriptorError::DeviceMismatch): the
+    ///   context belongs to another device than the event.
+    /// * [`Error::Descriptor`] with [`SameProcess`](DescriptorError::SameProcess): this process
+    ///   exported the event.
+    /// * `CUDA_ERROR_MAP_FAILED`: the event no longer exists, it belongs to another user, or the
+    ///   processes do not share `/dev/shm`.
+    /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
+    /// * [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter lives. The driver's file for the events goes with
-    /// the last release of the exporter's primary context. It stays if the exporter was killed, and
-    /// its descriptors still open. They may also open if it ended without that release. After the
-    /// release they open in a process that had the event open before, even if it has closed that
-    /// import, and the event is done. In any other process they are `CUDA_ERROR_MAP_FAILED`.
+    /// Success does not mean that the exporter still runs. The driver keeps a file for a process's
+    /// events until the last release of its primary context.
+    ///
+    /// * If the exporter was killed, the file stays, and its descriptors can still be opened. This
+    ///   is also possible if it ended without that release.
+    /// * After the release, a process that had the event open before can still open it, even if it
+    ///   has closed that import; the event is then done. Any other process gets
+    ///   `CUDA_ERROR_MAP_FAILED`.
     ///
     /// # Safety
     ///
-    /// The descriptor must come from a process that can be trusted, and that keeps the exported
-    /// event alive as long as this process uses what it opened here. The driver cannot tell a stale
-    /// or forged descriptor from a good one: it may open another event of the same user in its
-    /// place, so that waits are over too early or never.
+    /// The descriptor must come from a process that can be trusted and that keeps the exported
+    /// event alive as long as this process uses the result. The driver cannot distinguish a stale
+    /// or forged descriptor from a good one: it may open another event of the same user instead,
+    /// and waits then end too early or never.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(
