@@ -26,6 +26,19 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// it are dropped, or never if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) wraps a
 /// context that other code owns. [`green`](Self::green) creates a context with a part of the
 /// device's multiprocessors.
+/// ```
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = Event::new(&context, EventFlags::empty())?;
+/// assert_eq!(stream.context(), event.context());
+/// drop(context); // `stream` and `event` keep it
+/// event.record(&stream)?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 ///
 /// # Dropping the last share
 ///
@@ -341,7 +354,7 @@ impl Context {
         if raw.is_null() {
             return Ok(None);
         }
-        // SAFETY: the driver has just named it; the caller vouches for the rest.
+        // SAFETY: the driver has just returned it; the caller vouches for the rest.
         unsafe { Self::from_raw(driver, raw) }.map(Some)
     }
 

@@ -135,8 +135,8 @@ pub struct EventRef {
 }
 
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the
-// handle is an address that this crate never dereferences, and nothing else here is mutable but an
-// atomic flag.
+// handle is an address that this crate never dereferences, and only an atomic flag here
+// is mutable.
 #[allow(unsafe_code)]
 unsafe impl Send for EventRef {}
 // SAFETY: as for Send.
@@ -361,6 +361,22 @@ impl EventRef {
     /// Use it for imported events: if the exporter is killed, its records never complete. For such
     /// an event, [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches
     /// the exporter.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// if event.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
+    ///     eprintln!("the work takes longer than ten seconds");
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// Driver calls: `cuEventQuery`, repeatedly.
     ///

@@ -50,6 +50,21 @@ impl StreamRef {
     /// to the stream's context. If the event was never recorded, the stream does not wait, and a
     /// later record makes no difference.
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let producer = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// // ... put work into `producer` ...
+    /// let done = producer.record_event(EventFlags::empty())?;
+    /// consumer.wait_event(&done)?;
+    /// // Work put into `consumer` from now on runs after that work.
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// One driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
@@ -116,6 +131,20 @@ impl StreamRef {
 
     /// Makes all work that is put into this stream from now on wait for all work that is in `other`
     /// now; the calling thread does not wait.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let producer = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// // ... put work into `producer` ...
+    /// consumer.wait_stream(&producer)?;
+    /// // Work put into `consumer` from now on runs after that work.
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// Two driver calls: it records an event in `other` (`cuEventRecord`) and waits for it
     /// (`cuStreamWaitEvent`). The first wait for a stream also creates this event, by

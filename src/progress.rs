@@ -15,7 +15,7 @@
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = stream.record_event(EventFlags::empty())?;
 /// while event.query()?.is_pending() {
-///     // The host does something else.
+///     // ... other work on the host ...
 /// }
 /// match event.synchronize_timeout(Duration::from_secs(1))? {
 ///     Progress::Done => println!("the work is done"),

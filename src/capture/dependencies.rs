@@ -34,7 +34,7 @@ use crate::sys::{
 /// // SAFETY: as above.
 /// let after_the_record = unsafe { capture.dependencies(&stream) }?;
 /// assert_eq!(after_the_record.len(), 1);
-/// // What follows shall not wait for the record: it begins at the root of the graph.
+/// // Later work shall not wait for the record: it starts at the root of the graph.
 /// capture.update_dependencies(&stream, &[], DependencyUpdate::Set)?;
 /// capture.end()?;
 /// # Ok::<(), cuda_events::Error>(())
@@ -89,8 +89,8 @@ impl Capture<'_> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut nodes, mut edges, mut count) = (null(), null(), 0);
         let (raw, id, graph) = (stream.as_raw(), null_mut(), null_mut());
-        // SAFETY: the stream is alive as long as its reference is; places for what is wanted, NULL
-        // for what is not.
+        // SAFETY: the stream is alive as long as its reference is; places for the results, NULL
+        // for those that are not needed.
         unsafe {
             call!(OfCapture { stream, capture: self },
                 cuStreamGetCaptureInfo_v3(raw, &mut status, id, graph, &mut nodes, &mut edges,

@@ -52,6 +52,31 @@ impl StreamRef {
     /// event's last record at that time. Otherwise it is a plain [`wait_event`](Self::wait_event).
     /// The event is kept alive as in [`record_external`](Self::record_external).
     ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    /// use cuda_events::capture::{Capture, CaptureMode};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let input = Stream::new(&context, StreamOptions::new())?;
+    /// let ready = Arc::new(Event::new(&context, EventFlags::empty())?);
+    ///
+    /// // SAFETY: no other thread has this stream.
+    /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+    /// stream.wait_external(&ready)?;
+    /// // ... work on the input ...
+    /// let exec = capture.end()?.instantiate()?;
+    ///
+    /// // ... put the input's work into `input` ...
+    /// ready.record(&input)?;
+    /// exec.launch(&stream)?; // waits for that work
+    /// stream.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     /// Two driver calls: that of [`capture_info`](Self::capture_info), then `cuStreamWaitEvent`. In
     /// a capture it needs CUDA 11.1.
     ///

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! unsafe { call!(self.driver, cuEventSynchronize(self.raw)) } // Result<()>
-//! // what the driver returned, with the name
+//! // the driver's code, with the name
 //! unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?.progress()
 //! // may be missing: Error::Unsupported
 //! unsafe { call!(self, cuStreamGetId?(self.as_raw(), &mut id)) }
@@ -202,7 +202,7 @@ impl<F: Copy> Entry<F> {
         Answer::of(through, self.function, |_| call(self.pointer))
     }
 
-    /// What the driver would return.
+    /// The answer with this code, as if the driver had returned it.
     pub(crate) fn answer(self, code: CUresult) -> Answer {
         Answer { function: self.function, code }
     }

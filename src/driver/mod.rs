@@ -35,7 +35,7 @@ use crate::sys::Version;
 ///
 /// match Driver::load() {
 ///     Ok(driver) => println!("CUDA {} from {:?}", driver.version(), driver.library()),
-///     // On a machine without a driver: what was tried, and why it was not that.
+///     // On a machine without a driver: the libraries that were tried, each with its reason.
 ///     Err(error) => println!("{error}"),
 /// }
 /// ```
@@ -145,6 +145,18 @@ impl Driver {
     /// that function. `options` selects the default stream; its path is not used. Each call makes a
     /// new table of about 1 kB that is never freed.
     ///
+    /// ```
+    /// use cuda_events::{Device, Driver, LoadOptions};
+    /// use cuda_soft_driver::SoftDriver;
+    ///
+    /// let soft = SoftDriver::new();
+    /// // SAFETY: the software driver's functions have the driver's ABI, keep its contracts, and are
+    /// // part of this program.
+    /// let driver =
+    ///     unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()) }?;
+    /// assert!(Device::count(driver)? > 0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     /// Driver calls: as for [`load`](Self::load).
     ///
     /// # Errors

@@ -157,7 +157,7 @@ impl Driver {
         // The places are filled from the first on, so a place that serves this driver comes before
         // one that serves no driver yet.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
-            // The read lock comes first, so that calls of existing observers are still observed.
+            // The read lock comes first, so calls of existing observers are still observed.
             if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
                 continue;
             }
@@ -202,7 +202,7 @@ impl Driver {
     /// Device::count(observed)?;
     /// assert!(observed.stop_observing());
     /// Device::count(observed)?;
-    /// // The sender went with the observer, so that this ends.
+    /// // The sender was dropped with the observer, so this loop ends.
     /// assert_eq!(receiver.iter().count(), 2);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```

@@ -257,7 +257,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The begin of a text: the call, and what came of it.
+/// The beginning of a text: the call, and its result.
 fn function_and_code(
     f: &mut fmt::Formatter<'_>,
     function: Function,
@@ -307,7 +307,7 @@ fn stream_of_other_context(f: &mut fmt::Formatter<'_>, device: u16, other: u16) 
     }
 }
 
-/// The end of a text: the code, and what to do about it.
+/// The end of a text: the code, and the advice for it.
 fn failed(f: &mut fmt::Formatter<'_>, function: Function, code: CUresult) -> fmt::Result {
     write!(f, " failed with {code}")?;
     match advice(function, code) {

@@ -38,23 +38,23 @@ pub enum ExporterState {
 /// use cuda_events::{Context, Event, IpcEventDescriptor, Stream};
 /// use cuda_events::ipc::ExporterProcess;
 ///
-/// /// Puts what comes next in `stream` after the exporter's work; whether that is possible.
+/// /// Makes later work in `stream` run after the exporter's work; false if that is impossible.
 /// fn follow(
 ///     context: &Context,
 ///     stream: &Stream,
 ///     descriptor: &IpcEventDescriptor,
 /// ) -> cuda_events::Result<bool> {
-///     // As soon as there is a descriptor, as later the exporter may be gone from view.
+///     // At once: later the exporter may no longer be found.
 ///     let exporter = ExporterProcess::of(descriptor);
-///     // SAFETY: the descriptor comes from a process of ours, which keeps the event until it is
-///     // told that this one is done.
+///     // SAFETY: the descriptor comes from our own exporter, which keeps the event until this
+///     // process reports that it is done.
 ///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
 ///     if exporter.wait_for(&event, Duration::from_secs(60))?.is_pending() {
-///         // The exporter has ended, or a minute is over: `exporter.state()` tells which.
+///         // The exporter has ended, or a minute is over: see `exporter.state()`.
 ///         return Ok(false);
 ///     }
-///     // The work is done, so that this cannot block. It makes what the exporter wrote visible to
-///     // the stream.
+///     // The work is done, so this cannot block. It makes the exporter's writes visible to the
+///     // stream.
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
@@ -390,11 +390,11 @@ mod tests {
     use ExporterState::{Ended, Running, Unknown};
     use Progress::{Done, Pending};
 
-    /// What a wait looks at: the state of the exporter, or the event, and after how long.
+    /// The checks of a wait: of the exporter's state or of the event, and the time of each.
     type Looks = Vec<(&'static str, Duration)>;
 
-    /// What a wait with this limit looks at when it finds this, one after the other. The last state
-    /// and the last progress hold on.
+    /// The checks of a wait with this limit that finds these states and progresses, one after the
+    /// other. The last of each stays.
     fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Looks) {
         fn next<T: Copy>(found: &mut &[T]) -> T {
             let first = found[0];

@@ -50,13 +50,13 @@ const FLAG_ORIGIN: u16 = 2;
 /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
 /// let line = event.ipc_descriptor()?.to_string();
 ///
-/// // In the importer, which got the line as an argument, say:
+/// // In the importer, which got the line, for example as an argument:
 /// let descriptor: IpcEventDescriptor = line.parse()?;
 /// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
-/// // SAFETY: the line came from a process of ours, which keeps the event until it is told that
-/// // this one is done.
+/// // SAFETY: the line came from our own exporter, which keeps the event until this process
+/// // reports that it is done.
 /// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
-/// // Here the two are one process, in which it cannot be opened.
+/// // Here both are one process, so the event cannot be opened.
 /// println!("{}", opened.unwrap_err());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -88,7 +88,7 @@ impl IpcEventDescriptor {
     /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
     /// // For `torch.cuda.Event.from_ipc_handle(device, handle)` in another process:
     /// let handle: [u8; 64] = event.ipc_descriptor()?.to_raw();
-    /// // And what came from `torch.cuda.Event.ipc_handle()` there, for
+    /// // And for the result of `torch.cuda.Event.ipc_handle()` there, for
     /// // `Event::from_ipc_descriptor`:
     /// let descriptor = IpcEventDescriptor::from_raw(handle, false);
     /// assert_eq!(descriptor.exporter_pid(), None);

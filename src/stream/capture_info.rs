@@ -121,8 +121,8 @@ impl StreamRef {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph) = (0, null_mut());
         let (stream, none) = (self.as_raw(), null_mut());
-        // SAFETY: the stream is alive as long as `self` is; places for what is wanted, and NULL for
-        // what is not.
+        // SAFETY: the stream is alive as long as `self` is; places for the results, and NULL for
+        // those that are not needed.
         unsafe {
             call!(self,
                 cuStreamGetCaptureInfo_v3(

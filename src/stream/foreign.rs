@@ -28,6 +28,21 @@ impl StreamRef {
     /// The context of a green context's stream stands for the green context; see
     /// [`Context::is_green`].
     ///
+    /// ```
+    /// use cuda_events::{EventFlags, StreamRef};
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let owned = Stream::new(&context, StreamOptions::new())?;
+    /// # let raw = owned.as_raw();
+    /// // `raw` is the handle of another library's stream.
+    /// // SAFETY: the stream and its context live until the end of the example, and it is not captured.
+    /// let stream = unsafe { StreamRef::from_foreign(driver, raw) }?;
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// event.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     /// Driver calls: `cuStreamGetCtx`, and that of [`Context::from_raw`].
     ///
     /// # Errors
@@ -100,7 +115,7 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// // Stands for the stream of a library that knows nothing of this crate.
+/// // Stands for the stream of another library.
 /// let theirs = Arc::new(Stream::new(&context, StreamOptions::new())?);
 ///
 /// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
@@ -118,8 +133,7 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// let theirs = CudaContext::new(0)?;
 /// let their_stream = theirs.new_stream()?;
 ///
-/// // Retains the same primary context once more, so that what is made here may outlive cudarc's
-/// // objects.
+/// // Retains the same primary context once more, so objects made here may outlive cudarc's.
 /// let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
 /// let raw = their_stream.cu_stream().cast();
 /// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.

@@ -98,7 +98,7 @@ pub enum BarrierScope {
 /// // SAFETY: `counter` is the address of device memory, which is freed when the stream is done.
 /// unsafe { stream.batch_mem_op(&mut operations) }?;
 /// stream.synchronize()?;
-/// # // SAFETY: nobody uses it any more.
+/// # // SAFETY: it is no longer in use.
 /// # unsafe { (symbols.cuMemFree_v2)(counter) };
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -272,7 +272,7 @@ impl StreamRef {
     ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     /// }
     /// consumer.synchronize()?;
-    /// # // SAFETY: nobody uses it any more.
+    /// # // SAFETY: it is no longer in use.
     /// # unsafe { (symbols.cuMemFree_v2)(flag) };
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
