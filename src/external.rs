@@ -1,8 +1,8 @@
-//! Semaphores of other APIs: what orders a stream and a queue of Vulkan, say.
+//! Semaphores of other APIs: a stream and a Vulkan queue can wait for each other.
 //!
-//! A graphics API creates a semaphore and exports it as a file descriptor or a handle.
-//! [`TimelineSemaphore::import_fd`] and [`BinarySemaphore::import_fd`] make it known to CUDA.
-//! Streams signal it and wait for it as queues of the other API do:
+//! The other API creates a semaphore and exports it as a file descriptor or a handle.
+//! [`TimelineSemaphore::import_fd`] and [`BinarySemaphore::import_fd`] import it into CUDA. Streams
+//! then signal it and wait for it, as queues of the other API do:
 //!
 //! | | signal | wait |
 //! | --- | --- | --- |
@@ -10,7 +10,7 @@
 //! | a [binary semaphore](BinarySemaphore) | [`signal_external_binary`](StreamRef::signal_external_binary) | [`wait_external_binary`](StreamRef::wait_external_binary) |
 //! | several at once | [`signal_externals`](StreamRef::signal_externals) | [`wait_externals`](StreamRef::wait_externals) |
 //!
-//! A timeline semaphore has a value, and a binary one has none: they are two types, so that a value
+//! A timeline semaphore has a value; a binary semaphore has none. They are two types, so a value
 //! for a binary semaphore does not compile.
 //!
 //! ```
@@ -26,19 +26,19 @@
 //! # let device_uuid = context.device().uuid()?;
 //! // `descriptor` comes from vkGetSemaphoreFdKHR, `device_uuid` from
 //! // VkPhysicalDeviceIDProperties.
-//! // SAFETY: the descriptor is one of a timeline semaphore. The semaphore is dropped after the
-//! // stream is done with it.
+//! // SAFETY: the descriptor was exported from a timeline semaphore. The semaphore is dropped
+//! // after the stream is done with it.
 //! let semaphore = unsafe { TimelineSemaphore::import_fd(&context, descriptor, device_uuid) }?;
-//! stream.wait_external_semaphore(&semaphore, 1)?; // what the queue signals
-//! // ... work that uses what the queue has written ...
-//! stream.signal_external(&semaphore, 2)?; // what the queue waits for
+//! stream.wait_external_semaphore(&semaphore, 1)?; // the queue signals 1
+//! // ... work that uses the queue's results ...
+//! stream.signal_external(&semaphore, 2)?; // the queue waits for 2
 //! # vulkan.signal(1);
 //! stream.synchronize()?;
 //! # }
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 //!
-//! A value for a binary semaphore does not compile, and neither does a timeline without one:
+//! A value for a binary semaphore does not compile. A timeline without a value does not either:
 //!
 //! ```compile_fail,E0308
 //! # use cuda_events::external::BinarySemaphore;
@@ -64,12 +64,13 @@
 //! # Captures
 //!
 //! In a capturing stream a signal or a wait becomes a node of the graph (CUDA 11.2). Each launch
-//! signals, or waits for, the same value again, which a timeline takes once. The semaphore must
-//! live as long as the graph and what is made of it, as the Safety section of each import says.
+//! signals or waits for the same value again, but a timeline may be signalled with one value only
+//! once. The semaphore must outlive the graph and its executable graphs: see the Safety section of
+//! each import.
 //!
 //! # Memory
 //!
-//! Memory of other APIs is in the raw layer alone: `cuImportExternalMemory`,
+//! Memory of other APIs is available in the raw layer only: `cuImportExternalMemory`,
 //! `cuExternalMemoryGetMappedBuffer` and `cuDestroyExternalMemory` of
 //! [`Symbols`](crate::sys::Symbols).
 
@@ -97,7 +98,7 @@ use crate::sys::{
     CUexternalSemaphore, CUexternalSemaphoreHandleType, CUresult, Function,
 };
 
-/// The release that knows handles of this type. An older driver would take one for a mistake.
+/// The first release with handles of this type. An older driver would return a misleading error.
 fn since(kind: HandleType) -> Version {
     match kind {
         HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
@@ -108,27 +109,28 @@ fn since(kind: HandleType) -> Version {
     }
 }
 
-/// A semaphore of another API that has no value: a wait takes the one signal before it.
+/// A semaphore of another API without a value: each wait consumes the one signal before it.
 ///
-/// [`import_fd`](Self::import_fd) makes one. [`StreamRef::signal_external_binary`] and
-/// [`StreamRef::wait_external_binary`] use it. It is `Send` and `Sync`, holds a share of its
-/// context, and dropping it destroys CUDA's hold on the semaphore; the semaphore itself lives on in
-/// the other API. In a forked child dropping it does nothing.
+/// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external_binary`]
+/// and [`StreamRef::wait_external_binary`]. It is `Send` and `Sync`, and holds a share of its
+/// context. Dropping it destroys CUDA's import; the semaphore itself lives on in the other API. In
+/// a forked child the drop does nothing.
 #[derive(PartialEq, Eq, Hash)]
 pub struct BinarySemaphore(Imported);
 
-/// A semaphore of another API that has a value of 64 bits, which only rises.
+/// A semaphore of another API with a 64-bit value that only rises.
 ///
-/// [`import_fd`](Self::import_fd) makes one. [`StreamRef::signal_external`] and
-/// [`StreamRef::wait_external_semaphore`] use it. It is `Send` and `Sync`, holds a share of its
-/// context, and dropping it destroys CUDA's hold on the semaphore; the semaphore itself lives on in
-/// the other API. In a forked child dropping it does nothing.
+/// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external`] and
+/// [`StreamRef::wait_external_semaphore`]. It is `Send` and `Sync`, and holds a share of its
+/// context. Dropping it destroys CUDA's import; the semaphore itself lives on in the other API. In
+/// a forked child the drop does nothing.
 ///
-/// It is not a [`Timeline`](crate::ext::Timeline), which CUDA alone makes and the host can read.
+/// A [`Timeline`](crate::ext::Timeline) is something else: only CUDA creates it, and the host can
+/// read it.
 #[derive(PartialEq, Eq, Hash)]
 pub struct TimelineSemaphore(Imported);
 
-/// What both are.
+/// The contents of both types.
 struct Imported {
     raw: CUexternalSemaphore,
     context: Context,
@@ -142,18 +144,18 @@ unsafe impl Send for Imported {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Imported {}
 
-/// What one call signals or waits for: a [value of a timeline](TimelineSemaphore::at), or a
-/// [binary semaphore](BinarySemaphore::once). Shown at [`StreamRef::signal_externals`].
+/// A semaphore to signal or to wait for: a [value of a timeline](TimelineSemaphore::at) or a
+/// [binary semaphore](BinarySemaphore::once). [`StreamRef::signal_externals`] has an example.
 #[derive(Clone, Copy)]
 pub struct SemaphorePoint<'a> {
     semaphore: &'a Imported,
     value: u64,
 }
 
-/// Why a semaphore was not imported, with the descriptor: the driver takes that over on success
-/// only.
+/// The error of a failed import. It returns the descriptor to the caller: the driver takes
+/// ownership only on success.
 ///
-/// It becomes an [`Error`] with `?`, which closes the descriptor.
+/// The operator `?` converts it into an [`Error`] and closes the descriptor.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -164,11 +166,11 @@ pub struct SemaphorePoint<'a> {
 /// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
 /// let file = std::fs::File::open("/dev/null").expect("a file");
 /// let device_uuid = context.device().uuid()?;
-/// // SAFETY: a descriptor that is none of a semaphore; the software driver sees that.
+/// // SAFETY: this descriptor is not a semaphore's; the software driver detects that.
 /// let refused = unsafe { BinarySemaphore::import_fd(&context, file.into(), device_uuid) };
 /// let (error, descriptor) = refused.unwrap_err().into_parts();
 /// assert!(matches!(error, Error::NotASemaphore { .. } | Error::Driver { .. }));
-/// drop(descriptor); // it is still the caller's
+/// drop(descriptor); // it still belongs to the caller
 /// # }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -178,17 +180,17 @@ pub struct ImportError<H> {
 }
 
 impl<H> ImportError<H> {
-    /// Why.
+    /// The reason.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The descriptor.
+    /// The descriptor that was not imported.
     pub fn into_handle(self) -> H {
         self.handle
     }
 
-    /// Both.
+    /// The reason and the descriptor.
     pub fn into_parts(self) -> (Error, H) {
         (self.error, self.handle)
     }
@@ -218,34 +220,36 @@ impl<H> From<ImportError<H>> for Error {
 type HandleType = CUexternalSemaphoreHandleType;
 
 impl BinarySemaphore {
-    /// Makes a binary semaphore of another API known to CUDA: one of Vulkan that was exported as
+    /// Imports a binary semaphore of another API, such as a Vulkan semaphore that was exported as
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
     ///
-    /// The driver takes the descriptor over; the [`ImportError`] gives it back. Each import needs a
-    /// descriptor of its own. `device_uuid` is
+    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
+    /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
     /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` between those of
-    /// [`Context::make_current`]; `cuDestroyExternalSemaphore` between those when the result is
-    /// dropped.
+    /// [`Context::make_current`]. The drop calls `cuDestroyExternalSemaphore` between those, too.
     /// CUDA 10.0.
     ///
     /// # Errors
     ///
-    /// [`Error::SemaphoreOfOtherDevice`]; [`Error::NotASemaphore`]; what else the driver returns;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
+    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// * The descriptor must come from the export of a *binary* semaphore of this type, by a driver
-    ///   of NVIDIA on the device that `device_uuid` names, and must not have been imported before.
-    ///   What the driver does with another descriptor is not documented; it refuses most.
-    /// * The result must not be dropped or closed while a stream still has a signal of it or a wait
-    ///   for it before it, nor while a graph has one that was captured, or an executable graph that
-    ///   was made of such a graph: the driver does not guard it.
-    /// * Each wait must have one signal before it, of whichever API, and no two signals may come
-    ///   without a wait between them. A wait without a signal never ends, and the
-    ///   [last drop](Context#dropping-the-last-share) of the context then blocks.
+    /// * The descriptor must come from the export of a *binary* semaphore of this type, by an
+    ///   NVIDIA driver, on the device that `device_uuid` names. It must not have been imported
+    ///   before. The driver refuses most other descriptors, but its behaviour with them is not
+    ///   documented.
+    /// * Do not drop or close the result while a stream still has a pending signal of it or a
+    ///   pending wait for it. The same holds while a graph has a captured signal or wait, or while
+    ///   an executable graph of such a graph exists. The driver does not check this.
+    /// * Each wait must have exactly one signal before it, from either API, and two signals must
+    ///   have a wait between them. A wait without a signal never ends, and the [last
+    ///   drop](Context#dropping-the-last-share) of the context then blocks.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
     #[cfg(unix)]
@@ -260,18 +264,18 @@ impl BinarySemaphore {
         unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
     }
 
-    /// As [`import_fd`](Self::import_fd), for a semaphore of Vulkan that was exported as
+    /// Imports a Vulkan semaphore that was exported as
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
     ///
-    /// The driver does not take the handle over: it stays the caller's, who may close it
-    /// afterwards. Other kinds of handles, and names, can be imported through the raw layer and
-    /// [`from_raw`](Self::from_raw).
+    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
+    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
     ///
-    /// Driver calls and errors as [`import_fd`](Self::import_fd).
+    /// Driver calls and errors are those of [`import_fd`](Self::import_fd).
     ///
     /// # Safety
     ///
-    /// As for [`import_fd`](Self::import_fd); the handle may be imported more than once.
+    /// The rules of [`import_fd`](Self::import_fd) hold, except that the handle may be imported
+    /// more than once.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -285,82 +289,44 @@ impl BinarySemaphore {
         unsafe { Imported::import_win32(context, handle, Some(device_uuid), kind) }.map(Self)
     }
 
-    /// The semaphore, for [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
+    /// This semaphore, for [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
     #[inline]
     pub fn once(&self) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: 0 }
     }
-
-    /// The context that it was imported in.
-    pub fn context(&self) -> &Context {
-        &self.0.context
-    }
-
-    /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
-    pub fn as_raw(&self) -> CUexternalSemaphore {
-        self.0.raw
-    }
-
-    /// Takes ownership of a binary semaphore that other code imported in `context`.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live external semaphore of `context` that has no value, and nobody else may
-    /// destroy it. What [`import_fd`](Self::import_fd) says of use and of the end holds.
-    #[allow(unsafe_code)]
-    pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
-        Self(Imported { raw, context: context.clone() })
-    }
-
-    /// Gives up ownership: the caller destroys the semaphore (`cuDestroyExternalSemaphore`), and
-    /// keeps its context alive until then.
-    pub fn into_raw(self) -> CUexternalSemaphore {
-        self.0.into_raw()
-    }
-
-    /// Ends CUDA's hold on the semaphore and returns what the driver returns.
-    ///
-    /// Driver calls: `cuDestroyExternalSemaphore` between those of [`Context::make_current`].
-    ///
-    /// # Errors
-    ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
-    /// again.
-    #[doc(alias = "cuDestroyExternalSemaphore")]
-    pub fn close(self) -> Result<()> {
-        self.0.close()
-    }
 }
 
 impl TimelineSemaphore {
-    /// Makes a timeline semaphore of another API known to CUDA: one of Vulkan that was exported as
+    /// Imports a timeline semaphore of another API, such as a Vulkan semaphore that was exported as
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
     ///
-    /// The driver takes the descriptor over; the [`ImportError`] gives it back. Each import needs a
-    /// descriptor of its own. `device_uuid` is
+    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
+    /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
     /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` between those of
-    /// [`Context::make_current`]; `cuDestroyExternalSemaphore` between those when the result is
-    /// dropped.
+    /// [`Context::make_current`]. The drop calls `cuDestroyExternalSemaphore` between those, too.
     /// CUDA 11.2.
     ///
     /// # Errors
     ///
-    /// [`Error::SemaphoreOfOtherDevice`]; [`Error::NotASemaphore`]; what else the driver returns;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
+    ///   semaphore.
+    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// * The descriptor must come from the export of a *timeline* semaphore, by a driver of NVIDIA
-    ///   on the device that `device_uuid` names, and must not have been imported before. What the
-    ///   driver does with another descriptor is not documented; it refuses most.
-    /// * The result must not be dropped or closed while a stream still has a signal of it or a wait
-    ///   for it before it, nor while a graph has one that was captured, or an executable graph that
-    ///   was made of such a graph: the driver does not guard it.
-    /// * Its value must only rise, whoever signals it, and each value that is waited for must be
-    ///   signalled some day. A wait without a signal never ends, and the
-    ///   [last drop](Context#dropping-the-last-share) of the context then blocks.
+    /// * The descriptor must come from the export of a *timeline* semaphore, by an NVIDIA driver,
+    ///   on the device that `device_uuid` names. It must not have been imported before. The driver
+    ///   refuses most other descriptors, but its behaviour with them is not documented.
+    /// * Do not drop or close the result while a stream still has a pending signal of it or a
+    ///   pending wait for it. The same holds while a graph has a captured signal or wait, or while
+    ///   an executable graph of such a graph exists. The driver does not check this.
+    /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
+    ///   eventually. A wait without a signal never ends, and the [last
+    ///   drop](Context#dropping-the-last-share) of the context then blocks.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD")]
     #[cfg(unix)]
@@ -375,18 +341,18 @@ impl TimelineSemaphore {
         unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
     }
 
-    /// As [`import_fd`](Self::import_fd), for a timeline semaphore of Vulkan that was exported as
+    /// Imports a Vulkan timeline semaphore that was exported as
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
     ///
-    /// The driver does not take the handle over: it stays the caller's, who may close it
-    /// afterwards. Other kinds of handles, and names, can be imported through the raw layer and
-    /// [`from_raw`](Self::from_raw).
+    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
+    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
     ///
-    /// Driver calls and errors as [`import_fd`](Self::import_fd).
+    /// Driver calls and errors are those of [`import_fd`](Self::import_fd).
     ///
     /// # Safety
     ///
-    /// As for [`import_fd`](Self::import_fd); the handle may be imported more than once.
+    /// The rules of [`import_fd`](Self::import_fd) hold, except that the handle may be imported
+    /// more than once.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -400,18 +366,19 @@ impl TimelineSemaphore {
         unsafe { Imported::import_win32(context, handle, Some(device_uuid), kind) }.map(Self)
     }
 
-    /// As [`import_win32`](Self::import_win32), for a fence of Direct3D 12: a shared NT handle that
-    /// `ID3D12Device::CreateSharedHandle` gave. Direct3D names a device by its LUID, so that no
-    /// UUID is compared. CUDA 10.0.
+    /// Imports a Direct3D 12 fence: a shared NT handle from `ID3D12Device::CreateSharedHandle`.
     ///
-    /// Driver calls: `cuImportExternalSemaphore` between those of [`Context::make_current`];
-    /// `cuDestroyExternalSemaphore` between those when the result is dropped. Errors as
+    /// It works as [`import_win32`](Self::import_win32), but compares no UUID: Direct3D names a
+    /// device by its LUID. CUDA 10.0.
+    ///
+    /// Driver calls: `cuImportExternalSemaphore` between those of [`Context::make_current`]. The
+    /// drop calls `cuDestroyExternalSemaphore` between those, too. Errors are those of
     /// [`import_fd`](Self::import_fd).
     ///
     /// # Safety
     ///
-    /// The handle must be one of a fence of the context's device. Of its end and its values the
-    /// rules of [`import_fd`](Self::import_fd) hold.
+    /// The handle must be that of a fence on the context's device. The rules of
+    /// [`import_fd`](Self::import_fd) about its end and its values hold.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -424,56 +391,75 @@ impl TimelineSemaphore {
         unsafe { Imported::import_win32(context, handle, None, kind) }.map(Self)
     }
 
-    /// A value of the semaphore, for [`StreamRef::signal_externals`] and
+    /// One value of this semaphore, for [`StreamRef::signal_externals`] and
     /// [`StreamRef::wait_externals`].
     #[inline]
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value }
     }
-
-    /// The context that it was imported in.
-    pub fn context(&self) -> &Context {
-        &self.0.context
-    }
-
-    /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
-    pub fn as_raw(&self) -> CUexternalSemaphore {
-        self.0.raw
-    }
-
-    /// Takes ownership of a timeline semaphore, or of a fence, that other code imported in
-    /// `context`.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live external semaphore of `context` that has a value, and nobody else may
-    /// destroy it. What [`import_fd`](Self::import_fd) says of use and of the end holds.
-    #[allow(unsafe_code)]
-    pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
-        Self(Imported { raw, context: context.clone() })
-    }
-
-    /// Gives up ownership: the caller destroys the semaphore (`cuDestroyExternalSemaphore`), and
-    /// keeps its context alive until then.
-    pub fn into_raw(self) -> CUexternalSemaphore {
-        self.0.into_raw()
-    }
-
-    /// Ends CUDA's hold on the semaphore and returns what the driver returns.
-    ///
-    /// Driver calls: `cuDestroyExternalSemaphore` between those of [`Context::make_current`].
-    ///
-    /// # Errors
-    ///
-    /// What the driver returns; [`Error::ForkedChild`]. Whatever it is, do not use the handle
-    /// again.
-    #[doc(alias = "cuDestroyExternalSemaphore")]
-    pub fn close(self) -> Result<()> {
-        self.0.close()
-    }
 }
 
-/// Looks whether a semaphore is of the context's device.
+/// The methods that both types share. `$kind` and `$has` describe the type in `from_raw`.
+macro_rules! imported {
+    ($semaphore:ident, $kind:literal, $has:literal) => {
+        impl $semaphore {
+            /// The context that the semaphore was imported in.
+            pub fn context(&self) -> &Context {
+                &self.0.context
+            }
+
+            /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
+            pub fn as_raw(&self) -> CUexternalSemaphore {
+                self.0.raw
+            }
+
+            #[doc = concat!(
+                "Takes ownership of ", $kind, " that other code imported in `context`.\n\n",
+                "# Safety\n\n",
+                "`raw` must be a live external semaphore of `context` ", $has, " value, and no ",
+                "other code may destroy it. The rules of [`import_fd`](Self::import_fd) about its ",
+                "use and its end hold."
+            )]
+            #[allow(unsafe_code)]
+            pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
+                Self(Imported { raw, context: context.clone() })
+            }
+
+            /// Gives up ownership of the handle.
+            ///
+            /// The caller must destroy it with `cuDestroyExternalSemaphore`, and must keep its
+            /// context alive until then.
+            pub fn into_raw(self) -> CUexternalSemaphore {
+                self.0.into_raw()
+            }
+
+            /// Destroys CUDA's import of the semaphore, and returns the driver's result.
+            ///
+            /// Driver calls: `cuDestroyExternalSemaphore` between those of
+            /// [`Context::make_current`].
+            ///
+            /// # Errors
+            ///
+            /// The driver's error, such as one of work that was launched before;
+            /// [`Error::ForkedChild`]. After any error, do not use the handle again.
+            #[doc(alias = "cuDestroyExternalSemaphore")]
+            pub fn close(self) -> Result<()> {
+                self.0.close()
+            }
+        }
+
+        impl fmt::Debug for $semaphore {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.show(stringify!($semaphore), f)
+            }
+        }
+    };
+}
+
+imported!(BinarySemaphore, "a binary semaphore", "without a");
+imported!(TimelineSemaphore, "a timeline semaphore or a fence", "with a");
+
+/// Checks that a semaphore belongs to the context's device.
 fn check_device(context: &Context, device_uuid: Uuid, function: Function) -> Result<()> {
     let device = context.device();
     if device.uuid()? == device_uuid {
@@ -495,7 +481,7 @@ fn other_device(device: Device, given: Uuid, function: Function) -> Error {
     }
 }
 
-/// The driver refuses what is no semaphore of that kind in several ways.
+/// Translates the driver's several refusals of a handle that is not such a semaphore.
 #[cold]
 fn import_error(answer: Answer) -> Error {
     let Answer { function, code } = answer;
@@ -512,7 +498,7 @@ fn import_error(answer: Answer) -> Error {
 impl Imported {
     /// # Safety
     ///
-    /// The handle must be one of that type, of the context's device.
+    /// The handle must be of that type, on the context's device.
     unsafe fn import(
         context: &Context,
         kind: HandleType,
@@ -553,7 +539,7 @@ impl Imported {
 
     /// # Safety
     ///
-    /// The descriptor must be one of that type, of the context's device.
+    /// The descriptor must be of that type, on the context's device.
     #[cfg(unix)]
     unsafe fn import_fd(
         context: &Context,
@@ -575,7 +561,7 @@ impl Imported {
 
     /// # Safety
     ///
-    /// The handle must be one of that type, of the context's device.
+    /// The handle must be of that type, on the context's device.
     #[cfg(windows)]
     unsafe fn import_win32(
         context: &Context,
@@ -626,11 +612,11 @@ impl Drop for Imported {
     }
 }
 
-/// How many points one call has without an allocation.
+/// The number of points that one call takes without an allocation.
 const FEW: usize = 8;
 
-/// Calls `give` with the handles of the points, their parameters, and how many they are; where
-/// there are none it is not called.
+/// Calls `give` with the handles of the points, their parameters and their number. With no points
+/// it does not call it.
 #[inline]
 fn with_points<P: Copy + Default>(
     points: &[SemaphorePoint<'_>],
@@ -671,75 +657,81 @@ fn wait_params(value: u64) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
 }
 
 /// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
-/// belong to one context, where the primary context of a device and its
-/// [green](crate::Context::green) ones count as one. CUDA 10.0.
+/// belong to one context; the primary context of a device and its [green](crate::Context::green)
+/// contexts count as one. CUDA 10.0.
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Gives the semaphore this value after all work that is in the stream now. Who waits for the
-    /// value, in whatever API, sees what that work has written.
+    /// Sets the semaphore to this value after all work that is in the stream now.
+    ///
+    /// A waiter for the value, in either API, sees the writes of that work.
     ///
     /// One driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`]; [`Error::DriverMismatch`]; what the driver returns;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
+    /// * [`Error::DriverMismatch`] if it belongs to another driver library.
+    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
+    /// * The driver's error, such as one of work that was launched before.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal_external(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
         self.signal_externals(&[semaphore.at(value)])
     }
 
-    /// Makes all work that is put into this stream from now on wait until the semaphore has this
-    /// value or a higher one; the calling thread does not wait. The signal may be submitted later.
+    /// Makes all later work in this stream wait until the semaphore has this value or a higher one.
+    ///
+    /// The calling thread does not wait. The signal may be submitted later.
     ///
     /// One driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// As [`signal_external`](Self::signal_external).
+    /// Those of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait_external_semaphore(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
         self.wait_externals(&[semaphore.at(value)])
     }
 
-    /// Signals the semaphore after all work that is in the stream now, for one wait.
+    /// Signals the semaphore for one wait, after all work that is in the stream now.
     ///
     /// One driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// As [`signal_external`](Self::signal_external).
+    /// Those of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
         self.signal_externals(&[semaphore.once()])
     }
 
-    /// Makes all work that is put into this stream from now on wait until the semaphore is
-    /// signalled, and takes that signal; the calling thread does not wait. Vulkan wants the signal
-    /// of a binary semaphore to be submitted before the wait.
+    /// Makes all later work in this stream wait until the semaphore is signalled, and consumes that
+    /// signal.
+    ///
+    /// The calling thread does not wait. Vulkan requires the signal of a binary semaphore to be
+    /// submitted before the wait.
     ///
     /// One driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// As [`signal_external`](Self::signal_external).
+    /// Those of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
         self.wait_externals(&[semaphore.once()])
     }
 
-    /// Signals several semaphores after all work that is in the stream now. Up to eight take no
-    /// allocation.
+    /// Signals several semaphores after all work that is in the stream now.
     ///
-    /// One driver call, `cuSignalExternalSemaphoresAsync`, or none where there are no points.
+    /// Up to eight points need no allocation. One driver call, `cuSignalExternalSemaphoresAsync`;
+    /// none if `points` is empty.
     ///
     /// # Errors
     ///
-    /// As [`signal_external`](Self::signal_external); then nothing is signalled.
+    /// Those of [`signal_external`](Self::signal_external). Nothing is signalled then.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
@@ -776,14 +768,14 @@ impl StreamRef {
         })
     }
 
-    /// Makes all work that is put into this stream from now on wait for several semaphores. Up to
-    /// eight take no allocation. It is shown at [`signal_externals`](Self::signal_externals).
+    /// Makes all later work in this stream wait for several semaphores.
     ///
-    /// One driver call, `cuWaitExternalSemaphoresAsync`, or none where there are no points.
+    /// Up to eight points need no allocation. [`signal_externals`](Self::signal_externals) has an
+    /// example. One driver call, `cuWaitExternalSemaphoresAsync`; none if `points` is empty.
     ///
     /// # Errors
     ///
-    /// As [`signal_external`](Self::signal_external); then the stream waits for none of them.
+    /// Those of [`signal_external`](Self::signal_external). The stream then waits for none of them.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let wait = entry!(self, cuWaitExternalSemaphoresAsync?)?;
@@ -794,7 +786,7 @@ impl StreamRef {
         })
     }
 
-    /// Looks whether this stream may use all of them: to the driver a handle of another context or
+    /// Checks that this stream may use all of them: to the driver, a handle of another context or
     /// library is an arbitrary address.
     #[inline]
     fn check_points(&self, points: &[SemaphorePoint<'_>], function: Function) -> Result<()> {
@@ -820,7 +812,8 @@ fn check_contexts(own: &Context, other: &Context, function: Function) -> Result<
     Err(Error::context_mismatch(function, None, devices))
 }
 
-/// By handle and driver library. A handle may be used again once its semaphore is destroyed.
+/// By handle and driver library. The driver may use a handle again after its semaphore is
+/// destroyed.
 impl PartialEq for Imported {
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && self.context.driver().is_same_library(other.context.driver())
@@ -838,18 +831,6 @@ impl Hash for Imported {
 impl Imported {
     fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("raw", &self.raw).field("context", &self.context).finish()
-    }
-}
-
-impl fmt::Debug for BinarySemaphore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.show("BinarySemaphore", f)
-    }
-}
-
-impl fmt::Debug for TimelineSemaphore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.show("TimelineSemaphore", f)
     }
 }
 
