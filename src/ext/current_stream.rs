@@ -1,5 +1,5 @@
-//! The current stream of a thread: a convenience for programs that want one. Nothing in this crate
-//! looks at it.
+//! The current stream of a thread: a convenience for programs that want one. Nothing else in this
+//! crate uses it.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -31,19 +31,21 @@ struct Entered {
     stream: Shared,
 }
 
-/// A stream made current on this thread; dropping the scope restores what was before.
+/// Makes a stream current on this thread until the scope is dropped.
 ///
-/// Each thread has a current stream of its own in each context, and starts with the [default
-/// stream](StreamRef::default_stream). With the primary contexts that CUDA's libraries share, a
-/// context means a device. Scopes nest, also of one stream in itself; each takes back what it did
-/// and nothing else, in whatever order they are dropped, and when a panic unwinds. A scope keeps
-/// its stream alive, and stays on its thread.
+/// Each thread has its own current stream in each context. It starts with the [default
+/// stream](StreamRef::default_stream). CUDA's libraries share the primary context of each device,
+/// so with primary contexts there is one current stream for each device.
 ///
-/// It says only what [`current_stream`] answers, and makes no driver call. Other code that is
-/// called within the scope and works in the current context wants [`Context::make_current`] too.
+/// Scopes nest, and a stream may be nested in itself. Dropping a scope undoes that scope only, in
+/// any order of drops and when a panic unwinds. A scope keeps its stream alive. It cannot be sent
+/// to another thread.
 ///
-/// A stream that shall be current for longer than a block is a scope in a variable: assigning
-/// another scope to it exchanges the streams.
+/// A scope changes only the result of [`current_stream`], and makes no driver call. If code inside
+/// the scope uses CUDA's current context, call [`Context::make_current`] as well.
+///
+/// To keep a stream current for longer than a block, store the scope in a variable. Assign another
+/// scope to the variable to change the stream.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -70,8 +72,9 @@ pub struct StreamScope {
 }
 
 impl StreamScope {
-    /// Makes the stream the current one of its context on this thread: an `Arc` of a
-    /// [`Stream`](crate::Stream), of a [`StreamRef`] or of a
+    /// Makes the stream the current stream of its context on this thread.
+    ///
+    /// Pass an `Arc` of a [`Stream`](crate::Stream), of a [`StreamRef`] or of a
     /// [`ForeignStream`](crate::ForeignStream).
     #[doc(alias = "torch.cuda.stream")]
     #[doc(alias = "set_stream")]
@@ -111,18 +114,18 @@ impl fmt::Debug for StreamScope {
     }
 }
 
-/// The calling thread's current stream of the context: that of the last [`StreamScope`] which the
-/// thread has entered with a stream of this context and has not left, else the context's [default
-/// stream](StreamRef::default_stream).
+/// The calling thread's current stream of the context.
 ///
-/// It makes no driver call.
+/// It is the stream of the last [`StreamScope`] that this thread entered for this context and has
+/// not left. Without such a scope it is the context's [default stream](StreamRef::default_stream).
+/// This makes no driver call.
 ///
 /// ```
 /// use cuda_events::{Context, EventFlags};
 /// use cuda_events::ext::current_stream;
 /// # use cuda_events::Device;
 ///
-/// /// Does its work where the caller wants it, without being told at each call.
+/// /// Works in the caller's current stream, without a parameter for it.
 /// fn library_function(context: &Context) -> cuda_events::Result<()> {
 ///     let stream = current_stream(context);
 ///     // ... work ...
@@ -147,8 +150,9 @@ pub fn current_stream(context: &Context) -> CurrentStream {
     })
 }
 
-/// What [`current_stream`] gives: it dereferences to the stream and keeps it alive. It does not
-/// follow later scopes.
+/// The stream that [`current_stream`] returned.
+///
+/// It dereferences to the stream and keeps it alive. Later scopes do not change it.
 ///
 /// ```
 /// use cuda_events::ext::{StreamScope, current_stream};
@@ -163,7 +167,7 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 /// let current = current_stream(&context);
 /// drop(scope);
 /// assert_eq!(*current, **stream);
-/// current.synchronize()?; // also with the scope left
+/// current.synchronize()?; // still valid after the scope was left
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct CurrentStream(Current);

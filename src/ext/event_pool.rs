@@ -1,4 +1,4 @@
-//! A pool of events, for those who need many for a short time each.
+//! A pool of events, for programs that need many events for a short time each.
 
 use core::cell::Cell;
 use core::fmt;
@@ -17,22 +17,23 @@ const SHELVES: usize = few(16, 1);
 /// How many free events a shelf holds, each in a slot of its own: a cache line of them.
 const SLOTS: usize = few(8, 1);
 
-/// A pool of events of one context and one set of flags.
+/// A pool of events that share one context and one set of flags.
 ///
-/// Taking an event from it and giving it back makes no driver call, where creating and destroying
-/// one makes two or more, under the context's lock. Dropping a [`PooledEvent`] gives it back; it
-/// may outlive the pool, and is destroyed then.
+/// Taking an event and giving it back makes no driver call. Creating and destroying an event makes
+/// two or more, under the context's lock. Dropping a [`PooledEvent`] gives it back to the pool. An
+/// event may outlive its pool; its drop then destroys it.
 ///
-/// [`record_event`](Self::record_event) gives an event that is recorded. One from
-/// [`take`](Self::take) still carries the record of whoever had it before.
+/// [`record_event`](Self::record_event) returns an event that is recorded. An event from
+/// [`take`](Self::take) still has its previous user's record.
 ///
-/// Two kinds of events are destroyed and not given back. One is an event that returned an error, as
-/// [`PooledEvent`] says. The other is an event that is dropped while a
-/// [`Capture`](crate::capture::Capture) is under way anywhere in the process: it may be part of the
-/// capture, and the driver crashes when another thread uses it. The pool knows nothing of captures
-/// that other code begins: [discard](PooledEvent::discard) an event that was recorded in one.
+/// Two kinds of events are destroyed instead of given back. The first is an event for which the
+/// driver returned an error: see [`PooledEvent`]. The second is an event that is dropped while a
+/// [`Capture`](crate::capture::Capture) is in progress anywhere in the process. Such an event may
+/// be part of the capture, and the driver crashes when another thread uses it. The pool cannot see
+/// captures that other code begins: [discard](PooledEvent::discard) an event that was recorded in
+/// such a capture.
 ///
-/// All clones are one pool. It may be used from many threads.
+/// Clones share one pool. Any thread may use it.
 ///
 /// ```
 /// use cuda_events::EventFlags;
@@ -119,12 +120,13 @@ fn closed() -> *mut Entry {
 }
 
 impl EventPool {
-    /// An empty pool. Events are created as they are needed; this makes no driver call.
+    /// Creates an empty pool. It makes no driver call: events are created when they are needed.
     ///
     /// # Errors
     ///
-    /// [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: a pooled event would be given
-    /// to somebody else while another process still has it open. [`Error::TimingWithInterprocess`].
+    /// * [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: the pool would reuse an
+    ///   event that another process still has open.
+    /// * [`Error::TimingWithInterprocess`] for both flags together.
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
             return Err(Error::TimingWithInterprocess);
@@ -137,17 +139,17 @@ impl EventPool {
         Ok(Self(Arc::new(Handle(Arc::new(store)))))
     }
 
-    /// An event from the pool, or a new one if none is free.
+    /// Takes an event from the pool, or creates one if none is free.
     ///
-    /// It still carries the record of whoever had it before, to which [`query`](EventRef::query)
-    /// and waits refer until it is recorded: forgetting that would cost a driver call.
-    /// [`record_event`](Self::record_event) does both in one.
+    /// The event still has its previous user's record, because resetting it would cost a driver
+    /// call. Until you record it, [`query`](EventRef::query) and waits refer to that record.
+    /// [`record_event`](Self::record_event) takes and records in one step.
     ///
-    /// No driver call; where an event must be created, those of [`Event::new`].
+    /// No driver call, or those of [`Event::new`] if it creates an event.
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`], where one must be created; [`Error::ForkedChild`].
+    /// Those of [`Event::new`], if it creates an event; [`Error::ForkedChild`].
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
         // A free one would be taken without a driver call, and so without this.
@@ -162,24 +164,26 @@ impl EventPool {
 
     /// Takes an event and records it in the stream, which must be of the pool's context.
     ///
-    /// It is [`StreamRef::record_event`] with an event that is there already: one driver call,
+    /// It does the same as [`StreamRef::record_event`], but reuses an event. One driver call:
     /// `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// As [`take`](Self::take) and [`EventRef::record`]. The event is destroyed then.
+    /// Those of [`take`](Self::take) and [`EventRef::record`]. If the record fails, the event is
+    /// destroyed.
     pub fn record_event(&self, stream: &StreamRef) -> Result<PooledEvent> {
         let event = self.take()?;
         event.record(stream)?;
         Ok(event)
     }
 
-    /// Creates `count` more events, so that the next ones taken cost no driver call. It makes those
-    /// of [`Event::new`] for each.
+    /// Creates `count` more events, so taking them later makes no driver call.
+    ///
+    /// For each event it makes the driver calls of [`Event::new`].
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`]; what was created until then stays in the pool.
+    /// Those of [`Event::new`]. Events that were created before the error stay in the pool.
     pub fn reserve(&self, count: usize) -> Result<()> {
         for _ in 0..count {
             put(self.create()?);
@@ -193,12 +197,12 @@ impl EventPool {
         Ok(Box::new(Entry { event, store: Arc::clone(store) }))
     }
 
-    /// Destroys the events that are free now: one driver call for each, `cuEventDestroy`.
+    /// Destroys the events that are free now. One driver call for each event: `cuEventDestroy`.
     pub fn clear(&self) {
         self.0.0.empty(null_mut());
     }
 
-    /// How many events are free, to be taken without a driver call.
+    /// The number of free events, which can be taken without a driver call.
     pub fn available(&self) -> usize {
         let store = &self.0.0;
         let slots = store.shelves.iter().flat_map(|shelf| &shelf.0);
@@ -333,15 +337,14 @@ fn own_shelf() -> usize {
 
 /// An event taken from an [`EventPool`]. Dropping it gives it back.
 ///
-/// It is used like any event. If the driver returns an error for [`record`](EventRef::record),
+/// Use it like any event. If the driver returns an error for [`record`](EventRef::record),
 /// [`query`](EventRef::query), [`synchronize`](EventRef::synchronize) or
-/// [`synchronize_timeout`](EventRef::synchronize_timeout), the event is destroyed when it is
-/// dropped, and not given back. This holds for a call through an `&EventRef`, too, and for an error
-/// when the event is awaited ([`Completion::new`](crate::ext::Completion::new)).
+/// [`synchronize_timeout`](EventRef::synchronize_timeout), the drop destroys the event instead of
+/// giving it back. This includes calls through an `&EventRef`, and errors of a future that waits
+/// for the event ([`Completion::new`](crate::ext::Completion::new)).
 ///
-/// It does not learn of errors that other calls return for it, such as
-/// [`wait_event`](StreamRef::wait_event) of a stream: [`discard`](Self::discard) it if such an
-/// error is about the event.
+/// Errors of other calls do not count, such as those of [`wait_event`](StreamRef::wait_event) of a
+/// stream. If such an error is about the event, [`discard`](Self::discard) it.
 ///
 /// ```
 /// use cuda_events::EventFlags;
@@ -356,7 +359,7 @@ fn own_shelf() -> usize {
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
 /// let event = pool.record_event(&one)?;
 /// two.wait_event(&event)?;
-/// drop(event); // Given back at once: the wait keeps the record that it saw.
+/// drop(event); // Given back at once: the wait already refers to this record.
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct PooledEvent {

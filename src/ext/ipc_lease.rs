@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use crate::{Event, IpcEventDescriptor, Result};
 
-/// An interprocess event that is lent to an importer: as long as the lease lives, the event does.
+/// A lease that keeps an interprocess event alive while an importer uses it.
 ///
-/// A descriptor is 64 bytes that look as if they were enough, and are not: once the exporter's
-/// event is destroyed, its place goes to the next interprocess event of the context, and what the
-/// importer holds means that one, silently. The hand-shake that keeps it from happening:
+/// An importer holds no share of the exporter's event. When the exporter destroys the event, the
+/// driver gives its place to the next interprocess event of the context. The importer's handle then
+/// names that other event, and no call returns an error. This protocol prevents it:
 ///
-/// 1. The exporter makes a lease for the importer, and sends [`descriptor`](Self::descriptor).
+/// 1. The exporter creates a lease for the importer, and sends [`descriptor`](Self::descriptor).
 /// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work
 ///    that depends on the event is done.
-/// 3. The importer drops what it opened, and says so.
+/// 3. The importer drops the opened event, and tells the exporter.
 /// 4. The exporter drops the lease.
 ///
-/// One lease for each importer; the event goes with the last one and with the `Arc` that the
-/// exporter itself holds. If an importer dies without a word, its lease can be dropped as soon as
-/// the process is gone: nobody is left to be misled.
+/// Create one lease for each importer. The event is destroyed with the last lease and the
+/// exporter's own `Arc`. If an importer ends without telling the exporter, drop its lease as soon
+/// as its process has ended.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,13 +34,13 @@ use crate::{Event, IpcEventDescriptor, Result};
 /// let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS)?);
 /// let lease = IpcLease::new(Arc::clone(&event))?;
 /// let line_for_the_importer = lease.descriptor().to_string();
-/// // … the importer has said that it is done.
+/// // … the importer reports that it is done.
 /// drop(lease);
 /// # let _ = line_for_the_importer;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// The compiler warns where a lease is made and dropped at once:
+/// The compiler warns if the lease is dropped at once:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
@@ -59,7 +59,7 @@ pub struct IpcLease {
 }
 
 impl IpcLease {
-    /// Lends the event.
+    /// Lends the event to one importer.
     ///
     /// Driver calls: those of [`ipc_descriptor`](crate::EventRef::ipc_descriptor).
     ///
@@ -71,12 +71,12 @@ impl IpcLease {
         Ok(Self { event, descriptor })
     }
 
-    /// What to send to the importer.
+    /// The descriptor to send to the importer.
     pub fn descriptor(&self) -> &IpcEventDescriptor {
         &self.descriptor
     }
 
-    /// The event that is lent.
+    /// The event that this lease keeps alive.
     pub fn event(&self) -> &Arc<Event> {
         &self.event
     }

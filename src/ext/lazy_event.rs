@@ -14,24 +14,24 @@ use crate::{
 
 /// An event that needs no context and no driver until it is first recorded or exported.
 ///
-/// It is `torch.cuda.Event`: [`new`](Self::new) creates nothing; the first [record](Self::record)
-/// creates the event in the stream's context, where it stays for good. Without a driver object a
-/// query says done, a wait is over at once, and no driver call is made.
+/// It works like `torch.cuda.Event`. [`new`](Self::new) creates no driver object. The first
+/// [record](Self::record) creates the event in the stream's context, where it stays. Without a
+/// driver object a query returns done, a wait ends at once, and neither makes a driver call.
 ///
-/// All methods may be called from any thread; of two first records one creates the event for both.
+/// All methods may be called from any thread. If two threads record first at the same time, one of
+/// them creates the event for both.
 ///
-/// Where a context is at hand, [`Event::new`] is simpler: mistakes show at once.
+/// If you have a context, prefer [`Event::new`]: it reports mistakes earlier.
 ///
 /// # Where an event is expected
 ///
 /// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before
-/// the first record there is no driver object that a reference could name, and each use has its own
-/// meaning then. Here a wait without a driver object waits for nothing, a record creates one, and
-/// an export needs to know the context. So the caller says it:
+/// the first record there is no driver object to refer to. A wait then waits for nothing, a record
+/// creates the event, and an export needs a context. So choose how to get the event:
 ///
-/// * [`create`](Self::create) gives the event and creates it where it is missing. Its result goes
-///   wherever an `&EventRef` or an `Arc<Event>` goes.
-/// * [`event`](Self::event) gives the event only if it is there. `None` means that there is nothing
+/// * [`create`](Self::create) returns the event, and creates it if necessary. Pass the result
+///   wherever an `&EventRef` or an `Arc<Event>` is expected.
+/// * [`event`](Self::event) returns the event only if it was created. After `None` there is nothing
 ///   to wait for.
 ///
 /// ```
@@ -43,7 +43,7 @@ use crate::{
 /// # let context = Context::primary(Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, StreamOptions::new())?;
 /// let lazy = LazyEvent::new(EventFlags::empty())?;
-/// // nothing was recorded: the wait is over at once
+/// // nothing was recorded: the wait ends at once
 /// stream.wait_event(lazy.create(stream.context())?)?;
 /// lazy.record(&stream)?;
 /// if let Some(event) = lazy.event() {
@@ -59,7 +59,7 @@ use crate::{
 /// use cuda_events::ext::{LazyEvent, LazyState};
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// let event = LazyEvent::new(EventFlags::empty())?; // no driver was loaded yet
+/// let event = LazyEvent::new(EventFlags::empty())?; // no driver is loaded yet
 /// assert_eq!(event.state(), LazyState::NotCreated);
 /// assert!(event.query()?.is_done());
 /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -78,7 +78,7 @@ pub struct LazyEvent {
     recorded: AtomicBool,
 }
 
-/// What there is of a [`LazyEvent`]; see [`LazyEvent::state`].
+/// The state of a [`LazyEvent`], from [`LazyEvent::state`].
 ///
 /// ```
 /// use cuda_events::EventFlags;
@@ -91,7 +91,7 @@ pub struct LazyEvent {
 ///
 /// let event = LazyEvent::new(EventFlags::INTERPROCESS)?;
 /// assert_eq!(event.state(), LazyState::NotCreated);
-/// // for the importer, before any work is there
+/// // for the importer, before any work is submitted
 /// let line = event.ipc_descriptor(&context)?.to_string();
 /// assert_eq!(event.state(), LazyState::Created);
 /// event.record(&stream)?;
@@ -101,17 +101,19 @@ pub struct LazyEvent {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LazyState {
-    /// No driver object: it has no context and no device.
+    /// No driver object: the event has no context and no device.
     NotCreated,
-    /// A driver object that was not recorded through the lazy event: it was created by an export or
-    /// [`create`](LazyEvent::create), was recorded in a capture only, or came from elsewhere.
+    /// A driver object without a record through the lazy event.
+    ///
+    /// An export or [`create`](LazyEvent::create) created it, a capture recorded it, or it came
+    /// from elsewhere.
     Created,
-    /// It was recorded.
+    /// The lazy event was recorded.
     Recorded,
 }
 
 impl LazyEvent {
-    /// Chooses the flags, and creates nothing: it makes no driver call.
+    /// Stores the flags, and creates no driver object. It makes no driver call.
     ///
     /// # Errors
     ///
@@ -123,15 +125,15 @@ impl LazyEvent {
         Ok(Self { flags, event: OnceLock::new(), recorded: AtomicBool::new(false) })
     }
 
-    /// The flags that were chosen.
+    /// The flags passed to [`new`](Self::new), or those of the event it was made from.
     pub fn flags(&self) -> EventFlags {
         self.flags
     }
 
-    /// Which of the three states it is in.
+    /// The state: not created, created, or recorded.
     ///
-    /// What is done by others, to the same driver object, is not seen: a launch of a graph that
-    /// records it, a record of another process, or one through [`event`](Self::event).
+    /// It does not include records that bypass the lazy event: by the launch of a graph, by another
+    /// process, or through [`event`](Self::event).
     pub fn state(&self) -> LazyState {
         match self.event() {
             None => LazyState::NotCreated,
@@ -140,30 +142,31 @@ impl LazyEvent {
         }
     }
 
-    /// The event, once it is created.
+    /// The event, if it was created.
     #[doc(alias = "cuda_event")]
     pub fn event(&self) -> Option<&Arc<Event>> {
         self.event.get()
     }
 
-    /// The device that the event is of, once it is created.
+    /// The device of the event, if it was created.
     pub fn device(&self) -> Option<Device> {
         self.context().map(Context::device)
     }
 
-    /// The context that the event is in, once it is created.
+    /// The context of the event, if it was created.
     pub fn context(&self) -> Option<&Context> {
         self.event().map(|event| event.context())
     }
 
-    /// Creates the event in the context, unless it is created, and gives it. It may then be in
-    /// another context.
+    /// Returns the event, and creates it in the context if necessary.
     ///
-    /// Driver calls: those of [`Event::new`] where it creates the event, else none.
+    /// An event that already exists may be in another context.
+    ///
+    /// Driver calls: those of [`Event::new`] if it creates the event, otherwise none.
     ///
     /// # Errors
     ///
-    /// As [`Event::new`].
+    /// Those of [`Event::new`].
     pub fn create(&self, context: &Context) -> Result<&Arc<Event>> {
         if let Some(event) = self.event() {
             return Ok(event);
@@ -173,33 +176,34 @@ impl LazyEvent {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// Records the event in the stream, creating it in the stream's context if need be.
+    /// Records the event in the stream, and creates it in the stream's context if necessary.
     ///
-    /// A record in a capturing stream orders the streams of the capture and no more; it does not
-    /// count as one.
+    /// A record in a capturing stream only orders the streams of the capture. It does not change
+    /// the [state](Self::state) to recorded.
     ///
-    /// One driver call: `cuEventRecord`. Until the first record has succeeded `cuStreamIsCapturing`
-    /// comes before it, and those of [`create`](Self::create) before that.
+    /// One driver call: `cuEventRecord`. Until the first record has succeeded,
+    /// `cuStreamIsCapturing` comes before it, and before that those of [`create`](Self::create).
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] when it was created in another context; else as [`Event::new`]
-    /// and [`EventRef::record`](crate::EventRef::record).
+    /// [`Error::ContextMismatch`] if the event was created in another context; those of
+    /// [`Event::new`] and [`EventRef::record`](crate::EventRef::record).
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| event.record(stream))
     }
 
-    /// Records the event for those outside of the graph, as [`StreamRef::record_external`] does,
-    /// creating it in the stream's context if need be.
+    /// Records the event for waiters outside the graph, as [`StreamRef::record_external`] does.
     ///
-    /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside of a
-    /// capture has succeeded `cuStreamIsCapturing` comes before them, and those of
-    /// [`create`](Self::create) before that.
+    /// It creates the event in the stream's context if necessary.
+    ///
+    /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside a
+    /// capture has succeeded, `cuStreamIsCapturing` comes before them, and before that those of
+    /// [`create`](Self::create).
     ///
     /// # Errors
     ///
-    /// As [`record`](Self::record) and [`StreamRef::record_external`].
+    /// Those of [`record`](Self::record) and [`StreamRef::record_external`].
     #[doc(alias = "external")]
     pub fn record_external(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| stream.record_external(event))
@@ -222,15 +226,15 @@ impl LazyEvent {
         Ok(())
     }
 
-    /// Records the event in the stream if it was never recorded, and says whether it did.
+    /// Records the event in the stream if it was never recorded, and returns whether it did.
     ///
-    /// Of two threads that call it at one time, both may record.
+    /// If two threads call it at the same time, both may record.
     ///
     /// Driver calls: those of [`record`](Self::record), or none.
     ///
     /// # Errors
     ///
-    /// As [`record`](Self::record).
+    /// Those of [`record`](Self::record).
     #[doc(alias = "recordOnce")]
     pub fn record_once(&self, stream: &StreamRef) -> Result<bool> {
         if self.state() == LazyState::Recorded {
@@ -239,28 +243,27 @@ impl LazyEvent {
         self.record(stream).map(|()| true)
     }
 
-    /// Makes all work that is put into the stream from now on wait for the last record; the calling
-    /// thread does not wait. If there is no driver object nothing is waited for, and no driver call
-    /// is made.
+    /// Makes all later work in the stream wait for the last record.
     ///
-    /// One driver call else: `cuStreamWaitEvent`.
+    /// The calling thread does not wait. Without a driver object the stream waits for nothing, and
+    /// no driver call is made. Otherwise one driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// As [`StreamRef::wait_event`].
+    /// Those of [`StreamRef::wait_event`].
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, stream: &StreamRef) -> Result<()> {
         self.event().map_or(Ok(()), |event| stream.wait_event(event))
     }
 
-    /// As [`wait`](Self::wait), and an error where [`state`](Self::state) knows of no record that
-    /// could be waited for.
+    /// Like [`wait`](Self::wait), but returns an error if there is no record to wait for.
     ///
     /// One driver call, `cuStreamWaitEvent`, or none.
     ///
     /// # Errors
     ///
-    /// [`Error::NotRecorded`]; else as [`wait`](Self::wait).
+    /// [`Error::NotRecorded`] if the [state](Self::state) is not recorded; those of
+    /// [`wait`](Self::wait).
     pub fn wait_recorded(&self, stream: &StreamRef) -> Result<()> {
         if self.state() == LazyState::Recorded {
             self.wait(stream)
@@ -269,17 +272,20 @@ impl LazyEvent {
         }
     }
 
-    /// Waits for what the event stands for outside of the graph, as [`StreamRef::wait_external`]
-    /// does. If there is no driver object one is created in the stream's context when the stream
-    /// captures, for the graph to wait for.
+    /// Makes later work in the stream wait for work outside the graph, as
+    /// [`StreamRef::wait_external`] does.
+    ///
+    /// In a capturing stream it creates the event in the stream's context if necessary, because the
+    /// graph needs an event to wait for. In a stream that does not capture, it waits for nothing if
+    /// there is no driver object.
     ///
     /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object
-    /// `cuStreamIsCapturing` alone, but in a capture it is followed by those of
-    /// [`create`](Self::create) and of [`StreamRef::wait_external`].
+    /// `cuStreamIsCapturing`; in a capture those of [`create`](Self::create) and of
+    /// [`StreamRef::wait_external`] follow.
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`StreamRef::wait_external`].
+    /// Those of [`Event::new`] and [`StreamRef::wait_external`].
     #[doc(alias = "external")]
     pub fn wait_external(&self, stream: &StreamRef) -> Result<()> {
         if self.event().is_none() && stream.capture_status()? == CaptureStatus::None {
@@ -288,52 +294,53 @@ impl LazyEvent {
         stream.wait_external(self.create(stream.context())?)
     }
 
-    /// Whether the work that the last record stands for is done; true without a driver object,
-    /// which takes no driver call.
+    /// Returns whether the work before the last record is done. It does not wait.
     ///
-    /// One driver call else: `cuEventQuery`.
+    /// Without a driver object the result is done, and no driver call is made. Otherwise one driver
+    /// call: `cuEventQuery`.
     ///
     /// # Errors
     ///
-    /// As [`EventRef::query`](crate::EventRef::query).
+    /// Those of [`EventRef::query`](crate::EventRef::query).
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<Progress> {
         self.event().map_or(Ok(Progress::Done), |event| event.query())
     }
 
-    /// Blocks the calling thread until the work that the last record stands for is done; it is over
-    /// at once without a driver object, which takes no driver call.
+    /// Blocks the calling thread until the work before the last record is done.
     ///
-    /// One driver call else: `cuEventSynchronize`.
+    /// Without a driver object it returns at once, and no driver call is made. Otherwise one driver
+    /// call: `cuEventSynchronize`.
     ///
     /// # Errors
     ///
-    /// As [`EventRef::synchronize`](crate::EventRef::synchronize).
+    /// Those of [`EventRef::synchronize`](crate::EventRef::synchronize).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         self.event().map_or(Ok(()), |event| event.synchronize())
     }
 
-    /// As [`synchronize`](Self::synchronize), for at most `timeout`: whether the work is done.
+    /// Like [`synchronize`](Self::synchronize), but waits for at most `timeout`. It returns whether
+    /// the work is done.
     ///
-    /// Driver calls: `cuEventQuery`, as often as it asks; none without a driver object.
+    /// Driver calls: one `cuEventQuery` for each check; none without a driver object.
     ///
     /// # Errors
     ///
-    /// As [`query`](Self::query).
+    /// Those of [`query`](Self::query).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
         self.event().map_or(Ok(Progress::Done), |event| event.synchronize_timeout(timeout))
     }
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
     ///
-    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`;
-    /// none without a driver object on either side.
+    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    /// None if either event has no driver object.
     ///
     /// # Errors
     ///
-    /// As [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), in this order: timing, recorded,
-    /// ready. Where one of the two has no driver object, [`Error::TimingDisabled`] or
+    /// Those of [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), checked in this order:
+    /// timing, recorded, ready. If either event has no driver object, [`Error::TimingDisabled`] or
     /// [`Error::NotRecorded`] without a code.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
@@ -341,12 +348,13 @@ impl LazyEvent {
         self.created(end).and_then(|(start, end)| start.elapsed_ms(end))
     }
 
-    /// The time from this event's record to `end`'s, by the same driver call as
+    /// The time from this event's record to `end`'s. It makes the driver call of
     /// [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
     ///
-    /// [`Error::EndBeforeStart`] when it is negative; else as [`elapsed_ms`](Self::elapsed_ms).
+    /// [`Error::EndBeforeStart`] if the time is negative; those of
+    /// [`elapsed_ms`](Self::elapsed_ms).
     #[doc(alias = "elapsed_time")]
     pub fn elapsed(&self, end: &Self) -> Result<Duration> {
         self.created(end).and_then(|(start, end)| start.elapsed(end))
@@ -367,15 +375,17 @@ impl LazyEvent {
         })
     }
 
-    /// The descriptor by which another process can open the event, which is created in the context
-    /// if need be. It needs no record.
+    /// The descriptor with which another process can open the event.
+    ///
+    /// It creates the event in the context if necessary. The event needs no record.
     ///
     /// Driver calls: those of [`create`](Self::create) and of
     /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
+    /// [`Error::NotInterprocess`] without [`EventFlags::INTERPROCESS`]; those of [`Event::new`] and
+    /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
     #[doc(alias = "cuIpcGetEventHandle")]
     #[doc(alias = "ipc_handle")]
     pub fn ipc_descriptor(&self, context: &Context) -> Result<IpcEventDescriptor> {
@@ -386,7 +396,7 @@ impl LazyEvent {
     }
 }
 
-/// A lazy event that is created, such as one that was imported.
+/// Wraps an existing event, such as an imported one.
 impl From<Event> for LazyEvent {
     fn from(event: Event) -> Self {
         let flags = event.flags();

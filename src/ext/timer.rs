@@ -1,4 +1,4 @@
-//! Timers: how long the work between two points of a stream takes.
+//! Timers measure how long the work between two points of a stream takes.
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::{Event, EventFlags, EventRef, Progress, Result, StreamRef};
 
-/// A running timer: a record in a stream, to be followed by another one behind the work that is to
-/// be timed.
+/// A running timer: it has recorded the start, and [`stop`](Self::stop) records the end.
 ///
-/// Neither record waits. [`stop`](Self::stop) gives a [`Timing`], which has the time once the work
-/// is done.
+/// Neither record waits. [`stop`](Self::stop) returns a [`Timing`], which has the time when the
+/// work is done.
 ///
 /// In a capturing stream the two records become nodes of the graph (see
-/// [`record_external`](StreamRef::record_external)): the timing then has the time of the last
-/// launch that is done.
+/// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch
+/// that is done.
 ///
-/// It costs two events with [`EventFlags::TIMING`] and two records of about a microsecond each.
+/// A timer costs two events with [`EventFlags::TIMING`], and two records of about a microsecond
+/// each.
 ///
 /// ```
 /// use cuda_events::ext::Timer;
@@ -47,7 +47,7 @@ impl<'a> Timer<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`StreamRef::record_external`].
+    /// Those of [`Event::new`] and [`StreamRef::record_external`].
     pub fn start(stream: &'a StreamRef) -> Result<Self> {
         // Both before the first record, so that creating the second is not timed.
         let event = || Event::new(stream.context(), EventFlags::TIMING).map(Arc::new);
@@ -62,7 +62,7 @@ impl<'a> Timer<'a> {
     ///
     /// # Errors
     ///
-    /// As [`StreamRef::record_external`].
+    /// Those of [`StreamRef::record_external`].
     pub fn stop(self) -> Result<Timing> {
         self.stream.record_external(&self.timing.end)?;
         Ok(self.timing)
@@ -75,7 +75,7 @@ impl fmt::Debug for Timer<'_> {
     }
 }
 
-/// A time that the driver has taken or will take; see [`Timer`].
+/// The time between the two records of a [`Timer`], available when the work is done.
 ///
 /// ```
 /// use cuda_events::Error;
@@ -103,25 +103,25 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Whether the work is done. It does not wait.
+    /// Returns whether the work is done. It does not wait.
     ///
     /// One driver call: `cuEventQuery`.
     ///
     /// # Errors
     ///
-    /// As [`EventRef::query`].
+    /// Those of [`EventRef::query`].
     #[doc(alias = "is_done")]
     pub fn query(&self) -> Result<Progress> {
         self.end.query()
     }
 
-    /// Blocks the calling thread until the work is done, and gives the time that it took.
+    /// Blocks the calling thread until the work is done, and returns the time it took.
     ///
     /// Driver calls: `cuEventSynchronize`, and that of [`elapsed`](Self::elapsed).
     ///
     /// # Errors
     ///
-    /// As [`EventRef::synchronize`] and [`elapsed`](Self::elapsed).
+    /// Those of [`EventRef::synchronize`] and [`elapsed`](Self::elapsed).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<Duration> {
         self.end.synchronize()?;
@@ -134,18 +134,19 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// [`Error::NotReady`](crate::Error::NotReady) until the work is done;
-    /// [`Error::NotRecorded`](crate::Error::NotRecorded) when it was captured and never launched;
-    /// else as [`EventRef::elapsed`].
+    /// * [`Error::NotReady`](crate::Error::NotReady) until the work is done.
+    /// * [`Error::NotRecorded`](crate::Error::NotRecorded) if the records were captured and their
+    ///   graph was never launched.
+    /// * Those of [`EventRef::elapsed`].
     pub fn elapsed(&self) -> Result<Duration> {
         self.start.elapsed(&self.end)
     }
 
-    /// As [`elapsed`](Self::elapsed), in milliseconds, by the same driver call.
+    /// Like [`elapsed`](Self::elapsed), in milliseconds, with the same driver call.
     ///
     /// # Errors
     ///
-    /// As [`elapsed`](Self::elapsed).
+    /// Those of [`elapsed`](Self::elapsed).
     pub fn elapsed_ms(&self) -> Result<f32> {
         self.start.elapsed_ms(&self.end)
     }
@@ -155,7 +156,7 @@ impl Timing {
         &self.start
     }
 
-    /// The event that was recorded behind the work.
+    /// The event that was recorded after the work.
     pub fn end(&self) -> &EventRef {
         &self.end
     }

@@ -1,8 +1,8 @@
 //! Completions as futures, on any executor.
 //!
-//! Host functions would be the other way to learn of a completion, and the wrong one: the driver
-//! does not run them once the context has failed, so that such a future would never resolve. Here
-//! one thread asks, and an error resolves it.
+//! Host functions are not used here: the driver does not run them after the context has failed, so
+//! such a future would never resolve. Instead one thread queries the events, and an error resolves
+//! the future.
 
 mod entry;
 mod poller;
@@ -19,40 +19,41 @@ use crate::ext::needs::{forked, note_failure};
 use crate::sys::Function;
 use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 
-/// A future that resolves when all work that an event's last record stands for is done.
+/// A future that resolves when the work before an event's last record is done.
 ///
-/// It resolves with an error when the context fails, and at once when the event is done or was
-/// never recorded. It needs no particular executor. One thread asks the driver for all pending
-/// completions of the process: the poller. It starts when it is first needed, and sleeps while
-/// nothing is pending. It does not disturb stream captures of other threads.
+/// It resolves with an error when the context fails. It resolves at once if the event is done or
+/// was never recorded. It needs no particular executor. One thread, the poller, queries the driver
+/// for all pending completions of the process. The poller starts when it is first needed, and
+/// sleeps while nothing is pending. It does not disturb stream captures of other threads.
 ///
-/// Driver calls: `cuEventQuery` between two of `cuThreadExchangeStreamCaptureMode` at the first
-/// poll, and from then on one `cuEventQuery` now and then, by the poller.
+/// Driver calls: at the first poll `cuEventQuery` between two of
+/// `cuThreadExchangeStreamCaptureMode`. After that the poller repeats `cuEventQuery`.
 ///
-/// A task is woken some tens of microseconds after its work is done, also beside thousands of
-/// others that have been pending for longer than ten milliseconds. Work that takes long is told
-/// later in proportion, up to a millisecond. What has been pending for long beside thousands of
-/// others, or has just begun together with thousands of others, is told some milliseconds later.
-/// All the asking takes about a tenth of a core at the most, however many are pending.
+/// A task is woken some tens of microseconds after its work is done. This holds even beside
+/// thousands of completions that have been pending for more than ten milliseconds. For long work
+/// the delay grows in proportion, up to a millisecond. The delay is some milliseconds in two cases:
+/// for a completion that has been pending for long beside thousands of others, and for one that
+/// started together with thousands of others. All queries together take at most about a tenth of a
+/// core.
 ///
 /// # Dropping it
 ///
-/// The future owns the event, and whoever drops the future drops the event, on his own thread. Once
-/// that drop has returned, the poller never asks for this event again. The drop waits for one
-/// `cuEventQuery` at most, which the poller may be making at that moment. So do not drop the future
-/// in a [host function](StreamRef::launch_host_function), for which that query may wait.
+/// The future owns the event; dropping the future drops the event on the same thread. After the
+/// drop has returned, the poller never queries this event again. The drop waits for at most one
+/// `cuEventQuery` that the poller may be making at that moment. So do not drop the future in a
+/// [host function](StreamRef::launch_host_function): that query may wait for the host function.
 ///
-/// The poller has no share of an event or of a context: it has the driver's handle of the event,
-/// and the drop takes that away.
+/// The poller has no share of an event or of a context. It has only the driver's handle of the
+/// event, and the drop takes the handle away.
 ///
 /// # Wakers
 ///
-/// The poller wakes the tasks. A waker's `wake` runs on the poller's thread and delays all other
-/// completions of the process. It should hand the task on, as those of executors do. It should
-/// neither block, nor run the task, nor drop the last share of a context. CUDA calls in it are made
-/// in the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode, which is the poller's. The
-/// poller runs nothing else of the caller's, except for [observers](crate::Driver::observe) of its
-/// queries: an observer must not wait for a thread that drops a future.
+/// The poller wakes the tasks. A waker's `wake` runs on the poller's thread, and delays all other
+/// completions of the process. It should hand the task to an executor, as executors' wakers do. It
+/// must not block, run the task, or drop the last share of a context. CUDA calls in `wake` run in
+/// the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
+/// no other code of the caller, except [observers](crate::Driver::observe) of its queries. Such an
+/// observer must not wait for a thread that drops a future.
 ///
 /// # Captures
 ///
@@ -60,13 +61,13 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// So do not record the event in a [`Capture`](crate::capture::Capture) with
 /// [`record`](EventRef::record): the next query would invalidate the capture. Drop the future
 /// first. [`record_external`](StreamRef::record_external) and
-/// [`wait_external`](StreamRef::wait_external) may name it: they do not make the event a part of
+/// [`wait_external`](StreamRef::wait_external) are allowed: they do not make the event a part of
 /// the capture.
 ///
-/// # What holds the event
+/// # The type parameter
 ///
-/// `E` holds the event: an [`Event`], an `Arc<Event>` to go on using it, a [`PooledEvent`], or an
-/// `Arc` of one.
+/// `E` holds the event: an [`Event`], an `Arc<Event>` (if you use the event afterwards), a
+/// [`PooledEvent`], or an `Arc` of one.
 ///
 /// ```
 /// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -104,13 +105,13 @@ pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
 }
 
 impl<E: AsRef<EventRef> + 'static> Completion<E> {
-    /// Waits for the event's latest record. Record first: an event that was never recorded is done.
-    /// One that is recorded again before the future has resolved is waited for until its new record
-    /// is done. It makes no driver call.
+    /// Waits for the event's latest record. It makes no driver call.
     ///
-    /// It calls `as_ref` once: the event that it names then is the one that is waited for. If the
-    /// wait fails, dropping the future calls `as_ref` once more, so that an event of a pool is not
-    /// used again.
+    /// Record the event first: an event that was never recorded is done. If the event is recorded
+    /// again before the future has resolved, the future waits for the new record.
+    ///
+    /// It calls `as_ref` once, and waits for that event. If the wait fails, dropping the future
+    /// calls `as_ref` once more, so a pool does not use the event again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();
@@ -122,23 +123,23 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
 }
 
 impl StreamRef {
-    /// A future that resolves when all work that is in the stream now is done.
+    /// Returns a future that resolves when all work that is in the stream now is done.
     ///
-    /// It records an event of its own. That is not for a stream which captures: asking for an event
-    /// of a capture is an error, and invalidates the capture.
+    /// It records a new event. Do not call it in a capturing stream: a query of a captured event is
+    /// an error, and invalidates the capture.
     ///
     /// Driver calls: those of [`record_event`](Self::record_event), and later those of
     /// [`Completion`].
     ///
     /// # Errors
     ///
-    /// As [`record_event`](Self::record_event).
+    /// Those of [`record_event`](Self::record_event).
     pub fn completion(&self) -> Result<Completion> {
         Ok(Completion::new(self.record_event(EventFlags::empty())?))
     }
 }
 
-/// `event.await`; the event is destroyed when it is done.
+/// `event.await`: the event is destroyed when it is done.
 impl IntoFuture for Event {
     type Output = Result<()>;
     type IntoFuture = Completion;
@@ -148,8 +149,7 @@ impl IntoFuture for Event {
     }
 }
 
-/// `event.await`; the event goes back to its pool when it is done, and is destroyed when the answer
-/// is an error.
+/// `event.await`: the event goes back to its pool when it is done. After an error it is destroyed.
 impl IntoFuture for PooledEvent {
     type Output = Result<()>;
     type IntoFuture = Completion<Self>;
@@ -159,14 +159,14 @@ impl IntoFuture for PooledEvent {
     }
 }
 
-/// So that `Completion<Arc<Event>>` leaves the event in use.
+/// Allows `Completion<Arc<Event>>`, which leaves the event in use.
 impl AsRef<EventRef> for Arc<Event> {
     fn as_ref(&self) -> &EventRef {
         self
     }
 }
 
-/// So that `Completion<Arc<PooledEvent>>` leaves the event in use.
+/// Allows `Completion<Arc<PooledEvent>>`, which leaves the event in use.
 impl AsRef<EventRef> for Arc<PooledEvent> {
     fn as_ref(&self) -> &EventRef {
         self

@@ -9,11 +9,11 @@ use crate::ipc::SharedTimelineError as Refusal;
 
 const ENVELOPE: Envelope = Envelope { magic: *b"CUTL", version: 1 };
 
-/// Names a shared [timeline](super::Timeline::shared) among those of its
-/// [file](super::TimelineFile), for the process that [imports](super::ImportedTimeline) it.
+/// Identifies a shared [timeline](super::Timeline::shared) within its [file](super::TimelineFile),
+/// for the process that [imports](super::ImportedTimeline) it.
 ///
-/// Send it beside the file descriptor, as [bytes](Self::to_bytes). The check value in it finds
-/// damage. A forged descriptor names another timeline of the same file, or is refused.
+/// Send it with the file descriptor, as [bytes](Self::to_bytes). Its checksum detects damage. A
+/// forged descriptor names another timeline of the same file, or is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimelineDescriptor {
     pub(super) index: u16,
@@ -22,11 +22,10 @@ pub struct TimelineDescriptor {
 }
 
 impl TimelineDescriptor {
-    /// The length of [`to_bytes`](Self::to_bytes).
+    /// The length of [`to_bytes`](Self::to_bytes) in bytes.
     pub const LEN: usize = 20;
 
-    /// The form to send: 20 bytes, little-endian, of which the last four are a CRC-32 of those
-    /// before.
+    /// The bytes to send: 20 bytes, little-endian. The last four are a CRC-32 of the first 16.
     ///
     /// | bytes | field |
     /// | --- | --- |
@@ -39,16 +38,16 @@ impl TimelineDescriptor {
         ENVELOPE.seal(&[&self.index.to_le_bytes(), &self.file.to_le_bytes()])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
+    /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with
-    /// [`DescriptorMagic`](Refusal::DescriptorMagic),
+    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with the first of these that
+    /// applies: [`DescriptorMagic`](Refusal::DescriptorMagic),
     /// [`DescriptorVersion`](Refusal::DescriptorVersion),
     /// [`DescriptorLength`](Refusal::DescriptorLength),
     /// [`DescriptorChecksum`](Refusal::DescriptorChecksum) or
-    /// [`NoSuchTimeline`](Refusal::NoSuchTimeline), whichever is found first.
+    /// [`NoSuchTimeline`](Refusal::NoSuchTimeline).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut fields = ENVELOPE.unseal(bytes, Self::LEN).map_err(refusal)?;
         let index = place(fields.take().map_err(refusal)?)?;

@@ -24,81 +24,84 @@ use crate::{Context, Event, EventFlags, Result};
 const VERSION: u16 = 1;
 const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 
-/// Memory for timelines that other processes see: of streams
+/// Memory for timelines that other processes see: those of streams
 /// ([`Timeline::shared`](super::Timeline::shared)) and of the host
 /// ([`HostTimeline::shared`](super::HostTimeline::shared)).
 ///
-/// It is a file of memory (`memfd`), a page of 63 timelines. Whoever has its file descriptor sees
-/// all of them, and needs nothing else in common with this process: no `/dev/shm`, no namespace, no
-/// user. Send the descriptor over a Unix socket (`SCM_RIGHTS`, for which this type is `AsFd`) or
-/// let a child inherit it, and send each timeline's
-/// [descriptor](super::Timeline::descriptor) as bytes. The other process makes an
-/// [`ImportedTimeline`](super::ImportedTimeline) of the two. [Windows](#on-windows) has handles in
-/// place of file descriptors. Make a file for each group of
-/// processes that may see the same timelines. Where no file descriptor can be sent, there is
-/// [`TimelineMemory`](super::TimelineMemory), which promises less.
+/// It is a memory file (`memfd`): one page with room for 63 timelines. Every process that has its
+/// file descriptor sees all of them. The processes need not share `/dev/shm`, a namespace or a
+/// user.
 ///
-/// # Who can write it
+/// Send the descriptor over a Unix socket (`SCM_RIGHTS`; this type implements `AsFd`) or let a
+/// child inherit it. Send each timeline's [descriptor](super::Timeline::descriptor) as bytes. The
+/// other process creates an [`ImportedTimeline`](super::ImportedTimeline) from the two. On
+/// [Windows](#on-windows) handles take the place of file descriptors.
 ///
-/// | | importers | streams of an importer |
+/// Create one file for each group of processes that may see the same timelines. If you cannot send
+/// file descriptors, use [`TimelineMemory`](super::TimelineMemory), which guarantees less.
+///
+/// # Write access
+///
+/// | | access of importers | streams of an importer |
 /// | --- | --- | --- |
-/// | [`new`](Self::new) | see it read-only. When this process ends they write, once, to release their streams | wait for the shared memory itself: the fastest |
-/// | [`protected`](Self::protected) | cannot write it, by a seal that the kernel holds them to; the descriptor is for reading alone | wait for memory of the importer's own, to which a thread copies the value: some tens of microseconds more |
+/// | [`new`](Self::new) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
+/// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. This takes some tens of microseconds more. |
 ///
-/// A process that has the file of `new` and means harm can write any bytes. It can make points seem
-/// reached or poisoned, and nothing else, in all processes that have the file. In this one, too:
-/// the error is [`Error::Poisoned`](crate::Error::Poisoned) unless this process's own driver has
-/// said otherwise. It could also take the page out of the file or a value back, or lock the file
-/// as this process does and so pretend, after this process has ended, that it lives. Then other
-/// importers would go on waiting. Give it to processes that you trust, and one of `protected` to
-/// others.
+/// A malicious process with the file of `new` can write any bytes. In all processes that have the
+/// file, it can make points look reached or poisoned, and nothing else. In the process of the maker
+/// the error is [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has
+/// reported another error. Such a process can also punch the page out of the file, reset a value,
+/// or hold the file's lock after the maker has ended. The maker then seems to live, and other
+/// importers keep waiting. Give the file of `new` to processes that you trust, and the file of
+/// `protected` to all others.
 ///
-/// Of `protected` an importer can do none of that with the descriptor that it is given. One gap is
-/// the system's: a process of the same user, or of root, can change the file's mode and open it
-/// again by `/proc`. It still cannot write the file, but it can lock it. Where that matters, let
-/// importers run as other users, and let them wait with a limit.
+/// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
+/// process of the same user or of root can change the file's mode and open it again through
+/// `/proc`. It still cannot write the file, but it can lock it. If that matters, run importers as
+/// other users, and let them wait with a timeout.
 ///
-/// An importer does not have to trust the maker for memory safety. If it does not trust the maker
-/// to let it go on, it opens the file for reading alone before it imports: its streams then wait as
-/// for one of `protected`.
+/// An importer need not trust the maker for memory safety. If it also must not depend on the maker
+/// to keep its streams running, it opens the file read-only before the import. Its streams then
+/// wait as for a file of `protected`.
 ///
-/// # Its life
+/// # Lifetime
 ///
-/// A context that fails signals nothing any more, and other processes cannot ask this one's driver.
-/// So while a signal of a [`Timeline::shared`](super::Timeline::shared) is pending for longer, the
-/// crate's thread asks: one `cuEventQuery` for each file every 5 ms, between two of
+/// A failed context signals nothing more, and other processes cannot query this process's driver.
+/// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
+/// thread queries the driver: one `cuEventQuery` for each file every 5 ms, between two of
 /// `cuThreadExchangeStreamCaptureMode`. If the context has failed, importers get
-/// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and a round of the thread. The first
-/// signal of a shared timeline starts that thread. It makes no call while no signal is pending.
+/// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms plus one round of the thread. The first
+/// signal of a shared timeline starts the thread. It makes no call while no signal is pending.
 ///
-/// Timelines keep their file. When the last of them and this are dropped, and the streams have
-/// passed the last signals, importers see an end. If this process is killed, they see that: at once
-/// in [`ImportedTimeline`](super::ImportedTimeline). A forked child takes no part in it.
+/// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
+/// passed the last signals, importers see the end. If this process is killed, importers see that:
+/// [`ImportedTimeline`](super::ImportedTimeline) tells how fast. A forked child does not keep the
+/// file alive.
 ///
-/// A timeline that is dropped with its file while a signal is pending is looked after in the same
-/// way as long as this process holds a share of its context, unless that context is only
-/// [named](Context::from_raw).
+/// The thread also watches a timeline that was dropped with its file while a signal is pending. It
+/// does so as long as this process holds a share of its context, unless that context is only
+/// [borrowed](Context::from_raw).
 ///
-/// The page stays mapped until the process ends, and registered until the context does. Each file
-/// that a process makes or imports takes one mapping so, and Linux gives a process 65530 of them
-/// (`vm.max_map_count`): a process that lives long uses a file for many timelines and many peers,
-/// and does not make one for each.
+/// The page stays mapped until the process ends, and registered until the context ends. So each
+/// file that a process creates or imports takes one mapping, and Linux allows a process 65530 of
+/// them (`vm.max_map_count`). In a long-lived process, use one file for many timelines and many
+/// peers instead of one file for each.
 ///
-/// On Linux it takes `/proc`. On other systems than Linux and Windows it is
+/// On Linux it needs `/proc`. On systems other than Linux and Windows the error is
 /// [`Platform`](Refusal::Platform).
 ///
 /// # On Windows
 ///
-/// It is a section of the page file without a name, and this type is `AsHandle`. Copy the handle
-/// into the other process with `DuplicateHandle`, or let a child inherit a copy.
+/// On Windows the file is an unnamed section of the page file, and this type implements `AsHandle`.
+/// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
 ///
-/// * The handle of a [`protected`](Self::protected) section only reads, and Windows gives no
-///   stronger copy of it. A process that may open this process for writing, such as most of the
-///   same user, can write the memory nevertheless.
-/// * For streams that wait without a detour give a handle of [`new`](Self::new) as it is. A copy
-///   that only reads (`FILE_MAP_READ`) serves as for one of `protected`.
-/// * The importer watches the maker's process, whose number and start time stand in the section. It
-///   must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
+/// * The handle of a [`protected`](Self::protected) section is read-only, and no copy of it allows
+///   more. But a process that may open this process for writing can still write the memory. Most
+///   processes of the same user may do that.
+/// * For the direct wait of streams, copy the handle of [`new`](Self::new) unchanged. With a
+///   read-only copy (`FILE_MAP_READ`) streams wait as for a section of `protected`.
+/// * The importer watches the maker's process; the section contains its process id and start time.
+///   The importer must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -115,7 +118,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// let timeline = Timeline::shared(stream, &file)?;
 /// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
 /// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
-/// // ... both go over a Unix socket, and for each signal its value ...
+/// // ... send both over a Unix socket, and the value of each signal ...
 /// let value = timeline.signal()?.value();
 ///
 /// // In the importer:
@@ -158,28 +161,30 @@ pub(super) fn sweep() {
 }
 
 impl TimelineFile {
-    /// A file that importers can write, so that their streams may wait for it without a detour.
+    /// Creates a file that importers can write, so their streams wait for it directly.
     ///
     /// Driver calls: `cuEventCreate`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer`
     /// between two of `cuThreadExchangeStreamCaptureMode`, all with the context current. CUDA 9.0.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System) or
-    /// [`Platform`](Refusal::Platform); what the driver returns;
-    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    /// * [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System)
+    ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
+    ///   than Linux and Windows.
+    /// * The driver's error, such as one of work that was launched before;
+    ///   [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         Self::make(context, false)
     }
 
-    /// A file that nobody but this process can write, for importers that are not trusted. Linux
+    /// Creates a file that only this process can write, for importers that you do not trust. Linux
     /// 5.1.
     ///
-    /// Driver calls as for [`new`](Self::new).
+    /// Driver calls are those of [`new`](Self::new).
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn protected(context: &Context) -> Result<Self> {
         Self::make(context, true)
     }
@@ -214,7 +219,7 @@ impl TimelineFile {
         })))
     }
 
-    /// The context that it was made in.
+    /// The context that the file was created in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

@@ -13,24 +13,24 @@ use super::slot::Slot;
 use super::wait;
 use crate::{Event, Progress, Result};
 
-/// A future that resolves when a [`Point`] is reached. `point.await` makes one.
+/// A future that resolves when a [`Point`] is reached, created by `point.await`.
 ///
-/// It resolves with an error as [the waiting methods](Point#failures) return it. It needs no
-/// particular executor.
+/// It resolves with an error in the cases where [the waiting methods](Point#failures) return one.
+/// It needs no particular executor.
 ///
-/// One thread of the process looks for all pending points: one load a timeline in each round,
-/// however many points of it are pending. It starts when it is first needed, and sleeps while
-/// nothing is pending. It asks the driver about each context whose timelines are waited for every 5
-/// ms, and disturbs no capture. Rounds come every 15 µs, and less often when nothing happens for
-/// long: after half a second one a millisecond.
+/// One thread of the process checks all pending points. In each round it makes one load for each
+/// timeline, for any number of its pending points. The thread starts when it is first needed, and
+/// sleeps while nothing is pending. Every 5 ms it asks the driver about each context with awaited
+/// timelines. It disturbs no capture. Rounds come every 15 µs, and less often when nothing happens
+/// for long: after half a second, once a millisecond.
 ///
 /// The first poll that finds the point pending makes the calls of [`Point::query`] that create an
-/// event, unless another task or thread waits for the same timeline. While it is pending the future
-/// holds a share of the timeline's context.
+/// event, unless another task or thread already waits for the same timeline. While the point is
+/// pending the future holds a share of the timeline's context.
 ///
-/// A waker's `wake` runs on that thread, and the rules of [`Completion`](super::super::Completion)
-/// hold: it should hand the task on, and neither block nor drop the last share of a context.
-/// Dropping a future waits for one `cuEventQuery` at most, which that thread may be making.
+/// A waker's `wake` runs on that thread. The rules of [`Completion`](super::super::Completion)
+/// hold: `wake` should hand the task to an executor, and must not block or drop the last share of a
+/// context. Dropping a future waits for at most one `cuEventQuery` that the thread may be making.
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -91,7 +91,7 @@ impl PointCompletion {
         Self { point, waiting: None }
     }
 
-    /// The point that it waits for.
+    /// The point that this future waits for.
     pub fn point(&self) -> Point {
         self.point
     }

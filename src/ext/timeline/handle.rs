@@ -24,16 +24,15 @@ const ENVELOPE: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 
-/// Opens a timeline that is [in device memory](super::Timeline::in_memory) in another process: as
+/// Opens a timeline [in device memory](super::Timeline::in_memory) in another process, as an
 /// [`OpenedTimeline`](super::OpenedTimeline).
 ///
-/// It is [bytes](Self::to_bytes) and nothing else, for processes that cannot send each other file
-/// descriptors. Around the driver's 64 bytes it carries the timeline's place in the memory, a
-/// number that finds out whether that memory is still the maker's, the UUID of the device, and
-/// which process the maker is.
+/// It consists of [bytes](Self::to_bytes) only, for processes that cannot send each other file
+/// descriptors. It contains the driver's 64 bytes, the timeline's place in the memory, a random
+/// number that identifies the maker's memory, the UUID of the device, and the maker's process.
 ///
-/// The check value in it finds damage, and not forgery: whoever can write a handle can name device
-/// memory of the same user. Take handles only from processes that you trust.
+/// Its checksum detects damage, not forgery: a forged handle can name other device memory of the
+/// same user. Accept handles only from processes that you trust.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimelineHandle {
     pub(super) index: u16,
@@ -44,11 +43,10 @@ pub struct TimelineHandle {
 }
 
 impl TimelineHandle {
-    /// The length of [`to_bytes`](Self::to_bytes).
+    /// The length of [`to_bytes`](Self::to_bytes) in bytes.
     pub const LEN: usize = 136;
 
-    /// The form to send: 136 bytes, little-endian, of which the last four are a CRC-32 of those
-    /// before.
+    /// The bytes to send: 136 bytes, little-endian. The last four are a CRC-32 of the others.
     ///
     /// | bytes | field |
     /// | --- | --- |
@@ -67,11 +65,11 @@ impl TimelineHandle {
         ENVELOPE.seal(&[&self.index.to_le_bytes(), &origin, &self.memory, &number])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. It makes no driver call.
+    /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with the same refusals as
+    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with the refusals of
     /// [`TimelineDescriptor::from_bytes`](super::TimelineDescriptor::from_bytes).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut fields = ENVELOPE.unseal(bytes, Self::LEN).map_err(refusal)?;
@@ -83,12 +81,12 @@ impl TimelineHandle {
         })
     }
 
-    /// The process id of the maker, in its own namespace.
+    /// The process id of the maker, in the maker's pid namespace.
     pub fn exporter_pid(&self) -> u32 {
         self.maker.pid
     }
 
-    /// The device that the memory is of.
+    /// The UUID of the device that has the memory.
     pub fn device_uuid(&self) -> Uuid {
         self.maker.device
     }
@@ -105,21 +103,20 @@ impl fmt::Debug for TimelineHandle {
     }
 }
 
-/// Device memory for timelines that other processes open by [bytes](TimelineHandle) alone:
+/// Device memory for timelines that other processes open with [bytes](TimelineHandle) only, for
 /// [`Timeline::in_memory`](super::Timeline::in_memory).
 ///
-/// It has room for 63 timelines. Whoever has the handle of one of them can open the memory, if it
-/// is a process of the same user on the same system, in whatever container. Make one for each group
-/// of processes that may see the same timelines. `docs/timelines.md` has a table of what a
-/// [file](super::TimelineFile) promises and this does not; prefer a file where a file descriptor
-/// can be sent.
+/// It has room for 63 timelines. Any process of the same user on the same system that has the
+/// handle of one of them can open the memory, in every container. Create one memory for each group
+/// of processes that may see the same timelines. If you can send file descriptors, prefer a
+/// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
 ///
-/// **Keep it until no other process uses its timelines any more**: dropping the last of it and of
-/// its timelines waits for all work of the context (`cuCtxSynchronize`) and frees the memory
-/// (`cuMemFree`). While you keep it, dropping its timelines never blocks.
+/// **Keep it until no other process uses its timelines.** The last drop of the memory and its
+/// timelines waits for all work of the context (`cuCtxSynchronize`) and frees the memory
+/// (`cuMemFree`). While you keep the memory, dropping its timelines never blocks.
 ///
-/// It takes 2 MiB: the driver shares device memory in blocks of that size, and in a smaller
-/// allocation others would get at what else is in the block.
+/// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
+/// would expose the rest of its block to the other processes.
 ///
 /// ```
 /// use cuda_events::ext::{Timeline, TimelineHandle, TimelineMemory};
@@ -133,7 +130,7 @@ impl fmt::Debug for TimelineHandle {
 /// let timeline = Timeline::in_memory(stream, &memory)?;
 /// let handle: TimelineHandle = timeline.handle().expect("it is in such memory");
 /// send(&handle.to_bytes());
-/// // ... and for each signal its value:
+/// // ... and the value of each signal:
 /// send(&timeline.signal()?.value().to_le_bytes());
 /// # }
 /// # Ok::<(), cuda_events::Error>(())
@@ -159,18 +156,19 @@ pub(super) struct Word {
 }
 
 impl TimelineMemory {
-    /// Memory of the context's device.
+    /// Allocates memory on the context's device.
     ///
-    /// Driver calls, with the context current where they need it: those of
-    /// [`Stream::new`], `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`,
-    /// two of `cuStreamWriteValue64`, `cuStreamSynchronize`, `cuStreamDestroy`, and once for each
-    /// context one for the device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
+    /// Driver calls, with the context current where they need it: those of [`Stream::new`],
+    /// `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`, two of `cuStreamWriteValue64`,
+    /// `cuStreamSynchronize` and `cuStreamDestroy`; once for each context one more for the device's
+    /// UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
     ///
-    /// What the driver returns, such as `CUDA_ERROR_NOT_SUPPORTED` where device memory cannot be
-    /// shared between processes; [`Error::Unsupported`](crate::Error::Unsupported);
-    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    /// * The driver's error, such as `CUDA_ERROR_NOT_SUPPORTED` if device memory cannot be shared
+    ///   between processes here, or `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// * [`Error::Unsupported`](crate::Error::Unsupported);
+    ///   [`Error::ForkedChild`](crate::Error::ForkedChild).
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn new(context: &Context) -> Result<Self> {
         let maker = origin(context)?;
@@ -181,7 +179,7 @@ impl TimelineMemory {
         Ok(Self(Arc::new(memory)))
     }
 
-    /// The context that it was made in.
+    /// The context that the memory was allocated in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

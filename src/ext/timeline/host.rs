@@ -15,19 +15,19 @@ use crate::{Context, Result, StreamRef};
 
 use super::line::LARGEST;
 
-/// A timeline that the host advances, for a stage of the CPU between two stages of the GPU.
+/// A timeline that the host advances, for a CPU stage between two GPU stages.
 ///
-/// [`signal`](Self::signal) is one step of memory: no driver call and no lock. Any thread may
-/// signal; each signal has a value of its own, and the value never goes back.
+/// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
+/// signal. Each signal has its own value, and the value never goes back.
 ///
-/// A signal of the host happens at once, so that its point is reached when it exists. Streams
-/// profit from it by [`wait_ahead`](Self::wait_ahead), which is submitted before the host has
-/// signalled. Read its rule about hardware channels. Where the host can submit the second stage
-/// after its own, no wait is needed at all.
+/// A signal of the host happens at once, so its point is always reached. It is useful for streams
+/// that [`wait_ahead`](Self::wait_ahead), which you submit before the host has signalled. Read the
+/// deadlock rule of that method. If the host can submit the second GPU stage after its own stage,
+/// no wait is needed.
 ///
-/// Dropping it releases streams that still wait ahead, at once and by no driver call. Nobody can
-/// signal any more then. It never blocks; like an event it holds a share of its context, and only
-/// [the last share](Context#dropping-the-last-share) can block.
+/// Dropping the timeline releases streams that still wait ahead, at once and without a driver call:
+/// nothing can signal it afterwards. The drop never blocks. Like an event, the timeline holds a
+/// share of its context, and only [the last share](Context#dropping-the-last-share) can block.
 ///
 /// ```
 /// use cuda_events::ext::{HostTimeline, Timeline};
@@ -39,12 +39,12 @@ use super::line::LARGEST;
 /// # let (first, second) = (stream(&context)?, stream(&context)?);
 /// let ready = HostTimeline::new(&context)?;
 /// let computed = Timeline::new(first)?;
-/// // ... the first stage is put into `computed.stream()` ...
+/// // ... submit the first stage to `computed.stream()` ...
 /// let point = computed.signal()?;
 /// ready.wait_ahead(&second, ready.completed() + 1)?;
-/// // ... the last stage is put into `second` ...
+/// // ... submit the last stage to `second` ...
 /// point.wait()?;
-/// // ... the stage of the CPU ...
+/// // ... run the CPU stage ...
 /// ready.signal()?;
 /// second.synchronize()?;
 /// # Ok::<(), cuda_events::Error>(())
@@ -57,82 +57,86 @@ pub struct HostTimeline {
 }
 
 impl HostTimeline {
-    /// A timeline that nobody has signalled. Streams of all contexts may wait for it.
+    /// Creates a timeline without signals. Streams of all contexts may wait for it.
     ///
-    /// No driver call, unless 64 timelines of the context share no page of memory that has room:
-    /// then `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current.
+    /// No driver call if a memory page of the context has room; a page holds 64 timelines.
+    /// Otherwise `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current.
     ///
     /// # Errors
     ///
-    /// What the driver returns; [`Error::ForkedChild`](crate::Error::ForkedChild).
+    /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`;
+    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         wait::refuse_fork()?;
         let slot = slot::allocate(context)?;
         Ok(Self { slot, context: context.clone(), file: None })
     }
 
-    /// A timeline that other processes see: those which have the file. Its
-    /// [descriptor](Self::descriptor) names it for them. Streams and hosts of all of them can wait
-    /// for it.
+    /// Creates a timeline that every process with the file sees.
     ///
-    /// Dropping it releases all that wait for it. No driver call.
+    /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
+    /// can wait for it. Dropping it releases all waits for it. No driver call.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`](crate::Error::SharedTimeline) with
-    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull);
-    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
+    /// * [`Error::SharedTimeline`](crate::Error::SharedTimeline) with
+    ///   [`FileFull`](crate::ipc::SharedTimelineError::FileFull) if the file already had 63
+    ///   timelines.
+    /// * [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn shared(file: &TimelineFile) -> Result<Self> {
         let (file, context) = (Arc::clone(file.shared()), file.context().clone());
         Ok(Self { slot: file.take()?, context, file: Some(file) })
     }
 
-    /// Names the timeline for other processes, if it is [shared](Self::shared).
+    /// The descriptor for other processes, if the timeline is [shared](Self::shared).
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
 
     /// Reaches the next value, and releases the streams that wait for it.
     ///
-    /// Work that waits for it sees what this thread has written until now.
+    /// Work that waits for the value sees this thread's earlier writes.
     ///
     /// # Errors
     ///
-    /// [`Error::ForkedChild`](crate::Error::ForkedChild), and nothing else.
+    /// Only [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn signal(&self) -> Result<Point> {
         wait::refuse_fork()?;
         Ok(Point::new(self.slot, self.slot.line.advance()))
     }
 
-    /// The value of the last signal, or what the first one counts on from: one load.
+    /// The value of the last signal, or the start value before the first signal. It is one load.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
         self.slot.line.reached()
     }
 
-    /// Makes all work that is put into the stream from now on wait for a value that the host may
-    /// not have signalled yet. **It can deadlock**, in the same way as
-    /// [`Timeline::wait_ahead`](super::Timeline::wait_ahead): streams share hardware channels, and
-    /// work that the host waits for before it signals may stand in line after this very wait.
+    /// Makes all later work in the stream wait for a value that the host may not have signalled
+    /// yet.
     ///
-    /// Driver calls, errors and captures as for [`StreamRef::wait_point`].
+    /// **It can deadlock**, as [`Timeline::wait_ahead`](super::Timeline::wait_ahead) can. Streams
+    /// share hardware channels: work that the host waits for before its signal may be queued after
+    /// this wait.
+    ///
+    /// Driver calls, errors and captures are those of [`StreamRef::wait_point`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`StreamRef::wait_point`].
     pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
         wait_ahead(self.slot, stream, value)
     }
 
-    /// The context that it was made in.
+    /// The context that the timeline was created in.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Gives the timeline up: streams that wait for values that were not signalled are released,
-    /// and hosts that wait for them get [`Error::Poisoned`](crate::Error::Poisoned). No driver
-    /// call.
+    /// Gives the timeline up. No driver call.
+    ///
+    /// Streams that wait for later values are released. Hosts that wait for later values get
+    /// [`Error::Poisoned`](crate::Error::Poisoned).
     pub fn poison(self) {
         if !forked() {
             self.slot.line.poison(None);

@@ -49,46 +49,48 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 
 /// A timeline that another process advances.
 ///
-/// It is made of the file descriptor of the other process's [`TimelineFile`](super::TimelineFile)
-/// and the timeline's [`TimelineDescriptor`]. Its [points](Self::point) are waited for as those of
-/// a timeline of this process: by streams, by hosts, and as futures. Any number of processes can
-/// import one timeline, and two processes can import timelines of each other.
+/// It is created from the file descriptor of the other process's
+/// [`TimelineFile`](super::TimelineFile) and the timeline's [`TimelineDescriptor`]. Streams, hosts
+/// and futures wait for its [points](Self::point) as for those of a timeline of this process. Any
+/// number of processes can import one timeline, and two processes can import each other's
+/// timelines.
 ///
 /// # Values
 ///
-/// The maker sends [`Point::value`] of each signal, by whatever means. A value that was sent after
-/// its signal was submitted keeps the promise of points: no program that waits for such values
-/// alone can deadlock, over all processes. A value that the maker has yet to signal is a wait
-/// ahead, with the rule of [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+/// The maker sends [`Point::value`] of each signal, by any means. If it sends a value after
+/// submitting the signal, the promise of points holds: a program that waits for such values only
+/// cannot deadlock, across all processes. Waiting for a value that the maker has not signalled yet
+/// is a wait ahead, with the rule of [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
 /// # When the maker ends
 ///
-/// If the maker's process ends, killed or not, before it has signalled a value, all who wait for
-/// that value are released:
+/// If the maker's process exits or is killed before it has signalled a value, all waits for that
+/// value end:
 ///
-/// * Hosts and futures get [`Error::ExporterGone`], within 5 ms and the driver call that the
+/// * Hosts and futures get [`Error::ExporterGone`], within 5 ms plus the driver call that the
 ///   waiting methods make every 5 ms.
-/// * Streams go on **as if the value were reached**, within 5 ms and a round of the crate's thread.
-///   What they do then may find data that is not there. So look at a point on the host,
-///   with [`Point::query`], before you trust what a stream made of it. Streams and contexts can be
-///   used and dropped as usual.
+/// * Streams go on **as if the value were reached**, within 5 ms plus a round of the crate's
+///   thread. Their next work may then find data missing. So check a point on the host with
+///   [`Point::query`] before you trust a result of the stream. Streams and contexts can be used and
+///   dropped as usual.
 ///
-/// If the maker drops the timeline, or [poisons](super::Timeline::poison) it, or its context fails,
-/// they get [`Error::Poisoned`] instead, and streams are released, too. A failed context is told
-/// [within a bound](super::TimelineFile#its-life) while a signal is pending, and otherwise by the
-/// maker's next signal.
+/// If the maker drops or [poisons](super::Timeline::poison) the timeline, or its context fails,
+/// hosts get [`Error::Poisoned`] instead, and streams are released, too. A failed context is
+/// reported [within a bound](super::TimelineFile#lifetime) while a signal is pending, and otherwise
+/// at the maker's next signal.
 ///
-/// The bound holds in every container: the maker's life is a lock on the file; on Windows it is the
-/// process, which the importer must be allowed to open. It does not hold
-/// while another process has stopped this one, or while it gets no processor time.
+/// The bound holds in every container, because the maker holds a lock on the file while it lives.
+/// On Windows the importer watches the maker's process instead, and must be allowed to open it. The
+/// bound does not hold while this process is stopped or gets no processor time.
 ///
 /// # Dropping it
 ///
-/// Dropping it never waits. Streams that wait go on waiting, and are released as above. Points that
-/// are not reached are [`Error::ContextDropped`] for hosts that begin to wait then.
+/// Dropping it never waits. Waits of streams that were already submitted stay, and end as described
+/// above. A host that later starts to wait for a point that is not reached gets
+/// [`Error::ContextDropped`].
 ///
-/// An import of another file leaves 4 KiB mapped until the process ends, and registered until the
-/// context does. So have many timelines in one file.
+/// The import of each file keeps 4 KiB mapped until the process ends, and registered until the
+/// context ends. So put many timelines into one file.
 pub struct ImportedTimeline {
     link: Arc<Import>,
     context: Context,
@@ -299,29 +301,29 @@ impl Page {
 }
 
 impl ImportedTimeline {
-    /// Opens a timeline of another process, in a context in which streams wait for it. It may be
-    /// one of this process, too.
+    /// Opens a timeline of another process, in a context whose streams wait for it.
     ///
-    /// On Windows `file` is an `OwnedHandle` of the section.
-    /// It works on Linux and on Windows.
+    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
+    /// may also be this process. It works on Linux and on Windows.
     ///
-    /// It checks the file before it looks into it. The descriptor is kept as long as anybody waits,
-    /// and closed then. On Windows one more handle of each file stays open, and the process of the
-    /// maker is kept by another one as long as anybody waits.
+    /// It validates the file before it reads the file. The descriptor stays open while anything
+    /// waits for the timeline. On Windows one more handle stays open for each file, and one for the
+    /// maker's process while anything waits.
     ///
-    /// Driver calls, where importers [may write](super::TimelineFile#who-can-write-it) the file:
+    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file:
     /// `cuDeviceGetAttribute`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the
     /// context current, between two of `cuThreadExchangeStreamCaptureMode`, for the first timeline
-    /// of the file in the context. Otherwise, and on a device without registered memory that is
-    /// only read, those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
+    /// of the file in the context. Otherwise, or if the device cannot register read-only memory,
+    /// those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`] with [`NotMemory`](Refusal::NotMemory),
-    /// [`Unsealed`](Refusal::Unsealed), [`FileSize`](Refusal::FileSize),
-    /// [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
-    /// [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
-    /// [`Platform`](Refusal::Platform); what the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::SharedTimeline`] with [`NotMemory`](Refusal::NotMemory),
+    ///   [`Unsealed`](Refusal::Unsealed), [`FileSize`](Refusal::FileSize),
+    ///   [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
+    ///   [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
+    ///   [`Platform`](Refusal::Platform).
+    /// * The driver's error, such as one of work that was launched before; [`Error::ForkedChild`].
     #[cfg(any(unix, windows))]
     pub fn open(
         context: &Context,
@@ -378,24 +380,24 @@ impl ImportedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// The point of a value that the maker has sent: [`Point::value`] there.
+    /// The point of a value that the maker has sent: the maker's [`Point::value`].
     ///
-    /// Any value makes a point. One that the maker never signals is reached never, and ends in an
-    /// error as [above](Self#when-the-maker-ends). The largest that there can be stands for all
-    /// above it.
+    /// Every value makes a point. If the maker never signals the value, waits end with an error [as
+    /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
+    /// the largest.
     #[must_use]
     pub fn point(&self, value: u64) -> Point {
         Point::new(self.link.slot, value.min(LARGEST))
     }
 
-    /// The value of the last point that was reached: one load.
+    /// The value of the last point that was reached. It is one load.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
         self.link.slot.line.reached()
     }
 
-    /// The context that it was imported in.
+    /// The context that the timeline was imported in.
     pub fn context(&self) -> &Context {
         &self.context
     }

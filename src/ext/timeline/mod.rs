@@ -1,4 +1,4 @@
-//! Timelines: counters that streams and the host advance, and that everybody sees.
+//! Timelines: counters that streams and the host advance, and that threads and processes can read.
 //!
 //! | file | |
 //! | --- | --- |
@@ -60,78 +60,85 @@ pub use import::ImportedTimeline;
 pub use opened::OpenedTimeline;
 pub use point::Point;
 
-/// A counter that a stream advances: each [`signal`](Self::signal) gives a [`Point`], which the
-/// host sees by one load, and for which every stream of the process can wait.
+/// A counter that a stream advances.
 ///
-/// A signal costs about seven times what a record of an event costs, and so does a wait of a stream
-/// for a point beside one for an event (`docs/performance.md`). In return looking is one load
-/// instead of a driver call under the driver's lock, from as many threads as you like.
+/// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
+/// every stream of the process can wait for it.
+///
+/// A signal costs about seven times as much as a record of an event. A stream's wait for a point
+/// costs about seven times as much as a wait for an event (`docs/performance.md`). In return a
+/// check on the host is one load, from any number of threads, instead of a driver call under the
+/// driver's lock.
 ///
 /// | You want | Use |
 /// | --- | --- |
-/// | order between streams of one process, and nobody else looks | an [`Event`](crate::Event): the cheapest edge |
-/// | a host that looks often, or many threads that look | a timeline |
-/// | many places in one stream to look at or wait for | a timeline: a point is a number, an event is an object |
+/// | order between streams of one process, and the host does not check | an [`Event`](crate::Event): the cheapest dependency |
+/// | a host that checks often, or from many threads | a timeline |
+/// | many places in one stream to check or to wait for | a timeline: a point is a number, an event is an object |
 /// | time stamps | an event with [`TIMING`](crate::EventFlags::TIMING) |
-/// | something that each launch of a graph signals | an event, with [`record_external`](StreamRef::record_external) |
-/// | a stage of the CPU between two stages of the GPU | a [`HostTimeline`], or a [host function](StreamRef::launch_host_function) if it is short: it needs no thread, but the driver runs them one after the other, and none after a failure |
+/// | a signal from each launch of a graph | an event, with [`record_external`](StreamRef::record_external) |
+/// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). A host function needs no thread, but the driver runs them one after the other, and runs none after a failure |
 /// | to await a few completions | either; the future of an [event](crate::ext::Completion) needs no timeline |
-/// | to await thousands | a timeline: looking at a point makes no driver call |
+/// | to await thousands | a timeline: checking a point makes no driver call |
 ///
 /// # One stream
 ///
 /// A timeline belongs to one stream, and takes it: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`]
-/// or a [`ForeignStream`](crate::ForeignStream). No method signals in another. A stream does its
-/// work in order, so that values only rise. [`stream`](Self::stream) lends it for everything else.
-/// A stream may have several timelines.
+/// or a [`ForeignStream`](crate::ForeignStream). It signals in no other stream. A stream does its
+/// work in order, so values only rise. [`stream`](Self::stream) lends the stream for everything
+/// else. A stream may have several timelines.
 ///
-/// Threads may signal one timeline at once. The value and its place in the stream are one step:
-/// `signal` holds a lock of the timeline while it makes its driver call. Two threads that put work
-/// into one stream and signal are in an order that only they can make, as with events.
+/// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
+/// its driver call, so values and their places in the stream have the same order. If two threads
+/// submit work to one stream and signal, they must order that work themselves, as with events.
 ///
-/// # What is waited for
+/// # What a wait needs
 ///
-/// A wait takes a [`Point`], which exists only once its signal was submitted. So a program that
-/// only waits for points cannot deadlock, as one that only waits for events cannot;
-/// `docs/timelines.md` has the proof. [`wait_ahead`](Self::wait_ahead) is for the rest, and can.
+/// A wait takes a [`Point`], which exists only after its signal was submitted. So a program that
+/// only waits for points cannot deadlock, just as one that only waits for events cannot:
+/// `docs/timelines.md` has the proof. [`wait_ahead`](Self::wait_ahead) waits for other values, and
+/// can deadlock.
 ///
 /// # Captures
 ///
-/// A signal in a capturing stream is [`Error::TimelineInCapture`]: each launch of the graph would
-/// write its one value again, and the counter would go back. For a graph, signal in the stream of
-/// the launch after the launch.
+/// A signal in a capturing stream returns [`Error::TimelineInCapture`]. Each launch of the graph
+/// would write the same value again, and the counter would go back. For a graph, signal in the
+/// launching stream after the launch.
 ///
-/// Noticing it costs nothing where the timeline was given a [`Stream`] or an `Arc<Stream>`: a flag
-/// of this crate tells whether a [`Capture`](crate::capture::Capture) is under way anywhere, and
-/// only then the driver is asked. Any other stream is asked before each signal
-/// (`cuStreamIsCapturing`), because other code has it and may begin a capture unseen.
+/// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
+/// [`Capture`](crate::capture::Capture) is in progress in the process, and only then the driver is
+/// asked. For any other stream each signal first asks the driver (`cuStreamIsCapturing`), because
+/// other code may begin a capture in it.
 ///
-/// **One case stays unnoticed: a capture that other code has begun**, by the raw handle. It may
-/// have begun it in a `Stream` of yours. Or it captures a stream of its own, and yours becomes a
-/// part of that capture by a wait: also by your own [`wait_event`](StreamRef::wait_event) for an
-/// event that was recorded in the capturing stream, or [`wait_stream`](StreamRef::wait_stream) for
-/// that stream. These are one driver call, and do not look. A signal is `Ok` then, and each launch
-/// of the graph puts the counter back. So if a stream waits for work of other code that captures,
-/// give its timeline a [`StreamRef::from_raw`] of it, and it is asked.
+/// **One case is not detected: a capture that other code began** through the raw handle. There are
+/// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
+/// stream joined that capture with a wait: [`wait_event`](StreamRef::wait_event) for an event that
+/// was recorded in the capturing stream, or [`wait_stream`](StreamRef::wait_stream) for that
+/// stream. Both waits are one driver call, and do not check for captures. A signal then returns
+/// `Ok`, and each launch of the graph sets the counter back. So if a stream waits for work of other
+/// code that captures, create its timeline from a [`StreamRef::from_raw`] of it. The timeline then
+/// asks the driver before each signal.
 ///
 /// # Dropping it
 ///
-/// Dropping a timeline never waits for work. Its points stay valid: those whose signal is pending
-/// are reached when the stream gets there. Streams that [wait ahead](Self::wait_ahead) for values
-/// that nobody can signal any more are released: by the drop itself, or if a signal is pending by
-/// the crate's thread, within 5 ms of the last signal and a round. The stream is dropped as it
-/// would be without the timeline. Like an event, a timeline holds a share of its context, and only
-/// [the last share](crate::Context#dropping-the-last-share) can block. The drop makes no driver
-/// call of its own, except as [`poison`](Self::poison) if the last signal was an error, and for a
-/// timeline [in memory](Self::in_memory).
+/// Dropping a timeline never waits for work. Its points stay valid: points with a pending signal
+/// are reached when the stream gets there.
+///
+/// The drop releases streams that [wait ahead](Self::wait_ahead) for values that will never be
+/// signalled. If a signal is pending, the crate's thread releases them instead, within 5 ms plus a
+/// round after the last signal.
+///
+/// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
+/// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
+/// driver call, with two exceptions: if the last signal returned an error, it makes the calls of
+/// [`poison`](Self::poison); and a timeline [in memory](Self::in_memory) makes one call.
 ///
 /// # What it keeps
 ///
-/// One cache line of pinned host memory, in a page of 64 that timelines of one context share. Pages
-/// are the process's own memory, registered for all devices, and serve other timelines later. The
-/// driver's own release of them would wait for streams, so that the crate leaves it to the end of
-/// the context. Only the line of a timeline that was poisoned serves no other one. Points keep
-/// nothing.
+/// It keeps one cache line of pinned host memory. 64 timelines of one context share a page. Pages
+/// are the process's own memory, registered for all devices, and are reused for later timelines.
+/// Unregistering a page would wait for streams, so the driver does it at the end of the context.
+/// The line of a poisoned timeline is not reused. Points keep nothing.
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -142,12 +149,12 @@ pub use point::Point;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
 /// let consumer = Stream::new(&context, StreamOptions::new())?;
-/// // ... work is put into `produced.stream()` ...
+/// // ... submit work to `produced.stream()` ...
 /// let point = produced.signal()?;
 /// consumer.wait_point(point)?;
-/// // ... work that needs it is put into `consumer` ...
+/// // ... submit work that needs it to `consumer` ...
 /// while !point.is_done() {
-///     // The host does something else. Where nothing else ends the loop, ask `query` instead.
+///     // The host does other work. If this is the only exit of the loop, use `query` instead.
 /// #   point.wait()?;
 /// }
 /// assert!(produced.completed() >= point.value());
@@ -177,38 +184,41 @@ enum Place<'a> {
 const WRITE: Function = Function::cuStreamWriteValue64_v2;
 
 impl Timeline {
-    /// A timeline of the stream, which it takes. Pass an `Arc<Stream>` to go on using the stream
-    /// elsewhere too. It calls `as_ref` once.
+    /// Creates a timeline of the stream, and takes the stream.
     ///
-    /// Its values go on from where another timeline ended that had the same line in memory, so that
-    /// the first is not always 1.
+    /// Pass an `Arc<Stream>` to use the stream elsewhere too. It calls `as_ref` once.
     ///
-    /// No driver call, unless 64 timelines of the context share no page of memory that has room:
-    /// then `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current, between
-    /// two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; a driver before 11.7 has it where its
-    /// kernel module was told to: see [`StreamRef::write_value64`].
+    /// The values continue from an earlier timeline that used the same memory, so the first value
+    /// is not always 1.
+    ///
+    /// No driver call if a memory page of the context has room; a page holds 64 timelines.
+    /// Otherwise `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
+    /// between two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; drivers before 11.7 support it
+    /// only if a parameter of the kernel module enables it: see [`StreamRef::write_value64`].
     ///
     /// # Errors
     ///
-    /// [`Error::PerThreadTimeline`] for the per-thread default stream; [`Error::Unsupported`]; what
-    /// the driver returns; [`Error::ForkedChild`].
+    /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
         Self::make(stream, Place::Own)
     }
 
-    /// A timeline of the stream that other processes see: those which have the file. It is as one
-    /// of [`new`](Self::new) in everything else, and its [descriptor](Self::descriptor) names it
-    /// for them.
+    /// Creates a timeline of the stream that every process with the file sees.
     ///
-    /// Dropping it releases all that wait for it in other processes, after the last signal.
+    /// It works as one of [`new`](Self::new). Its [descriptor](Self::descriptor) identifies it in
+    /// the other processes. Dropping it releases all their waits for it, after the last signal.
     ///
     /// No driver call.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new); [`Error::ContextMismatch`] if the file was made in another
-    /// context than the stream's; [`Error::SharedTimeline`] with
-    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull).
+    /// Those of [`new`](Self::new), and
+    ///
+    /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
+    /// * [`Error::SharedTimeline`] with [`FileFull`](crate::ipc::SharedTimelineError::FileFull) if
+    ///   the file already had 63 timelines.
     pub fn shared<S: AsRef<StreamRef> + Send + Sync + 'static>(
         stream: S,
         file: &TimelineFile,
@@ -216,21 +226,24 @@ impl Timeline {
         Self::make(stream, Place::File(file.shared()))
     }
 
-    /// A timeline of the stream that other processes open by bytes alone, its
-    /// [handle](Self::handle). In this process it is as one of [`new`](Self::new).
+    /// Creates a timeline of the stream that other processes open with its [handle](Self::handle)
+    /// only.
     ///
-    /// Each [`signal`](Self::signal) makes one driver call more, `cuStreamWriteValue64` to the
-    /// device memory. So do the drop and [`poison`](Self::poison), which release all that wait in
-    /// other processes, after the last signal. A timeline whose stream captures or whose context
-    /// has failed cannot do that; see `docs/timelines.md`.
+    /// In this process it works as one of [`new`](Self::new). Each [`signal`](Self::signal) makes
+    /// one more driver call, `cuStreamWriteValue64` to the device memory. The drop and
+    /// [`poison`](Self::poison) make that call, too: it releases all waits in other processes,
+    /// after the last signal. This is not possible while the stream captures or after its context
+    /// has failed: see `docs/timelines.md`.
     ///
-    /// Driver calls as for [`new`](Self::new).
+    /// Driver calls are those of [`new`](Self::new).
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new); [`Error::ContextMismatch`] if the memory is of another context
-    /// than the stream; [`Error::SharedTimeline`] with
-    /// [`FileFull`](crate::ipc::SharedTimelineError::FileFull).
+    /// Those of [`new`](Self::new), and
+    ///
+    /// * [`Error::ContextMismatch`] if the memory belongs to another context than the stream;
+    /// * [`Error::SharedTimeline`] with [`FileFull`](crate::ipc::SharedTimelineError::FileFull) if
+    ///   the memory already had 63 timelines.
     pub fn in_memory<S: AsRef<StreamRef> + Send + Sync + 'static>(
         stream: S,
         memory: &TimelineMemory,
@@ -277,13 +290,15 @@ impl Timeline {
 
     /// Signals the next value after all work that is in the stream now.
     ///
-    /// One driver call: `cuStreamWriteValue64`; two where the stream
-    /// [may capture unseen](Self#captures).
+    /// One driver call: `cuStreamWriteValue64`. If [other code may capture in the
+    /// stream](Self#captures), `cuStreamIsCapturing` comes before it.
     ///
     /// # Errors
     ///
-    /// [`Error::TimelineInCapture`]; what the driver returns, among it errors of work that was
-    /// launched before; [`Error::ForkedChild`]. A signal that fails leaves its value out.
+    /// * [`Error::TimelineInCapture`] if the stream captures.
+    /// * The driver's error, such as one of work that was launched before. The value of a failed
+    ///   signal is skipped.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWriteValue64")]
     #[allow(unsafe_code)]
     #[inline]
@@ -345,16 +360,18 @@ impl Timeline {
         }
     }
 
-    /// The value of the last point that was reached: one load, as for [`Point::is_done`]. Each
-    /// point whose [`value`](Point::value) is not above it is reached.
+    /// The value of the last point that was reached. It is one load, like [`Point::is_done`].
+    ///
+    /// Points with this [`value`](Point::value) or a lower one are reached.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
         self.slot.line.reached()
     }
 
-    /// The value of the last signal, or what the first one counts on from. Other threads may signal
-    /// at any time. It waits for a signal that is under way.
+    /// The value of the last signal that was submitted, or the start value before the first signal.
+    ///
+    /// Other threads may signal at any time. It waits for a signal that is in progress.
     ///
     /// # Errors
     ///
@@ -364,64 +381,66 @@ impl Timeline {
         Ok(lock(&self.slot.state).submitted)
     }
 
-    /// Opens the timeline in other processes, if it is [in device memory](Self::in_memory).
+    /// The handle for other processes, if the timeline is [in device memory](Self::in_memory).
     pub fn handle(&self) -> Option<TimelineHandle> {
         self.word.as_ref().map(|word| word.handle)
     }
 
-    /// Names the timeline for other processes, if it is [shared](Self::shared).
+    /// The descriptor for other processes, if the timeline is [shared](Self::shared).
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
 
-    /// The stream that the timeline belongs to.
+    /// The stream of the timeline.
     #[inline]
     pub fn stream(&self) -> &StreamRef {
         &self.stream
     }
 
-    /// Makes all work that is put into `stream` from now on wait for a value that may not have been
-    /// signalled yet. **It can deadlock**; [`StreamRef::wait_point`] cannot.
+    /// Makes all later work in `stream` wait for a value that may not have been signalled yet.
     ///
-    /// The deadlock need not be a circle in your program. Streams share a few hardware channels,
-    /// `CUDA_DEVICE_MAX_CONNECTIONS` of them, 8 unless that variable says otherwise. A wait at the
-    /// head of a channel holds back all that is submitted to that channel later, also in other
-    /// streams, and even the signal that would end the wait. With as many waits as channels every
-    /// other stream is held back. With fewer some can be, where many streams are given work at
-    /// once. So keep waits ahead few and short, do not put bursts of work behind them, and signal
-    /// from a thread that waits for none of them. A signal of the [host](HostTimeline) needs no
-    /// channel. Create streams before: creating many while a stream waits can block until the wait
-    /// is over.
+    /// **It can deadlock**; [`StreamRef::wait_point`] cannot.
     ///
-    /// It is safe: a deadlock harms no memory. The wait ends when the value is reached, and when
+    /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
+    /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
+    /// blocks all work that is submitted to that channel later, of all its streams. That work may
+    /// contain the signal that would end the wait. With as many waits as channels, all other
+    /// streams are blocked. With fewer waits some may be, if many streams get work at once.
+    ///
+    /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
+    /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
+    /// Create streams in advance: creating many while a stream waits can block until the wait ends.
+    ///
+    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached or
     /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
-    /// the value, the wait ends [after the last signal](Self#dropping-it), if that can happen.
+    /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
+    /// happen.
     ///
-    /// Driver calls and captures as for [`StreamRef::wait_point`].
+    /// Driver calls and captures are those of [`StreamRef::wait_point`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`StreamRef::wait_point`].
     pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
         host::wait_ahead(self.slot, stream, value)
     }
 
-    /// Gives the timeline up, at once: hosts that wait for a point that is not reached get
-    /// [`Error::Poisoned`], and **streams that wait are released as if it were**. What they do then
-    /// may find data that is not there. It is the way out when a signal can never come, as in a
-    /// deadlock that [`wait_ahead`](Self::wait_ahead) has made.
+    /// Gives the timeline up at once, and releases all waits.
     ///
-    /// Signals that were submitted happen nevertheless, if the stream gets there, and a point that
-    /// is reached is done. Dropping the timeline is gentler: it releases nobody before the last
-    /// signal.
+    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
+    /// go on as if the point were reached**, and their next work may find data missing. Use it when
+    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
     ///
-    /// One driver call, for streams that come to their waits later: `cuStreamWriteValue64`;
-    /// `cuStreamIsCapturing` before it as for [`signal`](Self::signal).
+    /// Submitted signals still happen if the stream gets there, and a point that is reached is
+    /// done. Dropping the timeline is gentler: it releases no wait before the last signal.
+    ///
+    /// One driver call, `cuStreamWriteValue64`, for streams that come to their waits later. As for
+    /// [`signal`](Self::signal), `cuStreamIsCapturing` may come before it.
     ///
     /// # Errors
     ///
-    /// As [`signal`](Self::signal). The timeline is poisoned nevertheless. But if the stream still
-    /// works, streams that come to their waits only after its next signal may not be released.
+    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
+    /// still works, streams that come to their waits after its next signal may not be released.
     pub fn poison(self) -> Result<()> {
         refuse_fork()?;
         self.slot.line.poison(None);
@@ -484,7 +503,7 @@ fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
     Err(Error::ContextMismatch { function: WRITE, code: None, device, other_device })
 }
 
-/// So that a timeline can share its stream.
+/// Allows a timeline to share its stream.
 impl AsRef<StreamRef> for Arc<Stream> {
     fn as_ref(&self) -> &StreamRef {
         self

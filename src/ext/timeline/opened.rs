@@ -43,41 +43,44 @@ use crate::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 /// How long the follower has to come to what the maker has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
 
-/// A timeline that another process advances, opened by [bytes](TimelineHandle) alone: for processes
-/// that cannot send each other file descriptors. Prefer an
-/// [`ImportedTimeline`](super::ImportedTimeline) where they can: `docs/timelines.md` has a table of
-/// what it promises and this does not.
+/// A timeline that another process advances, opened with [bytes](TimelineHandle) only.
 ///
-/// Ask for a [`point`](Self::point) of each value that the maker sends. The points are waited for
-/// as those of a timeline of this process: by streams of all contexts, by hosts, and as futures.
-/// The rules about [values](super::ImportedTimeline#values) are those of imports: a value that was
-/// sent after its signal makes no deadlock.
+/// It is for processes that cannot send each other file descriptors. If yours can, prefer an
+/// [`ImportedTimeline`](super::ImportedTimeline), which guarantees more: `docs/timelines.md`
+/// compares the two.
 ///
-/// # What a point takes
+/// Ask for a [`point`](Self::point) of each value that the maker sends. Streams of all contexts,
+/// hosts and futures wait for it as for a point of this process. The rules about
+/// [values](super::ImportedTimeline#values) are those of imports: a value that was sent after its
+/// signal cannot cause a deadlock.
 ///
-/// Device memory cannot be loaded by a host. So `point` gives work to a stream of the timeline's
-/// own, which waits for the value and copies it. The device does that work in order: ask for values
-/// as they rise. A point of a value below one that was asked for before is reached with that one.
+/// # The cost of a point
+///
+/// A host cannot load device memory. So `point` submits work to a stream of this timeline, which
+/// waits for the value and copies it. The device does that work in order, so ask for values in
+/// rising order. A point of a lower value than an earlier one is reached together with the earlier
+/// one.
 ///
 /// # When the maker ends
 ///
-/// All who wait get [`Error::ExporterGone`], and streams that wait go on **as if the value were
-/// reached**, if the end is seen. It is seen
+/// Hosts and futures that wait get [`Error::ExporterGone`], and streams that wait go on **as if the
+/// value were reached**, if the end is detected:
 ///
-/// * within 10 ms and a round of the crate's thread, while a point that was asked for is pending,
-///   if the maker is in the same pid namespace, as [`ExporterProcess`] sees it;
-/// * never by itself in another one, as between two containers. Say it with
-///   [`exporter_ended`](Self::exporter_ended), if you have a connection that tells you.
+/// * In the maker's pid namespace it is detected as by [`ExporterProcess`], while a point is
+///   pending: within 10 ms plus a round of the crate's thread.
+/// * In another pid namespace, such as another container, it is never detected. If you have a
+///   connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
 ///
-/// A maker that drops the timeline or poisons it is [`Error::Poisoned`], after its last signal. **A
-/// maker whose context has failed, while its process lives, is not seen.** Have it send word, or
-/// wait with a limit.
+/// If the maker drops or poisons the timeline, the error is [`Error::Poisoned`], after the last
+/// signal. **A failed context of the maker is not detected while its process lives.** Let the maker
+/// report it, or wait with a timeout.
 ///
 /// # Dropping it
 ///
 /// Dropping it closes the memory, which can block as [the last
-/// share](Context#dropping-the-last-share) of a context can. If points are pending, it never waits:
-/// they stay pending until they are reached or the maker ends, and the context lives until then.
+/// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
+/// waits: they stay pending until they are reached or the maker ends, and the context lives until
+/// then.
 pub struct OpenedTimeline {
     link: Arc<Opened>,
     context: Context,
@@ -268,31 +271,31 @@ impl Follow for Opened {
 }
 
 impl OpenedTimeline {
-    /// Opens a timeline of another process, in a context of the device that it is on. Streams of
-    /// other devices can wait for its points, too.
+    /// Opens a timeline of another process, in a context of its device. Streams of other devices
+    /// can wait for its points, too.
     ///
-    /// It looks whether the memory is what the handle says, by a copy of 16 bytes. So a handle of
-    /// memory that was freed is refused, unless the driver gave it to the same kind of memory again
-    /// with the same random number.
+    /// It copies 16 bytes to check that the memory is the handle's. So the handle of freed memory
+    /// is refused, unless the driver reused the memory for another `TimelineMemory` with the same
+    /// random number.
     ///
     /// Driver calls, with the context current where they need it: `cuIpcOpenMemHandle`, those of
-    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync`, `cuStreamSynchronize`, and once for each context
+    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync` and `cuStreamSynchronize`; once for each context
     /// one for the device's UUID; for the first of 64 also `cuMemHostRegister` and
     /// `cuMemHostGetDevicePointer`, between two of `cuThreadExchangeStreamCaptureMode`. CUDA 11.0.
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`] with [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
-    /// [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory); what the
-    /// driver returns, such as `CUDA_ERROR_INVALID_VALUE` for memory that is not there any more;
-    /// [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::SharedTimeline`] with [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
+    ///   [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory).
+    /// * The driver's error, such as `CUDA_ERROR_INVALID_VALUE` for memory that was freed.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// The handle must come from a process that can be trusted, and that keeps its
-    /// [`TimelineMemory`](super::TimelineMemory) as long as this process uses what it opened here,
-    /// or until it ends. The driver cannot tell a forged handle from a good one: it may open other
-    /// device memory of the same user. Of that, 16 bytes are copied before it is refused.
+    /// The handle must come from a trusted process. That process must keep its
+    /// [`TimelineMemory`](super::TimelineMemory) until it ends, or as long as this process uses the
+    /// opened timeline. The driver cannot detect a forged handle: it may open other device memory
+    /// of the same user. This method copies 16 bytes of that memory before it refuses the handle.
     #[doc(alias = "cuIpcOpenMemHandle")]
     #[allow(unsafe_code)]
     pub unsafe fn open(context: &Context, handle: &TimelineHandle) -> Result<Self> {
@@ -324,19 +327,19 @@ impl OpenedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// The point of a value that the maker has sent: [`Point::value`] there.
+    /// The point of a value that the maker has sent: the maker's [`Point::value`].
     ///
-    /// Any value makes a point, as for [imports](super::ImportedTimeline::point).
+    /// Every value makes a point, as for [imports](super::ImportedTimeline::point).
     ///
-    /// No driver call if the value is reached, or was asked for before. Otherwise
+    /// No driver call if the value is reached or was asked for before. Otherwise
     /// `cuStreamWaitValue64`, and `cuMemcpyDtoHAsync` with the context current. It holds a lock of
-    /// this timeline across them.
+    /// this timeline during these calls.
     ///
     /// # Errors
     ///
-    /// [`Error::ExporterGone`] and [`Error::Poisoned`], where the value
-    /// [can never be reached](Self#when-the-maker-ends) and that is known; what the driver returns;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
+    ///   [unreachable](Self#when-the-maker-ends).
+    /// * The driver's error, such as one of work that was launched before; [`Error::ForkedChild`].
     pub fn point(&self, value: u64) -> Result<Point> {
         wait::refuse_fork()?;
         let (link, value) = (&self.link, value.min(LARGEST));
@@ -364,25 +367,24 @@ impl OpenedTimeline {
         Ok(point)
     }
 
-    /// Says that the maker's process has ended, where you know it and this process
-    /// [cannot see it](Self#when-the-maker-ends): all who wait are released.
+    /// Reports that the maker's process has ended, and releases all waits.
     ///
-    /// **Other importers of the timeline are released, too.** Say it only of a process that has
-    /// ended.
+    /// Use it if this process [cannot detect](Self#when-the-maker-ends) the end. **It also releases
+    /// other importers of the timeline**, so call it only after the process has ended.
     ///
     /// Driver calls: `cuStreamQuery` twice, and `cuMemsetD8Async` with the context current, if
-    /// points are pending. The crate's thread makes them again until they are not.
+    /// points are pending. The crate's thread repeats them until no point is pending.
     ///
     /// # Errors
     ///
-    /// [`Error::ForkedChild`].
+    /// Only [`Error::ForkedChild`].
     pub fn exporter_ended(&self) -> Result<()> {
         wait::refuse_fork()?;
         self.link.bury();
         Ok(())
     }
 
-    /// What is known of the maker's process now.
+    /// The current state of the maker's process.
     pub fn exporter_state(&self) -> ExporterState {
         if self.link.ended.load(Ordering::Acquire) {
             return ExporterState::Ended;
@@ -390,7 +392,7 @@ impl OpenedTimeline {
         self.link.exporter.state()
     }
 
-    /// The context that it was opened in.
+    /// The context that the timeline was opened in.
     pub fn context(&self) -> &Context {
         &self.context
     }

@@ -15,39 +15,40 @@ use crate::{Error, Progress, Result, StreamRef};
 /// A place in a [timeline](crate::ext::Timeline): all work that was in the stream when
 /// [`signal`](crate::ext::Timeline::signal) was called.
 ///
-/// A point exists only once its signal was submitted. It is a plain value: copy it, send it to
-/// other threads, keep millions. It keeps nothing alive, it may outlive its timeline, and a point
-/// that was reached stays reached.
+/// A point exists only after its signal was submitted. It is a plain value: copy it, send it to
+/// other threads, keep millions. It keeps nothing alive and may outlive its timeline. A point that
+/// was reached stays reached.
 ///
 /// # Waiting
 ///
-/// | | the thread | from the signal to the waiter's return |
+/// | | the thread | delay from the signal |
 /// | --- | --- | --- |
-/// | [`is_done`](Self::is_done) | looks once, by one load | |
-/// | [`query`](Self::query) | looks, and asks the driver if the point is not reached | |
-/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; a thread that spins for an event is told some microseconds sooner |
-/// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between looks, a 64th of the time it has waited, between 20 µs and 1 ms | some tens of microseconds, longer after a long wait |
-/// | `point.await` | none: one thread of the process looks for all | as for [`Completion`](crate::ext::Completion) |
+/// | [`is_done`](Self::is_done) | checks once, with one load | |
+/// | [`query`](Self::query) | checks, and asks the driver if the point is not reached | |
+/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; a thread that spins for an event returns some microseconds earlier |
+/// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks: a 64th of the time it has waited, between 20 µs and 1 ms | some tens of microseconds; longer after a long wait |
+/// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::ext::Completion) |
 /// | [`StreamRef::wait_point`] | none: the stream waits | |
 ///
 /// # Failures
 ///
-/// A context that has failed never signals. So the waiting methods and futures ask the driver every
-/// 5 ms, and return its error. They never wait longer than that for a signal that cannot come, plus
-/// what the one driver call takes. A loop of waits with a short limit learns of it as well: before
-/// a wait returns [`Pending`](Progress::Pending), it asks if no wait for the timeline has asked for
-/// 5 ms. The first such wait for a timeline does not ask, whatever its limit below 5 ms. `is_done`
-/// asks nobody: a loop around it alone may never end.
+/// A failed context never signals. So the waiting methods and futures ask the driver every 5 ms,
+/// and return its error. They never wait longer than that, plus the time of one driver call, for a
+/// signal that cannot come.
 ///
-/// For a point of an [imported](crate::ext::ImportedTimeline) timeline they ask the system as often
-/// whether the maker's process lives, and return
-/// [`Error::ExporterGone`] if it does not.
+/// A loop of waits with a short timeout detects the failure, too. Before a wait returns
+/// [`Pending`](Progress::Pending), it asks the driver if no wait for the timeline has asked for 5
+/// ms. The first wait for a timeline does not ask if its timeout is below 5 ms. `is_done` never
+/// asks: a loop around it alone may never end.
 ///
-/// [`Error::Poisoned`] says that the timeline was
-/// [poisoned](crate::ext::Timeline::poison) before it got there, and
-/// [`Error::ContextDropped`] that the last share of the context was
-/// dropped first, so that nobody can ask the driver. In a forked child `is_done` tells what the
-/// parent sees, and all else returns [`Error::ForkedChild`].
+/// For a point of an [imported](crate::ext::ImportedTimeline) timeline they also ask the system,
+/// equally often, whether the maker's process lives. If it does not, they return
+/// [`Error::ExporterGone`].
+///
+/// [`Error::Poisoned`] means that the timeline was [poisoned](crate::ext::Timeline::poison) before
+/// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
+/// dropped first, so the driver cannot be asked. In a forked child `is_done` returns what the
+/// parent would see, and all other methods return [`Error::ForkedChild`].
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -88,34 +89,35 @@ impl Point {
         }
     }
 
-    /// The point's value. Values of one timeline rise by one from signal to signal; the first is
-    /// not always 1, and a signal that failed leaves a gap.
+    /// The point's value. Values of one timeline rise by one from signal to signal.
+    ///
+    /// The first value is not always 1, and a failed signal leaves a gap.
     #[inline]
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// Whether the point is reached, so that its stream has done all work that was in it. It is one
-    /// load: no driver call, no lock, from as many threads as you like.
+    /// Returns whether the point is reached: the stream has done all work before it.
     ///
-    /// The caller sees what that work has written. False does not mean that the point will be
-    /// reached; [`query`](Self::query) tells failures.
+    /// It is one load: no driver call and no lock, from any number of threads. After `true` the
+    /// caller sees the writes of that work. After `false` the point may never be reached;
+    /// [`query`](Self::query) reports failures.
     #[must_use = "the work may still be pending"]
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         self.line.reached() >= self.value
     }
 
-    /// Whether the point is reached, or an error if it cannot be. It does not wait.
+    /// Returns whether the point is reached, or an error if it never will be. It does not wait.
     ///
-    /// No driver call if the point is reached. Otherwise one, `cuEventQuery`, of an event that it
-    /// creates for the time of the call (`cuEventCreate` with the context current,
-    /// `cuEventDestroy`) unless another thread waits for this timeline, between two of
-    /// `cuThreadExchangeStreamCaptureMode`, so that captures of other threads go on.
+    /// No driver call if the point is reached. Otherwise one, `cuEventQuery`, between two of
+    /// `cuThreadExchangeStreamCaptureMode`, so captures of other threads go on. Unless another
+    /// thread waits for this timeline, it creates an event for this call (`cuEventCreate` with the
+    /// context current, `cuEventDestroy`).
     ///
     /// # Errors
     ///
-    /// See [above](Self#failures).
+    /// See [Failures](Self#failures).
     pub fn query(&self) -> Result<Progress> {
         wait::refuse_fork()?;
         if self.look()?.is_pending() {
@@ -124,54 +126,54 @@ impl Point {
         self.look()
     }
 
-    /// Blocks until the point is reached. The thread sleeps between looks.
+    /// Blocks until the point is reached. The thread sleeps between checks.
     ///
     /// Driver calls: those of [`query`](Self::query) every 5 ms.
     ///
     /// # Errors
     ///
-    /// See [above](Self#failures).
+    /// See [Failures](Self#failures).
     #[doc(alias = "synchronize")]
     pub fn wait(&self) -> Result<()> {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Sleep).map(drop)
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`: whether the point is reached. It may return
-    /// later by the driver calls that it makes.
+    /// Like [`wait`](Self::wait), but waits for at most `timeout`. It returns whether the point is
+    /// reached.
     ///
-    /// Driver calls: those of [`query`](Self::query) every 5 ms, over all waits for the timeline
-    /// [whose limits are shorter](Self#failures).
+    /// Its driver calls may delay the return beyond the timeout. Driver calls: those of
+    /// [`query`](Self::query) every 5 ms, counted over all waits for the timeline [with shorter
+    /// timeouts](Self#failures).
     ///
     /// # Errors
     ///
-    /// See [above](Self#failures).
+    /// See [Failures](Self#failures).
     #[doc(alias = "synchronize_timeout")]
     pub fn wait_timeout(&self, timeout: Duration) -> Result<Progress> {
         wait::wait(self.slot, self.value, timeout, Rest::Sleep)
     }
 
-    /// As [`wait`](Self::wait), but the thread looks all the time: it returns sooner and takes a
-    /// core.
+    /// Like [`wait`](Self::wait), but checks without a pause. It returns earlier, and uses a core.
     ///
     /// # Errors
     ///
-    /// See [above](Self#failures).
+    /// See [Failures](Self#failures).
     pub fn spin(&self) -> Result<()> {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Spin).map(drop)
     }
 
-    /// As [`spin`](Self::spin), for at most `timeout`: whether the point is reached. Driver calls
-    /// as for [`wait_timeout`](Self::wait_timeout).
+    /// Like [`spin`](Self::spin), but waits for at most `timeout`. It returns whether the point is
+    /// reached. Driver calls are those of [`wait_timeout`](Self::wait_timeout).
     ///
     /// # Errors
     ///
-    /// See [above](Self#failures).
+    /// See [Failures](Self#failures).
     pub fn spin_timeout(&self, timeout: Duration) -> Result<Progress> {
         wait::wait(self.slot, self.value, timeout, Rest::Spin)
     }
 }
 
-/// Two are equal when they are the same value of one timeline.
+/// Two points are equal if they have the same value in one timeline.
 impl PartialEq for Point {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::eq(self.line, other.line) && self.value == other.value
@@ -197,29 +199,28 @@ impl fmt::Debug for Point {
 }
 
 impl StreamRef {
-    /// Makes all work that is put into this stream from now on wait until the point is reached. The
-    /// stream may belong to any context and any device of the process.
+    /// Makes all later work in this stream wait until the point is reached.
     ///
-    /// No program that waits for points alone can deadlock: `docs/timelines.md` has the proof.
+    /// The stream may belong to any context and any device of the process. A program that waits for
+    /// points only cannot deadlock: `docs/timelines.md` has the proof.
     ///
-    /// No driver call if the point is reached already. Otherwise one, `cuStreamWaitValue64`; for a
+    /// No driver call if the point is already reached. Otherwise one, `cuStreamWaitValue64`. For a
     /// stream of another context than the timeline's also `cuStreamIsCapturing` and those of
-    /// [`record_event`](Self::record_event). While that wait is pending it holds a share of both
-    /// contexts, which the drop of a timeline or a later wait between two contexts gives back. If
-    /// such a share is the last one by then, a thread of its own ends the context, so that neither
-    /// blocks.
+    /// [`record_event`](Self::record_event). Such a wait holds a share of both contexts while it is
+    /// pending. The drop of a timeline, or a later wait between two contexts, gives the shares
+    /// back. If one of them is then the last share of its context, a separate thread ends the
+    /// context, so neither blocks.
     ///
-    /// In a capture the wait becomes a node. Each launch waits for that same point, so that only
-    /// the first can have to wait.
+    /// In a capture the wait becomes a node. Each launch waits for the same point, so only the
+    /// first launch may have to wait.
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`], and the driver's error, where the point
-    /// [can never be reached](Point#failures) and that is known;
-    /// [`Error::TimelineInCapture`] in a capture for a point of
-    /// another context; [`Error::ContextDropped`];
-    /// [`Error::DriverMismatch`]; what the driver returns;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::Poisoned`] or the driver's error, if the point is known to be
+    ///   [unreachable](Point#failures).
+    /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
+    /// * [`Error::ContextDropped`]; [`Error::DriverMismatch`]; [`Error::ForkedChild`].
+    /// * The driver's error, such as one of work that was launched before.
     #[doc(alias = "cuStreamWaitValue64")]
     #[inline]
     pub fn wait_point(&self, point: Point) -> Result<()> {
