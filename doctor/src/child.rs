@@ -37,7 +37,7 @@ pub(crate) fn answer(system: &System, contexts: bool) {
 
 /// Starts `command`, which speaks as [`answer`] does, and kills it after `limit`.
 pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
-    let mut step = String::from("starting a process to ask it in");
+    let mut step = String::from("starting a process that asks the driver");
     let mut probe = Probe::empty();
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = match started {

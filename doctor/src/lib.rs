@@ -1,18 +1,18 @@
-//! Why is there no GPU here, or which one?
+//! Explains why this machine has no usable GPU, or which GPU it has.
 //!
-//! The doctor looks at what [`cuda_events`] looks at when it loads the driver, and past it: driver
-//! libraries and what each lacks, the kernel module, device nodes and this user's rights to them,
-//! containers, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric manager, `/dev/shm`
-//! and limits. It prints one line a check, and as the last line the one sentence that says what to
-//! do next.
+//! The doctor checks everything that [`cuda_events`] uses to load the driver, and more: driver
+//! libraries and the functions they lack, the kernel module, device nodes and this user's rights to
+//! them, containers, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric manager,
+//! `/dev/shm` and limits. It prints one line for each finding. The last line is one sentence of
+//! advice.
 //!
 //! ```text
 //! cargo install cuda-events-doctor
 //! cuda-events-doctor
 //! ```
 //!
-//! It is a command of its own, as nobody can run the examples of a crate that they only depend on.
-//! A program can have the same report about itself:
+//! It is a separate command because Cargo cannot run the examples of a dependency. A program can
+//! also create the report about itself:
 //!
 //! ```
 //! use cuda_events::Driver;
@@ -47,31 +47,32 @@ pub use report::{Check, Finding, Level, Report};
 pub use system::{Platform, System};
 
 const HELP: &str = "\
-Says why there is no GPU here, or which one: one line a check, and as the last line what to do next.
+Explains why there is no GPU here, or which one: one line for each finding, then one sentence of
+advice.
 
 usage: cuda-events-doctor [--json] [--context]
 
-  --json     the report as one JSON object
-  --context  also creates a context on each device, which takes some hundred megabytes of its memory
-             for a moment, and finds devices that another process has to itself
-  --help     this text
-  --version  the doctor's version
+  --json     print the report as one JSON object
+  --context  also create a context on each device; this uses some hundred megabytes of its memory
+             for a moment, and detects a device that another process uses exclusively
+  --help     print this text
+  --version  print the doctor's version
 
-The driver is asked in a process of its own, which is ended after a minute: a driver that crashes or
-hangs is a finding. The variable CUDA_EVENTS_DRIVER names a driver library, as for every program
-with the crate cuda-events.
+The doctor calls the driver in a separate process and ends that process after a minute, so a driver
+that crashes or hangs becomes a finding. The variable CUDA_EVENTS_DRIVER selects a driver library,
+as for every program that uses the crate cuda-events.
 
-exit code: 0 a GPU can be used, 1 none can be, 2 a bad option
+exit code: 0 a GPU can be used, 1 no GPU can be used, 2 a bad option
 ";
 
 /// How long the driver may take. `cuInit` on eight GPUs that sleep takes some ten seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The command `cuda-events-doctor`: reads this process's arguments, prints the report, and gives
-/// the exit code: 0 if a GPU can be used, 1 if none can be, 2 for a bad option.
+/// Runs the command `cuda-events-doctor`: reads this process's arguments and prints the report.
 ///
-/// It starts its own program again to ask the driver there, so that a driver which crashes or hangs
-/// does no harm. So a program's `main` should do nothing else before it.
+/// It returns the exit code: 0 if a GPU can be used, 1 if none can be used, 2 for a bad option.
+/// It starts its own program again and calls the driver there, so a driver that crashes or hangs
+/// does no harm. So call it first in `main`.
 pub fn main() -> ExitCode {
     let (mut json, mut contexts, mut child) = (false, false, false);
     for argument in std::env::args_os().skip(1) {
@@ -122,16 +123,17 @@ fn refuse(argument: &OsString) -> ExitCode {
 }
 
 impl Report {
-    /// Judges a machine's files and a driver's answers.
+    /// Creates the report from a machine's files and a driver's results.
     pub fn new(system: &System, probe: &Probe) -> Self {
         checks::examine(system, probe)
     }
 
-    /// The report about this process: its own environment, rights and limits, and the driver that
-    /// it has loaded or could not load.
+    /// Creates the report about this process: its environment, rights, limits, and the driver
+    /// that it loaded or could not load.
     ///
-    /// It makes the driver calls of [`Probe::ask`] without contexts, in this process: a driver that
-    /// crashes in `cuInit` ends it. It creates no context and does not wait for a device.
+    /// It makes the driver calls of [`Probe::ask`] without contexts, in this process. So a driver
+    /// that crashes in `cuInit` ends this process. It creates no context and does not wait for a
+    /// device.
     pub fn of_this_process(driver: Result<Driver, Error>) -> Self {
         let system = System::here();
         Self::new(&system, &Probe::ask(&system, driver, false))

@@ -52,6 +52,6 @@ pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> String {
         .or_else(|| findings.iter().find(wrong));
     let advice = first.and_then(|finding| finding.advice.clone());
     advice.unwrap_or_else(|| {
-        String::from("Run `nvidia-smi`, and report what it prints together with this text.")
+        String::from("Run `nvidia-smi`, and report its output together with this text.")
     })
 }

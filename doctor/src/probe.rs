@@ -183,10 +183,10 @@ pub(crate) enum How {
     Ended(String),
 }
 
-/// The driver's answers: loading, `cuInit`, the devices; and which device nodes can be opened.
+/// The driver's results: loading, `cuInit` and the devices; and the device nodes that can be
+/// opened.
 ///
-/// It makes no driver call that waits for a device. It creates contexts only if it is asked for
-/// them.
+/// It makes no driver call that waits for a device. It creates contexts only on request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub(crate) library: Library,
@@ -208,14 +208,15 @@ impl Probe {
         }
     }
 
-    /// Asks this driver, in this process.
+    /// Collects the driver's results in this process.
     ///
-    /// `driver` is what loading returned, such as `Driver::load()`. `contexts` has a primary
-    /// context retained and released on each device, which takes some hundred megabytes of its
-    /// memory for a moment.
+    /// `driver` is the result of loading, such as `Driver::load()`. With `contexts` it retains and
+    /// releases the primary context of each device, which uses some hundred megabytes of its memory
+    /// for a moment.
     ///
     /// Driver calls: `cuInit`, `cuDeviceGetCount`, and for each device its name, UUID, memory and
-    /// two attributes; with `contexts`, `cuDevicePrimaryCtxRetain` and `cuDevicePrimaryCtxRelease`.
+    /// two attributes; with `contexts` also `cuDevicePrimaryCtxRetain` and
+    /// `cuDevicePrimaryCtxRelease`.
     pub fn ask(system: &System, driver: Result<Driver, Error>, contexts: bool) -> Self {
         Self::ask_aloud(system, || driver, contexts, &mut |_, _| {})
     }
@@ -261,7 +262,7 @@ impl Probe {
         let devices = Device::all(driver).map_err(|error| Failure::new(&error))?;
         for device in devices {
             let ordinal = device.ordinal();
-            step(&format!("asking device {ordinal} what it is"), self);
+            step(&format!("asking for the attributes of device {ordinal}"), self);
             let mut answer = DeviceAnswer {
                 ordinal,
                 name: device.name().unwrap_or_else(|error| format!("({error})")),

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::probe::DeviceAnswer;
 
-/// The subject of a finding. Its [`name`](Self::name) is the word of the report's second column and
-/// of its JSON.
+/// The subject of a finding.
+///
+/// Its [`name`](Self::name) is the second column of the report, and appears in the JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {
@@ -15,40 +16,40 @@ pub enum Check {
     Platform,
     /// Windows Subsystem for Linux.
     Wsl,
-    /// The kind of container, and what its runtime was asked for.
+    /// The kind of container, and the GPUs its runtime was asked for.
     Container,
     /// GPUs on the PCI bus, and the kernel driver of each.
     Bus,
     /// NVIDIA's kernel module, and whether its version is the library's.
     Module,
-    /// The files in `/dev` and this user's rights to them.
+    /// The device nodes in `/dev`, and this user's rights to them.
     Nodes,
     /// The variable `CUDA_EVENTS_DRIVER`.
     Variable,
-    /// The driver library: which was loaded, or why none was.
+    /// The driver library: the one that was loaded, or the reason why none was.
     Library,
-    /// Other driver libraries that lie about.
+    /// Other driver libraries on this machine.
     Elsewhere,
     /// The variable `CUDA_VISIBLE_DEVICES`.
     Visible,
-    /// What `cuInit` and `cuDeviceGetCount` returned.
+    /// The results of `cuInit` and `cuDeviceGetCount`.
     Init,
-    /// The devices, with their compute mode.
+    /// The devices and their compute modes.
     Devices,
-    /// Parts of GPUs as devices.
+    /// Parts of GPUs that act as devices (Multi-Instance GPU).
     Mig,
     /// The Multi-Process Service.
     Mps,
     /// The fabric manager of a machine with NVSwitch.
     Fabric,
-    /// `/dev/shm`, in which interprocess events live.
+    /// `/dev/shm`, which contains interprocess events.
     SharedMemory,
     /// The limits of this process.
     Limits,
 }
 
 impl Check {
-    /// The check's name, which does not change between versions.
+    /// The check's name. It stays the same in later versions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Platform => "platform",
@@ -72,22 +73,22 @@ impl Check {
     }
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Level {
-    /// As it should be.
+    /// Correct.
     Ok,
-    /// Worth knowing, and no reason for there being no GPU.
+    /// Useful to know, but not a reason why there is no GPU.
     Note,
-    /// A reason why there is no GPU, or why one cannot be used.
+    /// A reason why there is no GPU, or why a GPU cannot be used.
     Wrong,
-    /// The doctor could not look.
+    /// The doctor could not check it.
     Unknown,
 }
 
 impl Level {
-    /// The word of the report's first column and of its JSON.
+    /// The first column of the report. It also appears in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -98,7 +99,7 @@ impl Level {
     }
 }
 
-/// One line of a [`Report`].
+/// One finding: one line of a [`Report`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub(crate) check: Check,
@@ -125,17 +126,17 @@ impl Finding {
         Self { check, level: Level::Wrong, text: text.into(), advice: Some(advice.into()) }
     }
 
-    /// The subject.
+    /// The subject of the finding.
     pub fn check(&self) -> Check {
         self.check
     }
 
-    /// How it went.
+    /// The result of the check.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// The text, in one line.
+    /// The text of the finding, in one line.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -147,9 +148,9 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that was found, and the one sentence that says what to do next.
+/// All findings, and one sentence of advice.
 ///
-/// Its `Display` is one line a check, and that sentence as the last line.
+/// Its `Display` prints one line for each finding, and the advice as the last line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -159,17 +160,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether at least one GPU can be used.
+    /// Returns whether at least one GPU can be used.
     pub fn usable(&self) -> bool {
         self.usable
     }
 
-    /// The one sentence that says what to do next.
+    /// One sentence that says what to do next.
     pub fn advice(&self) -> &str {
         &self.next
     }
 
-    /// The findings, in the order in which they are shown.
+    /// The findings, in the order of the report.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }

@@ -31,11 +31,13 @@ const UUID: &str = "GPU-6c1f0d2b-0000-4000-8000-0123456789ab";
 /// The first bytes of a library for x86-64.
 const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
 
-const MODPROBE: &str = "Run `sudo modprobe nvidia`; if that fails, `sudo dmesg` says why (install \
-    NVIDIA's driver again after an update of the kernel, and sign the module under Secure Boot).";
+const MODPROBE: &str = "Run `sudo modprobe nvidia`; if that fails, `sudo dmesg` shows the reason \
+                        (reinstall NVIDIA's driver after a kernel update, and sign the module if \
+                        Secure Boot is on).";
 const DOCKER: &str = "Start the container with `docker run --gpus all`, on a host with the NVIDIA \
     Container Toolkit.";
-const HIDDEN: &str = "Unset CUDA_VISIBLE_DEVICES, or set it to 0 or to a UUID of `nvidia-smi -L`.";
+const HIDDEN: &str = "Unset CUDA_VISIBLE_DEVICES, or set it to 0 or to a UUID from `nvidia-smi \
+                      -L`.";
 
 /// A simulated machine, whose files go with it.
 struct Machine {
@@ -247,7 +249,7 @@ fn all_is_well() {
         .finds(Check::Platform, Good, "Linux on x86_64")
         .finds(Container, Good, "none")
         .finds(Bus, Good, "1 NVIDIA GPU (0000:01:00.0), kernel driver nvidia")
-        .finds(Module, Good, "580.159.04, as the library")
+        .finds(Module, Good, "580.159.04, the same as the library")
         .finds(Nodes, Good, "/dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl")
         .finds(Check::Library, Good, LIBRARY)
         .finds(Variable, Good, "is not set")
@@ -299,7 +301,7 @@ fn nouveau_has_the_gpu() {
         .no_library()
         .finds(Bus, Wrong, "kernel driver nouveau")
         .next(
-            "Install NVIDIA's driver and keep nouveau away (`blacklist nouveau` in a file of \
+            "Install NVIDIA's driver and disable nouveau (`blacklist nouveau` in a file in \
              /etc/modprobe.d), then reboot.",
         );
 }
@@ -312,7 +314,7 @@ fn the_library_alone_is_missing() {
         .finds(Check::Library, Wrong, "nowhere/libcuda.so.1")
         .next(
             "Install the CUDA library of the driver 580.159.04 (libcuda.so.1, on Debian in \
-             libcuda1, on Ubuntu in libnvidia-compute): the kernel module is there without it.",
+             libcuda1, on Ubuntu in libnvidia-compute): the kernel module is installed without it.",
         );
 }
 
@@ -346,7 +348,7 @@ fn a_container_without_gpus() {
         .no_library()
         .finds(Container, Wrong, "a pod of Kubernetes")
         .next(
-            "Ask for a GPU in the pod's resources (`limits: nvidia.com/gpu: 1`), on a cluster with \
+            "Request a GPU in the pod's resources (`limits: nvidia.com/gpu: 1`), on a cluster with \
              NVIDIA's device plugin.",
         );
     // A library came with the image.
@@ -406,9 +408,9 @@ fn the_toolkits_stub() {
         .finds(Check::Library, Wrong, "CUDA_ERROR_STUB_LIBRARY, 34")
         .finds(Elsewhere, Note, "libcuda.so.1 is the toolkit's stub")
         .next(
-            "Take /usr/local/cuda-13.0/lib64/stubs, the toolkit's stub library, out of the library \
+            "Remove /usr/local/cuda-13.0/lib64/stubs, the toolkit's stub library, from the library \
              search path (LD_LIBRARY_PATH, /etc/ld.so.conf.d), and install the NVIDIA display \
-             driver if there is none.",
+             driver if it is missing.",
         );
 }
 
@@ -420,7 +422,7 @@ fn a_library_that_is_no_driver() {
         .load(Driver::load_from(&fake))
         .finds(Check::Library, Wrong, "its cuDriverGetVersion is data")
         .next(&format!(
-            "Take {} away: it has the name of the driver library, and is none.",
+            "Remove {}: it has the name of the driver library, but is not a driver.",
             fake.display()
         ));
 }
@@ -430,7 +432,7 @@ fn a_driver_that_is_too_old() {
     Machine::whole("old")
         .driver(SoftDriver::builder().version(11, 0).without("cuEventRecord"))
         .finds(Check::Library, Wrong, "it lacks cuEventRecord")
-        .finds(Elsewhere, Note, "(580.159.04) is there, too")
+        .finds(Elsewhere, Note, "(580.159.04) exists, too")
         .next("Update the NVIDIA display driver.");
 }
 
@@ -441,9 +443,9 @@ fn a_library_in_a_folder_that_is_not_searched() {
         .without("/usr/lib")
         .elf(path, ELF)
         .no_library()
-        .finds(Elsewhere, Wrong, "libcuda.so.1 is there, and its folder is not searched")
+        .finds(Elsewhere, Wrong, "libcuda.so.1 exists, but its folder is not searched")
         .next(&format!(
-            "Add /usr/local/nvidia/lib64 to LD_LIBRARY_PATH or to a file of /etc/ld.so.conf.d \
+            "Add /usr/local/nvidia/lib64 to LD_LIBRARY_PATH or to a file in /etc/ld.so.conf.d \
              (then `sudo ldconfig`), or set CUDA_EVENTS_DRIVER={path}."
         ));
 }
@@ -451,12 +453,13 @@ fn a_library_in_a_folder_that_is_not_searched() {
 #[test]
 fn a_library_that_the_search_does_not_find() {
     let path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1";
-    Machine::whole("unfound").no_library().finds(Elsewhere, Wrong, "was not found or lacks").next(
-        &format!(
-            "Run `sudo ldconfig`, so that the system's search finds {path}, and install the driver \
-             again if that does not help."
-        ),
-    );
+    Machine::whole("unfound")
+        .no_library()
+        .finds(Elsewhere, Wrong, "was not found or depends")
+        .next(&format!(
+            "Run `sudo ldconfig`, so the system's search finds {path}, and reinstall the driver if \
+             that does not help."
+        ));
 }
 
 #[test]
@@ -471,7 +474,7 @@ fn a_library_for_another_processor() {
     Machine::whole("dangling").without(LIBRARY).no_library().finds(
         Elsewhere,
         Note,
-        "libcuda.so.1 is a link to nothing",
+        "libcuda.so.1 is a broken link",
     );
 }
 
@@ -482,20 +485,20 @@ fn the_variable_names_no_driver() {
     machine
         .env("CUDA_EVENTS_DRIVER", &named)
         .no_library()
-        .finds(Variable, Wrong, &format!("CUDA_EVENTS_DRIVER is {named}, and nothing else is"))
+        .finds(Variable, Wrong, &format!("CUDA_EVENTS_DRIVER is {named}, and no other library is"))
         .next("Unset CUDA_EVENTS_DRIVER, or set it to the absolute path of a driver library.");
 }
 
 #[test]
 fn the_variable_is_ignored() {
     let machine = Machine::whole("ignored").env("CUDA_EVENTS_DRIVER", "/opt/libcuda.so.1");
-    let ignored = "CUDA_EVENTS_DRIVER is /opt/libcuda.so.1, and was ignored";
+    let ignored = "CUDA_EVENTS_DRIVER is /opt/libcuda.so.1, but is ignored";
     machine.driver(SoftDriver::builder()).usable().finds(Variable, Note, ignored);
     let machine = Machine::bare("ignored-too").env("CUDA_EVENTS_DRIVER", "/opt/libcuda.so.1");
     machine.no_library().finds(Variable, Note, ignored);
     let machine = Machine::whole("taken").env("CUDA_EVENTS_DRIVER", LIBRARY);
     let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Variable, Note, "and nothing else is tried");
+    told.finds(Variable, Note, "and no other library is tried");
 }
 
 #[test]
@@ -506,8 +509,8 @@ fn device_nodes_are_missing() {
         .finds(Nodes, Wrong, "missing: /dev/nvidia-uvm")
         .finds(Init, Wrong, "CUDA_ERROR_UNKNOWN (999)")
         .next(
-            "Run `sudo nvidia-modprobe -u -c 0`, which makes the device nodes, or start \
-             nvidia-persistenced with the machine.",
+            "Run `sudo nvidia-modprobe -u -c 0`, which creates the device nodes, or start \
+             nvidia-persistenced at boot.",
         );
 }
 
@@ -522,23 +525,24 @@ fn device_nodes_are_refused() {
         .init(100)
         .finds(Nodes, Wrong, "/dev/nvidiactl: permission denied (mode 660, group video)")
         .next(
-            "Let this user open /dev/nvidiactl: `sudo usermod -aG video $USER`, and log in again.",
+            "Allow this user to open /dev/nvidiactl: run `sudo usermod -aG video $USER`, and log \
+             in again.",
         );
     Machine::whole("rules")
         .file("/.dockerenv", "")
         .refuses("/dev/nvidiactl", EPERM)
         .init(999)
-        .finds(Nodes, Wrong, "not permitted by the rules for devices of this control group")
+        .finds(Nodes, Wrong, "forbidden by the device rules of this control group")
         .next(
-            "Start the container again: its right to the GPUs was never given, or was lost, as by \
-             `systemctl daemon-reload` on the host.",
+            "Restart the container: it never had access to the GPUs, or lost it, for example \
+             through `systemctl daemon-reload` on the host.",
         );
     Machine::whole("broken")
         .refuses("/dev/nvidia0", EIO)
         .init(100)
         .finds(Nodes, Wrong, "the GPU does not start")
         .next(
-            "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: this GPU does not \
+            "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: this GPU does not \
              start.",
         );
     Machine::whole("unserved")
@@ -568,16 +572,15 @@ fn the_library_is_not_the_modules() {
         .finds(Module, Wrong, "570.86.15, but the library is 580.159.04")
         .finds(Init, Wrong, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)")
         .next(
-            "Reboot: the driver was updated to 580.159.04, and the kernel still runs the module of \
+            "Reboot: the driver was updated to 580.159.04, but the kernel still runs module \
              570.86.15.",
         );
     Machine::whole("older").kernel("590.10").init(803).finds(Module, Wrong, "590.10, but").next(
-        "Install the driver again: its library is 580.159.04, older than the kernel module \
-             590.10.",
+        "Reinstall the driver: its library, 580.159.04, is older than the kernel module, 590.10.",
     );
     Machine::whole("image-library").kernel("570.86.15").file("/.dockerenv", "").init(803).next(
-        "Start the container again, so that it gets the library of the host's kernel module \
-             570.86.15; if the image has a library of its own (580.159.04), take that out.",
+        "Restart the container, so it gets the library of the host's kernel module 570.86.15; if \
+         the image contains its own library (580.159.04), remove it.",
     );
     // Where only /sys has the version.
     Machine::whole("sys")
@@ -594,13 +597,13 @@ fn forward_compatibility() {
     machine
         .init(804)
         .finds(Module, Note, "535.54.03; the library is 580.159.04, for forward compatibility")
-        .finds(Check::Library, Wrong, "which this GPU refuses")
+        .finds(Check::Library, Wrong, "which this GPU does not support")
         .next(
-            "Take /usr/local/cuda-13.0/compat out of the library search path (LD_LIBRARY_PATH, \
-             /etc/ld.so.conf.d): this GPU supports no forward compatibility.",
+            "Remove /usr/local/cuda-13.0/compat from the library search path (LD_LIBRARY_PATH, \
+             /etc/ld.so.conf.d): this GPU does not support forward compatibility.",
         );
     let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Check::Library, Note, "of a forward-compatibility package");
+    told.finds(Check::Library, Note, "from a forward-compatibility package");
 }
 
 #[test]
@@ -610,13 +613,13 @@ fn windows_subsystem_for_linux() {
         machine.file("/proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2 (root)\n")
     };
     let update = "Install NVIDIA's driver in Windows (not in Linux), run `wsl --update` and `wsl \
-        --shutdown` there, and start this distribution again with WSL 2.";
+                  --shutdown` there, and restart this distribution with WSL 2.";
     wsl("wsl").no_library().finds(Wsl, Wrong, "WSL without /dev/dxg").next(update);
-    wsl("dxg").file("/dev/dxg", "").no_library().finds(Wsl, Wrong, "and without").next(update);
+    wsl("dxg").file("/dev/dxg", "").no_library().finds(Wsl, Wrong, "but without").next(update);
     let whole = |name| wsl(name).file("/dev/dxg", "").file("/usr/lib/wsl/lib/libcuda.so.1", "x");
-    whole("linux-driver").init(100).finds(Wsl, Wrong, "of a driver for Linux itself").next(
+    whole("linux-driver").init(100).finds(Wsl, Wrong, "which belongs to a Linux driver").next(
         "Remove NVIDIA's Linux driver from this distribution: WSL brings its own library, \
-             /usr/lib/wsl/lib/libcuda.so.1.",
+         /usr/lib/wsl/lib/libcuda.so.1.",
     );
     let mut machine = whole("wsl-well");
     machine.library = "/usr/lib/wsl/lib/libcuda.so.1";
@@ -629,22 +632,22 @@ fn windows_subsystem_for_linux() {
 fn visible_devices() {
     for (value, part) in [
         ("", "is set and empty, which hides every GPU"),
-        ("-1", "is -1, which hides every GPU: the first entry is none of the 1 here"),
-        ("1", "none of the 1 here"),
-        ("GPU-ffff", "none of the 1 here"),
-        ("nonsense", "none of the 1 here"),
+        ("-1", "is -1, which hides every GPU: the first entry matches no GPU here (1 in all)"),
+        ("1", "matches no GPU here (1 in all)"),
+        ("GPU-ffff", "matches no GPU here (1 in all)"),
+        ("nonsense", "matches no GPU here (1 in all)"),
     ] {
         let machine = Machine::whole("visible").env("CUDA_VISIBLE_DEVICES", value);
         machine.init(100).finds(Visible, Wrong, part).next(HIDDEN);
     }
     for value in ["0,0", "GPU-6c1f,GPU-6c1f"] {
         let machine = Machine::whole("twice").env("CUDA_VISIBLE_DEVICES", value);
-        machine.init(101).finds(Visible, Wrong, "names a GPU twice").next(HIDDEN);
+        machine.init(101).finds(Visible, Wrong, "lists a GPU twice").next(HIDDEN);
     }
     for value in ["0,7", "0,-1,0", "GPU-6c1f,x"] {
         let machine = Machine::whole("partly").env("CUDA_VISIBLE_DEVICES", value);
         let told = machine.driver(SoftDriver::builder()).usable();
-        told.finds(Visible, Note, "on is ignored");
+        told.finds(Visible, Note, "on are ignored");
     }
     // As the driver reads numbers.
     for value in ["0", " 0 ", "0gpu", "GPU-6c1f0d2b", "MIG-1"] {
@@ -657,8 +660,8 @@ fn visible_devices() {
 #[test]
 fn a_device_that_another_process_has() {
     Machine::whole("exclusive").init(46).finds(Init, Wrong, "(46)").next(
-        "End the process that has the device to itself (`nvidia-smi` names it), or let all share \
-         it with `sudo nvidia-smi -c DEFAULT`.",
+        "Stop the process that uses the device exclusively (`nvidia-smi` lists it), or allow \
+         sharing with `sudo nvidia-smi -c DEFAULT`.",
     );
     let code = CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE;
     let machine = Machine::whole("context");
@@ -666,7 +669,7 @@ fn a_device_that_another_process_has() {
     let soft = SoftDriver::builder().fault(fault).build();
     let probe = Probe::ask(&machine.system, Ok(soft.driver()), true);
     Told::new(&machine.system, &probe).finds(Devices, Wrong, "no context: cuDevicePrimaryCtx").next(
-        "End the process that has device 0 to itself (`nvidia-smi` names it), or let all share it \
+        "Stop the process that uses device 0 exclusively (`nvidia-smi` lists it), or allow sharing \
          with `sudo nvidia-smi -i 0 -c DEFAULT`.",
     );
 }
@@ -695,16 +698,16 @@ fn no_device_is_counted() {
         .driver(SoftDriver::builder().devices(0))
         .finds(Init, Wrong, "(100)")
         .next(
-            "Compare `nvidia-smi -L` with CUDA_VISIBLE_DEVICES: the driver runs, and shows this \
-         process no GPU.",
+            "Compare `nvidia-smi -L` with CUDA_VISIBLE_DEVICES: the driver works, but shows no GPU \
+             to this process.",
         );
     let fault = Fault::on("cuDeviceGetCount").answer(CUresult::CUDA_ERROR_UNKNOWN);
     Machine::whole("count")
         .driver(SoftDriver::builder().fault(fault))
         .finds(Init, Wrong, "cuDeviceGetCount failed with CUDA_ERROR_UNKNOWN (999)")
         .next(
-            "Run `sudo nvidia-modprobe -u -c 0`, and reboot if that does not help: the driver does \
-             not reach its kernel module.",
+            "Run `sudo nvidia-modprobe -u -c 0`, and reboot if that does not help: the driver \
+             cannot reach its kernel module.",
         );
 }
 
@@ -717,7 +720,7 @@ fn a_fabric_manager() {
     };
     switched("fabric").init(802).finds(Fabric, Wrong, "nv-fabricmanager does not run").next(
         "Run `sudo systemctl restart nvidia-fabricmanager`, with a fabric manager of the driver's \
-         own version, 580.159.04; on a machine with confidential computing, also `sudo nvidia-smi \
+         version, 580.159.04; on a machine with confidential computing, also `sudo nvidia-smi \
          conf-compute -srs 1`.",
     );
     let machine = switched("fabric-runs").file("/proc/77/comm", "nv-fabricmanage\n");
@@ -739,28 +742,28 @@ fn the_multi_process_service() {
             .env("CUDA_MPS_PIPE_DIRECTORY", "/tmp/mps")
     };
     let again = "Start MPS again (`echo quit | nvidia-cuda-mps-control`, then \
-        `nvidia-cuda-mps-control -d`), or remove /tmp/mps to do without it.";
-    served("mps-gone").init(805).finds(Mps, Wrong, "its control daemon is gone").next(again);
+                 `nvidia-cuda-mps-control -d`), or remove /tmp/mps to work without MPS.";
+    served("mps-gone").init(805).finds(Mps, Wrong, "its control daemon has ended").next(again);
     let machine = served("mps-there").file("/proc/77/comm", "nvidia-cuda-mps");
-    machine.init(807).finds(Mps, Wrong, "its control daemon is there").next(again);
+    machine.init(807).finds(Mps, Wrong, "its control daemon runs").next(again);
     let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Mps, Note, "clients of the MPS daemon of /tmp/mps");
+    told.finds(Mps, Note, "use the MPS daemon of /tmp/mps");
     let machine = served("mps-refused").refuses("/tmp/mps", EACCES);
     machine.init(805).finds(Mps, Wrong, "/tmp/mps: Permission denied").next(
-        "Let this user use /tmp/mps, or start an MPS control daemon of the user's own and name its \
-         folder by CUDA_MPS_PIPE_DIRECTORY.",
+        "Give this user access to /tmp/mps, or start the user's own MPS control daemon and set \
+         CUDA_MPS_PIPE_DIRECTORY to its folder.",
     );
     machine.driver(SoftDriver::builder()).usable().finds(Mps, Unknown, "Permission denied");
     let machine = Machine::whole("mps-nowhere").env("CUDA_MPS_PIPE_DIRECTORY", "/nowhere");
-    machine.driver(SoftDriver::builder()).usable().finds(Mps, Note, "CUDA does without MPS");
+    machine.driver(SoftDriver::builder()).usable().finds(Mps, Note, "CUDA does not use MPS");
 }
 
 #[test]
 fn parts_of_gpus() {
     let able = |name| Machine::whole(name).folder("/proc/driver/nvidia/capabilities/gpu0/mig");
     able("mig-none").init(100).finds(Mig, Wrong, "no part of a GPU (MIG) exists").next(
-        "Run `nvidia-smi -L`: where MIG is on, create parts with `sudo nvidia-smi mig -cgi 0 -C`, \
-         or turn it off with `sudo nvidia-smi -mig 0`.",
+        "Run `nvidia-smi -L`: if MIG is on, create parts with `sudo nvidia-smi mig -cgi 0 -C`, or \
+         turn MIG off with `sudo nvidia-smi -mig 0`.",
     );
     let part = |name| {
         able(name).file(
@@ -768,17 +771,17 @@ fn parts_of_gpus() {
             "DeviceFileMinor: 12\nDeviceFileMode: 256\nDeviceFileModify: 1\n",
         )
     };
-    let refused = "1 parts of GPUs (MIG) exist, and /dev/nvidia-caps/nvidia-cap12 cannot be opened";
+    let refused = "1 parts of GPUs (MIG) exist, but /dev/nvidia-caps/nvidia-cap12 cannot be opened";
     let machine = part("mig-container").file("/.dockerenv", "");
     machine.init(100).finds(Mig, Wrong, refused).next(
-        "Start the container with a part of a GPU (NVIDIA_VISIBLE_DEVICES=MIG-..., of `nvidia-smi \
-         -L`), so that it gets /dev/nvidia-caps/nvidia-cap12.",
+        "Start the container with a part of a GPU (NVIDIA_VISIBLE_DEVICES=MIG-..., see `nvidia-smi \
+         -L`), so it gets /dev/nvidia-caps/nvidia-cap12.",
     );
     let machine = part("mig-refused")
         .file("/dev/nvidia-caps/nvidia-cap12", "")
         .refuses("/dev/nvidia-caps/nvidia-cap12", EACCES);
     let told = machine.init(100).finds(Mig, Wrong, refused);
-    told.next("Let this user open /dev/nvidia-caps/nvidia-cap12.");
+    told.next("Allow this user to open /dev/nvidia-caps/nvidia-cap12.");
     let machine = part("mig-well").file("/dev/nvidia-caps/nvidia-cap12", "");
     machine.driver(SoftDriver::builder()).usable().finds(Mig, Note, "1 parts of GPUs");
 }
@@ -796,16 +799,24 @@ fn shared_memory() {
     memory("shm", "rw,size=65536k")(true).finds(
         SharedMemory,
         Note,
-        "/dev/shm of 64 MiB is this container's own: interprocess events of other containers \
-         cannot be opened without --ipc=host",
+        "/dev/shm of 64 MiB belongs to this container only: interprocess events of other \
+         containers cannot be opened without --ipc=host",
     );
-    memory("shm-else", "rw,size=9g")(true).finds(SharedMemory, Note, "nobody here can tell");
+    memory("shm-else", "rw,size=9g")(true).finds(
+        SharedMemory,
+        Note,
+        "the doctor cannot see which do",
+    );
     memory("shm-host", "rw,size=65536k")(false).finds(SharedMemory, Good, "/dev/shm of 64 MiB");
     memory("shm-small", "rw,size=64k")(false).finds(SharedMemory, Note, "of 64 KiB has room for");
     memory("shm-read", "ro,size=9g")(false).finds(SharedMemory, Note, "is read-only");
     let machine = Machine::whole("shm-none").without("/dev/shm");
     let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(SharedMemory, Note, "interprocess events cannot be made; shared timelines need");
+    told.finds(
+        SharedMemory,
+        Note,
+        "interprocess events cannot be created; shared timelines do not",
+    );
 }
 
 #[test]
@@ -813,15 +824,14 @@ fn limits() {
     let limited = |name, line: &str| Machine::whole(name).file("/proc/self/limits", line);
     let space = "Max address space  8589934592  unlimited  bytes\n";
     limited("space", space).init(2).finds(Limits, Wrong, "address space 8192 MiB").next(
-        "Run `ulimit -v unlimited` first: the driver may not reserve the address space that it \
-         needs.",
+        "Run `ulimit -v unlimited` first: the driver cannot reserve the address space it needs.",
     );
     let told = limited("space-well", space).driver(SoftDriver::builder()).usable();
     told.finds(Limits, Note, "address space 8192 MiB");
     limited("files", "Max open files  32  32  files\n")
         .init(304)
         .finds(Limits, Wrong, "open files 32")
-        .next("Run `ulimit -n 1024` first: the driver may not open the files that it needs.");
+        .next("Run `ulimit -n 1024` first: the driver cannot open the files it needs.");
     let machine = limited("locked", "Max locked memory  65536  65536  bytes\n");
     let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Limits, Note, "locked memory 64 KiB");
@@ -831,8 +841,8 @@ fn limits() {
 
 #[test]
 fn a_forked_child() {
-    let spawn = "Start worker processes by spawn and not by fork, or fork before anything uses \
-        CUDA: CUDA does not survive a fork.";
+    let spawn = "Start worker processes with spawn instead of fork, or fork before any use of \
+                 CUDA: CUDA does not work after a fork.";
     Machine::whole("forked").init(3).finds(Init, Wrong, "CUDA_ERROR_NOT_INITIALIZED").next(spawn);
     let machine = Machine::whole("forked-child");
     let mut probe = Probe::empty();
@@ -850,12 +860,12 @@ fn other_codes() {
         (101, "Run `nvidia-smi -L`"),
         (801, "Give the virtual GPU a type"),
         (802, "Run `sudo systemctl restart nvidia-fabricmanager`"),
-        (803, "Reboot, and start containers again"),
-        (804, "Take the forward-compatibility package's folder (cuda-compat"),
+        (803, "Reboot, and restart containers"),
+        (804, "Remove the folder of the forward-compatibility package (cuda-compat"),
         (999, "Run `sudo nvidia-modprobe -u -c 0`, and reboot"),
-        (2, "Look at this process's limits"),
+        (2, "Check this process's limits"),
         (34, "Install the NVIDIA display driver"),
-        (700, "Look this up with the driver's version: cuInit failed with"),
+        (700, "Search for this error with the driver's version: cuInit failed with"),
     ] {
         let told = Machine::whole("code").init(code);
         assert!(told.0.advice().starts_with(part) && !told.0.usable(), "{code}:\n{}", told.0);
@@ -882,13 +892,13 @@ fn windows() {
     machine
         .no_library()
         .finds(Check::Platform, Good, "Windows")
-        .finds(Elsewhere, Note, "C:\\Windows\\System32\\nvcuda.dll is there")
+        .finds(Elsewhere, Note, "C:\\Windows\\System32\\nvcuda.dll exists")
         .next("Install the NVIDIA display driver, and reboot.");
     machine.library = "C:\\Windows\\System32\\nvcuda.dll";
     let told = machine.init(100).finds(Visible, Wrong, "is set and empty");
     let looked = |check| told.0.findings().iter().any(|finding| finding.check() == check);
     assert!(![Bus, Module, Nodes, SharedMemory, Limits].into_iter().any(looked), "{}", told.0);
-    told.next("Unset CUDA_VISIBLE_DEVICES, or set it to numbers or UUIDs of `nvidia-smi -L`.");
+    told.next("Unset CUDA_VISIBLE_DEVICES, or set it to numbers or UUIDs from `nvidia-smi -L`.");
 }
 
 /// What cannot be looked at is said to be so.
@@ -935,8 +945,8 @@ fn asked_in_a_process() {
     let probe = child::ask(child("crash"), long);
     assert_eq!(probe.library, loaded().library, "what it had said before");
     Told::new(&machine.system, &probe).finds(Init, Wrong, "cuInit ended the process (").next(
-        "Install the driver again, and take away what LD_PRELOAD or CUDA_EVENTS_DRIVER put in its \
-         place: the library crashes.",
+        "Reinstall the driver, and unset LD_PRELOAD and CUDA_EVENTS_DRIVER if they replace it: the \
+         library crashes.",
     );
 
     let probe = child::ask(child("hang"), Duration::from_millis(300));
@@ -945,7 +955,7 @@ fn asked_in_a_process() {
         Some(&How::Hung(Duration::from_millis(300)))
     );
     Told::new(&machine.system, &probe).finds(Init, Wrong, "did not return within 0.3 s").next(
-        "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: a GPU or its driver hangs.",
+        "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: a GPU or its driver hangs.",
     );
 
     let probe = child::ask(Command::new("/nowhere/doctor"), long);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The most that is read of a file: those that are of interest are small.
 const MOST: u64 = 1 << 20;
 
-/// The kinds of machine that differ in where things are.
+/// The operating systems that the doctor distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Platform {
@@ -18,7 +18,7 @@ pub enum Platform {
     Linux,
     /// Windows on a 64-bit processor.
     Windows,
-    /// Any other, for which NVIDIA has no driver.
+    /// Any other system. NVIDIA has no driver for it.
     Other,
 }
 
@@ -33,10 +33,10 @@ impl Platform {
     }
 }
 
-/// The files and the environment that the doctor looks at.
+/// The files and the environment that the doctor checks.
 ///
-/// [`System::here`] is this machine. [`System::simulated`] is a folder in the place of `/`, and an
-/// environment that is empty at first: for tests, and for a copy of another machine's files.
+/// [`System::here`] is this machine. [`System::simulated`] uses a folder instead of `/` and an
+/// empty environment. It is for tests, and for a copy of another machine's files.
 #[derive(Clone, Debug)]
 pub struct System {
     /// None for the machine's own.
@@ -48,7 +48,7 @@ pub struct System {
 }
 
 impl System {
-    /// This machine, and the environment of this process.
+    /// This machine and the environment of this process.
     pub fn here() -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| name.into_string().ok().map(|name| (name, value)))
@@ -62,7 +62,7 @@ impl System {
         }
     }
 
-    /// A machine whose files are below `root`, with an empty environment. Its processor is an
+    /// A machine whose files are below `root`. Its environment is empty, and its processor is
     /// x86-64.
     pub fn simulated(root: impl Into<PathBuf>, platform: Platform) -> Self {
         Self {
@@ -74,15 +74,16 @@ impl System {
         }
     }
 
-    /// The same system with this variable in its environment.
+    /// Adds a variable to the environment.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.environment.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same system, where opening this file fails with this error number (`EACCES` is 13). It
-    /// is for tests: root is refused nothing in a simulated folder.
+    /// Makes opening this file fail with this error number (`EACCES` is 13).
+    ///
+    /// It is for tests: the system refuses nothing to root in a simulated folder.
     #[must_use]
     pub fn refuses(mut self, path: &str, number: i32) -> Self {
         self.refusals.insert(path.to_owned(), number);

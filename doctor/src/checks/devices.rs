@@ -16,21 +16,21 @@ pub(super) fn init(facts: &Facts) -> Option<Finding> {
             How::Hung(limit) => Finding::wrong(
                 check,
                 format!("{} did not return within {} s", lost.step, limit.as_secs_f32()),
-                "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: a GPU or its driver \
+                "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: a GPU or its driver \
                  hangs.",
             ),
             How::Ended(how) => Finding::wrong(
                 check,
                 format!("{} {how}", lost.step),
-                "Install the driver again, and take away what LD_PRELOAD or CUDA_EVENTS_DRIVER put \
-                 in its place: the library crashes.",
+                "Reinstall the driver, and unset LD_PRELOAD and CUDA_EVENTS_DRIVER if they replace \
+                 it: the library crashes.",
             ),
         });
     }
     match &facts.probe.init {
         None => None,
         Some(Ok(())) => Some(match facts.probe.devices.len() {
-            0 => Finding::wrong(check, "cuInit succeeded, and there is no device", no_device()),
+            0 => Finding::wrong(check, "cuInit succeeded, but there is no device", no_device()),
             1 => Finding::ok(check, "cuInit succeeded: 1 device"),
             many => Finding::ok(check, format!("cuInit succeeded: {many} devices")),
         }),
@@ -43,8 +43,8 @@ pub(super) fn init(facts: &Facts) -> Option<Finding> {
 
 fn no_device() -> String {
     String::from(
-        "Compare `nvidia-smi -L` with CUDA_VISIBLE_DEVICES: the driver runs, and shows this \
-         process no GPU.",
+        "Compare `nvidia-smi -L` with CUDA_VISIBLE_DEVICES: the driver works, but shows no GPU to \
+         this process.",
     )
 }
 
@@ -55,49 +55,49 @@ fn meaning(facts: &Facts, failure: &Failure) -> String {
     }
     String::from(match failure.code {
         Some(2 | 304) => {
-            "Look at this process's limits (`ulimit -a`) and at what its container or sandbox \
-             allows: the operating system refused the driver something."
+            "Check this process's limits (`ulimit -a`) and the rules of its container or sandbox: \
+             the operating system refused a request of the driver."
         }
         Some(3) => return forked(),
         Some(34) => "Install the NVIDIA display driver: this library is the toolkit's stub.",
         Some(36) => "Update the NVIDIA display driver.",
         Some(46) => {
-            "End the process that has the device to itself (`nvidia-smi` names it), or let all \
-             share it with `sudo nvidia-smi -c DEFAULT`."
+            "Stop the process that uses the device exclusively (`nvidia-smi` lists it), or allow \
+             sharing with `sudo nvidia-smi -c DEFAULT`."
         }
         Some(100) => return no_device(),
         Some(101) => {
-            "Run `nvidia-smi -L`: a GPU that this process was given cannot be used, such as one \
-             that CUDA_VISIBLE_DEVICES names twice."
+            "Run `nvidia-smi -L`: a GPU assigned to this process cannot be used, for example \
+             because CUDA_VISIBLE_DEVICES lists it twice."
         }
         Some(801) => {
-            "Give the virtual GPU a type and a licence with CUDA: as it is set up, it has none."
+            "Give the virtual GPU a type and a licence that include CUDA: its current ones do not."
         }
         Some(803) => {
-            "Reboot, and start containers again: the library and the kernel module are of \
-             different versions."
+            "Reboot, and restart containers: the library and the kernel module have different \
+             versions."
         }
         Some(804) => {
             return format!(
-                "Take the forward-compatibility package's folder (cuda-compat{}) out of the \
+                "Remove the folder of the forward-compatibility package (cuda-compat{}) from the \
                  library search path: this GPU does not support it.",
                 facts.file().map_or(String::new(), |file| format!("; the library is {file}"))
             );
         }
         Some(999) => {
-            "Run `sudo nvidia-modprobe -u -c 0`, and reboot if that does not help: the driver does \
-             not reach its kernel module."
+            "Run `sudo nvidia-modprobe -u -c 0`, and reboot if that does not help: the driver \
+             cannot reach its kernel module."
         }
         _ => {
-            return format!("Look this up with the driver's version: {}.", failure.text);
+            return format!("Search for this error with the driver's version: {}.", failure.text);
         }
     })
 }
 
 fn forked() -> String {
     String::from(
-        "Start worker processes by spawn and not by fork, or fork before anything uses CUDA: CUDA \
-         does not survive a fork.",
+        "Start worker processes with spawn instead of fork, or fork before any use of CUDA: CUDA \
+         does not work after a fork.",
     )
 }
 
@@ -116,7 +116,7 @@ fn one(facts: &Facts, device: &DeviceAnswer) -> Finding {
     }
     let is_mig = device.name.contains(" MIG ");
     if is_mig {
-        text += ", a part of a GPU (MIG): a process sees one only";
+        text += ", a part of a GPU (MIG): a process can use only one";
     }
     let no_events = device.interprocess_events == Some(false);
     if no_events {
@@ -139,19 +139,19 @@ fn one(facts: &Facts, device: &DeviceAnswer) -> Finding {
         Some(Err(failure)) => {
             let advice = match failure.code {
                 Some(46) => format!(
-                    "End the process that has device {ordinal} to itself (`nvidia-smi` names it), \
-                     or let all share it with {shared}."
+                    "Stop the process that uses device {ordinal} exclusively (`nvidia-smi` lists \
+                     it), or allow sharing with {shared}."
                 ),
                 Some(2) => format!(
-                    "Free memory of device {ordinal} (`nvidia-smi` names who uses it): there is no \
-                     room for a context."
+                    "Free memory of device {ordinal} (`nvidia-smi` lists the processes that use \
+                     it): there is no room for a context."
                 ),
                 _ => meaning(facts, failure),
             };
             return Finding::wrong(check, format!("{text}; no context: {}", failure.text), advice);
         }
-        Some(Ok(())) => text += "; a context could be created",
-        None if mode != 0 => text += ": one process at a time (--context tries it)",
+        Some(Ok(())) => text += "; a context was created",
+        None if mode != 0 => text += ": one process at a time (--context tests it)",
         None => {}
     }
     if mode != 0 || no_events || is_mig {
@@ -196,25 +196,25 @@ pub(super) fn mig(facts: &Facts) -> Option<Finding> {
         (0, _, _) => None,
         (_, 0, _) if none && matches!(facts.code(), Some(100 | 101)) => Some(Finding::wrong(
             check,
-            "no part of a GPU (MIG) exists, and with MIG on there is no device without one",
-            "Run `nvidia-smi -L`: where MIG is on, create parts with `sudo nvidia-smi mig -cgi 0 \
-             -C`, or turn it off with `sudo nvidia-smi -mig 0`.",
+            "no part of a GPU (MIG) exists; if MIG is on, a GPU needs a part to be a device",
+            "Run `nvidia-smi -L`: if MIG is on, create parts with `sudo nvidia-smi mig -cgi 0 -C`, \
+             or turn MIG off with `sudo nvidia-smi -mig 0`.",
         )),
         (_, 0, _) => None,
         (_, _, Some(path)) if none => Some(Finding::wrong(
             check,
-            format!("{parts} parts of GPUs (MIG) exist, and {path} cannot be opened"),
+            format!("{parts} parts of GPUs (MIG) exist, but {path} cannot be opened"),
             match facts.container {
                 Some(_) => format!(
-                    "Start the container with a part of a GPU (NVIDIA_VISIBLE_DEVICES=MIG-..., of \
-                     `nvidia-smi -L`), so that it gets {path}."
+                    "Start the container with a part of a GPU (NVIDIA_VISIBLE_DEVICES=MIG-..., see \
+                     `nvidia-smi -L`), so it gets {path}."
                 ),
-                None => format!("Let this user open {path}."),
+                None => format!("Allow this user to open {path}."),
             },
         )),
         _ => Some(Finding::note(
             check,
-            format!("{parts} parts of GPUs (MIG) exist; a process sees one of them only"),
+            format!("{parts} parts of GPUs (MIG) exist; a process can use only one of them"),
         )),
     }
 }
@@ -234,12 +234,12 @@ pub(super) fn mps(facts: &Facts) -> Option<Finding> {
         return match (named.is_some(), refused) {
             (_, true) => Some(Finding::wrong(
                 check,
-                format!("cuInit speaks of MPS, and {folder} is not there"),
+                format!("cuInit returned an error of MPS, but {folder} does not exist"),
                 format!("Set {VARIABLE} to the folder of the MPS control daemon's pipes."),
             )),
             (true, _) => Some(Finding::note(
                 check,
-                format!("{VARIABLE} is {folder}, which is not there: CUDA does without MPS"),
+                format!("{VARIABLE} is {folder}, which does not exist: CUDA does not use MPS"),
             )),
             _ => None,
         };
@@ -251,15 +251,15 @@ pub(super) fn mps(facts: &Facts) -> Option<Finding> {
                 check,
                 format!("{folder}: {error}"),
                 format!(
-                    "Let this user use {folder}, or start an MPS control daemon of the user's own \
-                     and name its folder by {VARIABLE}."
+                    "Give this user access to {folder}, or start the user's own MPS control daemon \
+                     and set {VARIABLE} to its folder."
                 ),
             ));
         }
         Err(error) => return Some(Finding::unknown(check, format!("{folder}: {error}"))),
     };
     if !names.iter().any(|name| name == "control") {
-        let text = format!("{folder} has no pipe of a control daemon: CUDA does without MPS");
+        let text = format!("{folder} has no pipe of a control daemon: CUDA does not use MPS");
         return Some(Finding::note(check, text));
     }
     let id = system.read(&format!("{folder}/nvidia-cuda-mps-control.pid")).unwrap_or_default();
@@ -267,19 +267,19 @@ pub(super) fn mps(facts: &Facts) -> Option<Finding> {
     // The pipe of a container's host belongs to a process that cannot be seen.
     let gone = gone && facts.container.is_none();
     if refused {
-        let state = if gone { "its control daemon is gone" } else { "its control daemon is there" };
+        let state = if gone { "its control daemon has ended" } else { "its control daemon runs" };
         return Some(Finding::wrong(
             check,
-            format!("{folder}: {state}, and cuInit could not be served"),
+            format!("{folder}: {state}, and cuInit returned an error of MPS"),
             format!(
                 "Start MPS again (`echo quit | nvidia-cuda-mps-control`, then \
-                 `nvidia-cuda-mps-control -d`), or remove {folder} to do without it."
+                 `nvidia-cuda-mps-control -d`), or remove {folder} to work without MPS."
             ),
         ));
     }
     Some(if gone {
-        Finding::note(check, format!("{folder} is what a control daemon left that is gone"))
+        Finding::note(check, format!("{folder} is left over from a control daemon that has ended"))
     } else {
-        Finding::note(check, format!("programs are clients of the MPS daemon of {folder}"))
+        Finding::note(check, format!("programs use the MPS daemon of {folder}"))
     })
 }

@@ -28,14 +28,18 @@ pub(super) fn variable(facts: &Facts) -> Finding {
         return Finding::ok(check, format!("{VARIABLE} is not set"));
     };
     let ignored = format!(
-        "{VARIABLE} is {value}, and was ignored: this process has more rights than who started it"
+        "{VARIABLE} is {value}, but is ignored: this process has more rights than the user who \
+         started it"
     );
     match &facts.probe.library {
         Library::Unknown => Finding::note(check, format!("{VARIABLE} is {value}")),
         Library::Loaded { file, .. } => {
             let file = file.as_deref();
             if file == Some(&value) || file == Some(&facts.system.real(&value)) {
-                Finding::note(check, format!("{VARIABLE} is {value}, and nothing else is tried"))
+                Finding::note(
+                    check,
+                    format!("{VARIABLE} is {value}, and no other library is tried"),
+                )
             } else {
                 Finding::note(check, ignored)
             }
@@ -44,7 +48,10 @@ pub(super) fn variable(facts: &Facts) -> Finding {
             match attempts.iter().find(|attempt| attempt.candidate.as_ref() == Some(&value)) {
                 Some(attempt) => Finding::wrong(
                     check,
-                    format!("{VARIABLE} is {value}, and nothing else is tried: {}", attempt.text),
+                    format!(
+                        "{VARIABLE} is {value}, and no other library is tried: {}",
+                        attempt.text
+                    ),
                     format!(
                         "Unset {VARIABLE}, or set it to the absolute path of a driver library."
                     ),
@@ -58,22 +65,25 @@ pub(super) fn variable(facts: &Facts) -> Finding {
 pub(super) fn library(facts: &Facts) -> Vec<Finding> {
     let check = Check::Library;
     match &facts.probe.library {
-        Library::Unknown => vec![Finding::unknown(check, "nobody knows how loading ended")],
+        Library::Unknown => vec![Finding::unknown(check, "the result of loading is unknown")],
         Library::Loaded { file, version } => {
             let file = file.as_deref().unwrap_or("functions of this program");
             let text = format!("{file}, for CUDA {version}");
             let finding = match (is_compat(file), facts.code()) {
                 (true, Some(804)) => Finding::wrong(
                     check,
-                    format!("{text}: a forward-compatibility package, which this GPU refuses"),
                     format!(
-                        "Take {} out of the library search path (LD_LIBRARY_PATH, \
-                         /etc/ld.so.conf.d): this GPU supports no forward compatibility.",
+                        "{text}: from a forward-compatibility package, which this GPU does not \
+                         support"
+                    ),
+                    format!(
+                        "Remove {} from the library search path (LD_LIBRARY_PATH, \
+                         /etc/ld.so.conf.d): this GPU does not support forward compatibility.",
                         folder(file)
                     ),
                 ),
                 (true, _) => {
-                    Finding::note(check, format!("{text}, of a forward-compatibility package"))
+                    Finding::note(check, format!("{text}, from a forward-compatibility package"))
                 }
                 _ => Finding::ok(check, text),
             };
@@ -105,14 +115,14 @@ fn refused(facts: &Facts, attempt: &Attempt) -> String {
                 format!("{}, the toolkit's stub library,", folder(&found.path))
             });
             format!(
-                "Take {what} out of the library search path (LD_LIBRARY_PATH, /etc/ld.so.conf.d), \
-                 and install the NVIDIA display driver if there is none."
+                "Remove {what} from the library search path (LD_LIBRARY_PATH, /etc/ld.so.conf.d), \
+                 and install the NVIDIA display driver if it is missing."
             )
         }
         "incomplete" => String::from("Update the NVIDIA display driver."),
         "no-driver" => {
             let name = attempt.candidate.as_deref().unwrap_or("the library");
-            format!("Take {name} away: it has the name of the driver library, and is none.")
+            format!("Remove {name}: it has the name of the driver library, but is not a driver.")
         }
         _ => install(facts),
     }
@@ -126,7 +136,7 @@ fn install(facts: &Facts) -> String {
     match &facts.module {
         Some(version) => format!(
             "Install the CUDA library of the driver {version} (libcuda.so.1, on Debian in \
-             libcuda1, on Ubuntu in libnvidia-compute): the kernel module is there without it."
+             libcuda1, on Ubuntu in libnvidia-compute): the kernel module is installed without it."
         ),
         None => String::from("Install the NVIDIA display driver, and reboot."),
     }
@@ -213,7 +223,7 @@ fn libraries(system: &System) -> Vec<Found> {
         }
         let empty = system.size(&path) == Some(0);
         let fault = match system.size(&path) {
-            None => Some(String::from("is a link to nothing")),
+            None => Some(String::from("is a broken link")),
             Some(0) => Some(String::from("is empty")),
             Some(_) if is_stub(&path) => Some(String::from("is the toolkit's stub")),
             Some(_) => elf_fault(system, &path),
@@ -227,13 +237,13 @@ pub(super) fn elsewhere(facts: &Facts) -> Vec<Finding> {
     let check = Check::Elsewhere;
     let mut findings = Vec::new();
     if let Some(value) = facts.system.env("LD_PRELOAD").filter(|value| !value.is_empty()) {
-        let text = format!("LD_PRELOAD is {value}: it may stand between programs and the driver");
+        let text = format!("LD_PRELOAD is {value}: it may intercept driver calls");
         findings.push(Finding::note(check, text));
     }
     if facts.system.platform() == Platform::Windows && !facts.is_loaded() {
         let root = facts.system.env("SystemRoot").unwrap_or_else(|| String::from("C:\\Windows"));
         let path = format!("{root}\\System32\\nvcuda.dll");
-        let state = if facts.system.exists(&path) { "is there" } else { "is not there" };
+        let state = if facts.system.exists(&path) { "exists" } else { "does not exist" };
         findings.push(Finding::note(check, format!("{path} {state}")));
     }
     let loaded = facts.file().map(|file| facts.system.real(file));
@@ -254,31 +264,35 @@ pub(super) fn elsewhere(facts: &Facts) -> Vec<Finding> {
         let finding = match fault {
             Some(_) if empty && needed => Finding::wrong(
                 check,
-                format!("{path} is empty: images that were built with GPUs leave such a file"),
+                format!(
+                    "{path} is empty: container images that were built with GPUs leave such a file"
+                ),
                 match facts.container {
                     Some(container) => container.with_gpus().to_owned(),
-                    None => format!("Remove the empty {path}, and install the driver again."),
+                    None => format!("Remove the empty {path}, and reinstall the driver."),
                 },
             ),
             Some(fault) => Finding::note(check, format!("{path}{version} {fault}")),
             None if needed && !searched => Finding::wrong(
                 check,
-                format!("{path}{version} is there, and its folder is not searched"),
+                format!("{path}{version} exists, but its folder is not searched"),
                 format!(
-                    "Add {} to LD_LIBRARY_PATH or to a file of /etc/ld.so.conf.d (then `sudo \
+                    "Add {} to LD_LIBRARY_PATH or to a file in /etc/ld.so.conf.d (then `sudo \
                      ldconfig`), or set {VARIABLE}={path}.",
                     folder(&path)
                 ),
             ),
             None if needed => Finding::wrong(
                 check,
-                format!("{path}{version} is there, and was not found or lacks a library itself"),
                 format!(
-                    "Run `sudo ldconfig`, so that the system's search finds {path}, and install \
-                     the driver again if that does not help."
+                    "{path}{version} exists, but was not found or depends on a missing library"
+                ),
+                format!(
+                    "Run `sudo ldconfig`, so the system's search finds {path}, and reinstall the \
+                     driver if that does not help."
                 ),
             ),
-            None => Finding::note(check, format!("{path}{version} is there, too")),
+            None => Finding::note(check, format!("{path}{version} exists, too")),
         };
         findings.push(finding);
     }

@@ -48,20 +48,20 @@ pub(super) fn wsl(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let update = "Install NVIDIA's driver in Windows (not in Linux), run `wsl --update` and `wsl \
-        --shutdown` there, and start this distribution again with WSL 2.";
+                  --shutdown` there, and restart this distribution with WSL 2.";
     if !facts.system.exists("/dev/dxg") {
         let text = "WSL without /dev/dxg: Windows gives this distribution no GPU";
         return Some(Finding::wrong(Check::Wsl, text, update));
     }
     if !facts.system.exists(WSL_LIBRARY) {
-        let text = format!("WSL 2 with /dev/dxg, and without {WSL_LIBRARY}");
+        let text = format!("WSL 2 with /dev/dxg, but without {WSL_LIBRARY}");
         return Some(Finding::wrong(Check::Wsl, text, update));
     }
     match facts.file() {
         Some(file) if !file.starts_with("/usr/lib/wsl/") && facts.code().is_some() => {
             Some(Finding::wrong(
                 Check::Wsl,
-                format!("WSL 2, and the library is {file}, of a driver for Linux itself"),
+                format!("WSL 2, but the library is {file}, which belongs to a Linux driver"),
                 format!(
                     "Remove NVIDIA's Linux driver from this distribution: WSL brings its own \
                      library, {WSL_LIBRARY}."
@@ -134,7 +134,7 @@ impl Container {
                  where `nvidia-ctk cdi generate` has described its GPUs."
             }
             Self::Kubernetes => {
-                "Ask for a GPU in the pod's resources (`limits: nvidia.com/gpu: 1`), on a cluster \
+                "Request a GPU in the pod's resources (`limits: nvidia.com/gpu: 1`), on a cluster \
                  with NVIDIA's device plugin."
             }
             Self::Apptainer => "Start the container with `apptainer exec --nv`.",
@@ -152,7 +152,7 @@ pub(super) fn container(facts: &Facts) -> Option<Finding> {
     }
     let check = Check::Container;
     let Some(container) = facts.container else {
-        return Some(Finding::ok(check, "none that can be seen"));
+        return Some(Finding::ok(check, "none detected"));
     };
     let name = container.name();
     let asked = facts.system.env("NVIDIA_VISIBLE_DEVICES");
@@ -239,8 +239,8 @@ impl Bus {
 fn load_module(facts: &Facts) -> String {
     let place = if facts.container.is_some() { "On the host, run" } else { "Run" };
     format!(
-        "{place} `sudo modprobe nvidia`; if that fails, `sudo dmesg` says why (install NVIDIA's \
-         driver again after an update of the kernel, and sign the module under Secure Boot)."
+        "{place} `sudo modprobe nvidia`; if that fails, `sudo dmesg` shows the reason (reinstall \
+         NVIDIA's driver after a kernel update, and sign the module if Secure Boot is on)."
     )
 }
 
@@ -277,12 +277,12 @@ pub(super) fn bus(facts: &Facts) -> Option<Finding> {
         text,
         match bound {
             Some("nouveau") => String::from(
-                "Install NVIDIA's driver and keep nouveau away (`blacklist nouveau` in a file of \
+                "Install NVIDIA's driver and disable nouveau (`blacklist nouveau` in a file in \
                  /etc/modprobe.d), then reboot.",
             ),
             Some("vfio-pci") => String::from(
-                "Run in the virtual machine that the GPU was given to (vfio-pci), or give it back \
-                 to this host.",
+                "Run in the virtual machine that has the GPU (vfio-pci), or return the GPU to this \
+                 host.",
             ),
             _ => load_module(facts),
         },
@@ -325,7 +325,7 @@ pub(super) fn module(facts: &Facts) -> Option<Finding> {
         return Some(Finding::ok(check, &**module));
     };
     if library == module {
-        return Some(Finding::ok(check, format!("{module}, as the library")));
+        return Some(Finding::ok(check, format!("{module}, the same as the library")));
     }
     if facts.file().is_some_and(super::library::is_compat) {
         let text = format!("{module}; the library is {library}, for forward compatibility");
@@ -333,17 +333,17 @@ pub(super) fn module(facts: &Facts) -> Option<Finding> {
     }
     let advice = if facts.container.is_some() {
         format!(
-            "Start the container again, so that it gets the library of the host's kernel module \
-             {module}; if the image has a library of its own ({library}), take that out."
+            "Restart the container, so it gets the library of the host's kernel module {module}; \
+             if the image contains its own library ({library}), remove it."
         )
     } else if numbers(library) > numbers(module) {
         format!(
-            "Reboot: the driver was updated to {library}, and the kernel still runs the module of \
+            "Reboot: the driver was updated to {library}, but the kernel still runs module \
              {module}."
         )
     } else {
         format!(
-            "Install the driver again: its library is {library}, older than the kernel module \
+            "Reinstall the driver: its library, {library}, is older than the kernel module, \
              {module}."
         )
     };
@@ -353,13 +353,13 @@ pub(super) fn module(facts: &Facts) -> Option<Finding> {
 pub(super) fn nodes(facts: &Facts) -> Option<Finding> {
     let check = Check::Nodes;
     if facts.tegra {
-        return Some(Finding::note(check, "a Jetson board, which has other ones"));
+        return Some(Finding::note(check, "a Jetson board, which has other device nodes"));
     }
     if !facts.has_nodes() {
         return None;
     }
     if let (Some(lost), true) = (&facts.probe.lost, facts.probe.nodes.is_empty()) {
-        return Some(Finding::unknown(check, format!("not reached: {} did not end", lost.step)));
+        return Some(Finding::unknown(check, format!("not checked: {} did not return", lost.step)));
     }
     let nodes: Vec<&Node> =
         facts.probe.nodes.iter().filter(|node| !node.path.contains("-caps/")).collect();
@@ -373,8 +373,8 @@ pub(super) fn nodes(facts: &Facts) -> Option<Finding> {
             Some(container) => String::from(container.with_gpus()),
             None if facts.module.is_none() => load_module(facts),
             None => String::from(
-                "Run `sudo nvidia-modprobe -u -c 0`, which makes the device nodes, or start \
-                 nvidia-persistenced with the machine.",
+                "Run `sudo nvidia-modprobe -u -c 0`, which creates the device nodes, or start \
+                 nvidia-persistenced at boot.",
             ),
         };
         let text = format!("missing: {}", missing.join(", "));
@@ -402,24 +402,25 @@ fn refused_node(facts: &Facts, path: &str, number: Option<i32>, text: &str) -> F
             let shown = rights.as_ref().map_or(String::new(), |(rights, _)| format!(" ({rights})"));
             let advice = match rights {
                 Some((_, group)) if group != "root" && group != "0" => format!(
-                    "Let this user open {path}: `sudo usermod -aG {group} $USER`, and log in again."
+                    "Allow this user to open {path}: run `sudo usermod -aG {group} $USER`, and log \
+                     in again."
                 ),
                 _ => format!(
-                    "Let this user open {path}: only root may now (the kernel module's option \
-                     NVreg_DeviceFileMode=0666 lets everybody)."
+                    "Allow this user to open {path}: only root may open it (the kernel module's \
+                     option NVreg_DeviceFileMode=0666 allows all users)."
                 ),
             };
             Finding::wrong(check, format!("{path}: permission denied{shown}"), advice)
         }
         Some(EPERM) => Finding::wrong(
             check,
-            format!("{path}: not permitted by the rules for devices of this control group"),
+            format!("{path}: forbidden by the device rules of this control group"),
             if facts.container.is_some() {
-                "Start the container again: its right to the GPUs was never given, or was lost, as \
-                 by `systemctl daemon-reload` on the host."
+                "Restart the container: it never had access to the GPUs, or lost it, for example \
+                 through `systemctl daemon-reload` on the host."
             } else {
-                "Let the service or the job have the GPUs (DeviceAllow of systemd, --gres=gpu of \
-                 Slurm): its control group refuses them."
+                "Give the service or job access to the GPUs (DeviceAllow in systemd, --gres=gpu in \
+                 Slurm): its control group forbids it."
             },
         ),
         Some(ENXIO | ENODEV) => Finding::wrong(
@@ -430,13 +431,13 @@ fn refused_node(facts: &Facts, path: &str, number: Option<i32>, text: &str) -> F
         Some(EIO) => Finding::wrong(
             check,
             format!("{path}: {text}: the GPU does not start"),
-            "Read the lines with NVRM and Xid of `sudo dmesg`, and reboot: this GPU does not \
+            "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: this GPU does not \
              start.",
         ),
         _ => Finding::wrong(
             check,
             format!("{path}: {text}"),
-            format!("Let this process open {path}: the system refuses it."),
+            format!("Allow this process to open {path}: the system refuses it."),
         ),
     }
 }
@@ -451,7 +452,7 @@ pub(super) fn fabric(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let switches = match facts.bus.switches {
-        0 => String::from("no NVSwitch can be seen"),
+        0 => String::from("no NVSwitch is visible"),
         1 => String::from("1 NVSwitch"),
         many => format!("{many} NVSwitches"),
     };
@@ -467,13 +468,13 @@ pub(super) fn fabric(facts: &Facts) -> Option<Finding> {
     if not_ready {
         let state = match (runs, facts.container) {
             (true, _) => "runs, but has not made the GPUs ready",
-            (false, Some(_)) => "runs, if at all, outside of this container",
+            (false, Some(_)) => "may run outside this container",
             (false, None) => "does not run",
         };
         let version = facts
             .module
             .as_deref()
-            .map_or(String::new(), |version| format!(" of the driver's own version, {version}"));
+            .map_or(String::new(), |version| format!(" of the driver's version, {version}"));
         return Some(Finding::wrong(
             check,
             format!("{switches}; nv-fabricmanager {state}"),
@@ -484,6 +485,6 @@ pub(super) fn fabric(facts: &Facts) -> Option<Finding> {
             ),
         ));
     }
-    let text = format!("{switches}, and no nv-fabricmanager that can be seen{place}");
+    let text = format!("{switches}, but no nv-fabricmanager is visible{place}");
     Some(Finding::note(check, text))
 }

@@ -29,9 +29,9 @@ pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let check = Check::SharedMemory;
-    let instead = "shared timelines need none of it";
+    let instead = "shared timelines do not need it";
     if !facts.system.is_folder(FOLDER) {
-        let text = format!("no {FOLDER}: interprocess events cannot be made; {instead}");
+        let text = format!("no {FOLDER}: interprocess events cannot be created; {instead}");
         return Some(Finding::note(check, text));
     }
     let mounts = match facts.system.read("/proc/self/mounts") {
@@ -46,7 +46,7 @@ pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
         (fields.next() == Some(FOLDER)).then(|| fields.nth(1)).flatten()
     });
     let Some(options) = options else {
-        return Some(Finding::ok(check, format!("{FOLDER}, with no mount of its own")));
+        return Some(Finding::ok(check, format!("{FOLDER}, without a separate mount")));
     };
     let bytes = options.split(',').find_map(|option| size(option.strip_prefix("size=")?));
     let shown = bytes.map_or(String::new(), |bytes| match bytes {
@@ -54,26 +54,28 @@ pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
         _ => format!(" of {} MiB", bytes >> 20),
     });
     if options.split(',').any(|option| option == "ro") {
-        let text = format!("{FOLDER} is read-only: interprocess events cannot be made; {instead}");
+        let text =
+            format!("{FOLDER} is read-only: interprocess events cannot be created; {instead}");
         return Some(Finding::note(check, text));
     }
     if bytes.is_some_and(|bytes| bytes < SMALL) {
-        let text = format!("{FOLDER}{shown} has room for few interprocess events; {instead}");
+        let text =
+            format!("{FOLDER}{shown} has room for only a few interprocess events; {instead}");
         return Some(Finding::note(check, text));
     }
     Some(match (facts.container, bytes) {
         (Some(_), Some(DOCKERS)) => Finding::note(
             check,
             format!(
-                "{FOLDER}{shown} is this container's own: interprocess events of other containers \
-                 cannot be opened without --ipc=host or --ipc=container:NAME; {instead}"
+                "{FOLDER}{shown} belongs to this container only: interprocess events of other \
+                 containers cannot be opened without --ipc=host or --ipc=container:NAME; {instead}"
             ),
         ),
         (Some(_), _) => Finding::note(
             check,
             format!(
-                "{FOLDER}{shown}, of which nobody here can tell whether other containers have the \
-                 same: interprocess events need that; {instead}"
+                "{FOLDER}{shown}; interprocess events work only with containers that share it, and \
+                 the doctor cannot see which do; {instead}"
             ),
         ),
         (None, _) => Finding::ok(check, format!("{FOLDER}{shown}")),
@@ -105,8 +107,8 @@ pub(super) fn limits(facts: &Facts) -> Option<Finding> {
     if let Some(bytes) = limit(&text, "Max address space") {
         let said = format!("address space {} MiB: CUDA reserves more than it uses", bytes >> 20);
         return Some(if refused {
-            let advice = "Run `ulimit -v unlimited` first: the driver may not reserve the address \
-                space that it needs.";
+            let advice = "Run `ulimit -v unlimited` first: the driver cannot reserve the address \
+                          space it needs.";
             Finding::wrong(check, said, advice)
         } else {
             Finding::note(check, said)
@@ -115,8 +117,7 @@ pub(super) fn limits(facts: &Facts) -> Option<Finding> {
     if let Some(files) = limit(&text, "Max open files").filter(|files| *files < FILES) {
         let said = format!("open files {files}: CUDA opens some for each device");
         return Some(if refused {
-            let advice = "Run `ulimit -n 1024` first: the driver may not open the files that it \
-                needs.";
+            let advice = "Run `ulimit -n 1024` first: the driver cannot open the files it needs.";
             Finding::wrong(check, said, advice)
         } else {
             Finding::note(check, said)

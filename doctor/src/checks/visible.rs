@@ -65,13 +65,13 @@ pub(super) fn visible(facts: &Facts) -> Finding {
     };
     let known = Known::look(facts);
     let advice = match known.as_ref().map(|known| known.count) {
-        Some(1) => format!("Unset {VARIABLE}, or set it to 0 or to a UUID of `nvidia-smi -L`."),
+        Some(1) => format!("Unset {VARIABLE}, or set it to 0 or to a UUID from `nvidia-smi -L`."),
         Some(count) => format!(
-            "Unset {VARIABLE}, or set it to different numbers from 0 to {}, or to UUIDs of \
+            "Unset {VARIABLE}, or set it to different numbers from 0 to {}, or to UUIDs from \
              `nvidia-smi -L`.",
             count - 1
         ),
-        None => format!("Unset {VARIABLE}, or set it to numbers or UUIDs of `nvidia-smi -L`."),
+        None => format!("Unset {VARIABLE}, or set it to numbers or UUIDs from `nvidia-smi -L`."),
     };
     let entries: Vec<&str> = value.split(',').map(str::trim).collect();
     let good = entries.iter().take_while(|entry| names_a_gpu(entry, known.as_ref())).count();
@@ -80,11 +80,13 @@ pub(super) fn visible(facts: &Facts) -> Finding {
         let text = match (value.trim(), known) {
             ("", _) => format!("{VARIABLE} is set and empty, which hides every GPU"),
             (_, Some(known)) => format!(
-                "{VARIABLE} is {value}, which hides every GPU: the first entry is none of the {} \
-                 here",
+                "{VARIABLE} is {value}, which hides every GPU: the first entry matches no GPU here \
+                 ({} in all)",
                 known.count
             ),
-            _ => format!("{VARIABLE} is {value}, which hides every GPU: the first entry is none"),
+            _ => format!(
+                "{VARIABLE} is {value}, which hides every GPU: the first entry names no GPU"
+            ),
         };
         return Finding::wrong(check, text, advice);
     }
@@ -96,11 +98,11 @@ pub(super) fn visible(facts: &Facts) -> Finding {
         good.iter().take(at).any(same)
     });
     if twice {
-        let text = format!("{VARIABLE} is {value}, which names a GPU twice: cuInit refuses that");
+        let text = format!("{VARIABLE} is {value}, which lists a GPU twice: cuInit refuses that");
         return Finding::wrong(check, text, advice);
     }
     if let Some(entry) = rest.first() {
-        let text = format!("{VARIABLE} is {value}: all from {entry:?} on is ignored");
+        let text = format!("{VARIABLE} is {value}: entries from {entry:?} on are ignored");
         return Finding::note(check, text);
     }
     Finding::note(check, format!("{VARIABLE} is {value}"))
