@@ -11,16 +11,17 @@ macro_rules! handles {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(
-            /// The number that the feeder uses for it: a handle, an address or a count.
+            /// The number of the object: a handle, an address or a count.
             pub u64,
         );
     )*};
 }
 
 handles! {
-    /// A context, or whatever else has a legacy default stream and is synchronized as a whole.
+    /// A context, or another object that has a legacy default stream and is synchronized as a
+    /// whole.
     ContextId;
-    /// A stream. The default streams need numbers of their own in each context (and thread).
+    /// A stream. A default stream needs its own number in each context (and thread).
     StreamId;
     /// An event.
     EventId;
@@ -28,13 +29,13 @@ handles! {
     GraphId;
     /// A thread of the host.
     ThreadId;
-    /// One host function in a stream: one number for each submission.
+    /// A host function in a stream, with one number for each submission.
     FunctionId;
-    /// What one thread hands to another: a lock, a channel, a message.
+    /// A handover from one thread to another: a lock, a channel, a message.
     TokenId;
 }
 
-/// Who makes a call, or touches memory on the host.
+/// The maker of a call, or of an access on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// A thread of the program.
@@ -43,14 +44,14 @@ pub enum By {
     Function(FunctionId),
 }
 
-/// A line of source.
+/// A line of source code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// The file's name.
     pub file: Cow<'static, str>,
     /// The line, from 1 on.
     pub line: u32,
-    /// The column, from 1 on; 0 when it is not known.
+    /// The column, from 1 on; 0 if it is not known.
     pub column: u32,
 }
 
@@ -71,8 +72,9 @@ impl fmt::Display for Location {
     }
 }
 
-/// How a program came to a call: a [`std::backtrace::Backtrace`], or any text. Each line of it
-/// becomes a line of a report.
+/// The path of a program to a call: a [`std::backtrace::Backtrace`], or any text.
+///
+/// Each of its lines becomes a line of a report.
 pub trait Backtrace: fmt::Debug + fmt::Display + Send + Sync {}
 
 impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
@@ -80,15 +82,15 @@ impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
 /// The call that an operation belongs to. Reports name it.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The name of the driver's function, or of what else was done.
+    /// The name of the driver's function, or of another action.
     pub name: Cow<'static, str>,
     /// Its number in the sequence of calls.
     pub number: u64,
-    /// Who made it.
+    /// The maker of the call.
     pub by: By,
-    /// Where it was made, if that is known.
+    /// The source line of the call, if it is known.
     pub location: Option<Location>,
-    /// How the program came there, if that is known. Its text is made when a report is printed.
+    /// The backtrace of the call, if it is known. Its text is created when a report is printed.
     pub backtrace: Option<Arc<dyn Backtrace>>,
 }
 
@@ -98,7 +100,7 @@ impl Call {
         Self { name: name.into(), number, by: By::Thread(thread), location: None, backtrace: None }
     }
 
-    /// The same call, made at `location`.
+    /// Sets the source line of the call.
     #[must_use]
     pub fn at(mut self, location: impl Into<Location>) -> Self {
         self.location = Some(location.into());
@@ -113,23 +115,23 @@ impl fmt::Display for Call {
     }
 }
 
-/// How bytes are touched.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// They are read.
+    /// Reads the bytes.
     Read,
-    /// They are written.
+    /// Writes the bytes.
     Write,
-    /// They are read as one value that others may write at the same time as one value.
+    /// Reads one value that others may write at the same time as one value.
     AtomicRead,
-    /// They are written as one value.
+    /// Writes the bytes as one value.
     AtomicWrite,
-    /// A stream waits until they are a value. It looks until they are, so that whatever writes them
-    /// meanwhile is seen or is not: a copy or a memset may end the wait as a write of a value may.
+    /// Makes a stream wait until the bytes have a value. The stream checks repeatedly, so it does
+    /// not race with writes: a copy or a memset may end the wait, as a write of a value may.
     Wait,
-    /// They begin to be memory of this program. Whatever was there before is forgotten.
+    /// Makes the bytes memory of this program. Earlier accesses are forgotten.
     Allocate,
-    /// They end. Nothing may touch them before the next [`Allocate`](Self::Allocate).
+    /// Ends the memory. Nothing may access it before the next [`Allocate`](Self::Allocate).
     Free,
 }
 
@@ -170,14 +172,14 @@ impl AccessKind {
     }
 }
 
-/// Bytes that an operation touches. Host memory and the memory of all devices are one address
+/// Bytes that an operation accesses. Host memory and the memory of all devices are one address
 /// space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// How.
+    /// The kind of the access.
     pub kind: AccessKind,
-    /// The addresses, the last one excluded. An empty range touches nothing. So the byte at the
-    /// last address of all, `u64::MAX`, is part of no access.
+    /// The addresses, without the last one. An empty range accesses nothing. So the byte at the
+    /// highest address, `u64::MAX`, is part of no access.
     pub range: Range<u64>,
 }
 
@@ -211,13 +213,13 @@ impl Access {
     }
 }
 
-/// How a stream takes part in the rule of the legacy default stream.
+/// A stream's relation to the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamKind {
-    /// It waits for the legacy default stream of its context, and that waits for it. Also a
-    /// per-thread default stream.
+    /// It waits for the legacy default stream of its context, and that stream waits for it.
+    /// Per-thread default streams are of this kind.
     Blocking,
-    /// It takes no part (`CU_STREAM_NON_BLOCKING`).
+    /// It does not wait for the legacy default stream (`CU_STREAM_NON_BLOCKING`).
     NonBlocking,
     /// It is the legacy default stream of its context.
     Legacy,
@@ -226,7 +228,7 @@ pub enum StreamKind {
 /// A value in memory that streams write and wait for: 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// Where it is. Operations on one value must agree about this address.
+    /// Its address. All operations on one value must use the same address.
     pub address: u64,
     /// 4 or 8.
     pub bytes: u8,
@@ -238,7 +240,7 @@ impl Cell {
     }
 }
 
-/// When a wait for a value ends, as in `CUstreamWaitValue_flags`.
+/// The condition that ends a wait for a value, as in `CUstreamWaitValue_flags`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compare {
     /// `(signed)(seen - value) >= 0`, which also holds when a counter wraps.
@@ -267,39 +269,39 @@ impl Compare {
     }
 }
 
-/// What a graph's node does.
+/// The work of a graph's node.
 #[derive(Clone, Debug)]
 pub enum NodeWork {
-    /// It touches memory, or nothing: copies, memsets, kernels, empty nodes.
+    /// Accesses memory, or nothing: copies, memsets, kernels, empty nodes.
     Work(Vec<Access>),
-    /// It calls a host function, which touches what is known of it beforehand. A launch gives it
-    /// its number ([`Op::Launch`]).
+    /// Calls a host function. The accesses are those known in advance. A launch gives it its number
+    /// ([`Op::Launch`]).
     Function(Vec<Access>),
-    /// It records an event.
+    /// Records an event.
     Record(EventId),
-    /// It waits for the last record of an event that was made before the launch.
+    /// Waits for the last record of an event before the launch.
     Wait(EventId),
-    /// It writes a value.
+    /// Writes a value.
     WriteValue(Cell, u64),
-    /// It waits for a value.
+    /// Waits for a value.
     WaitValue(Cell, u64, Compare),
-    /// It is another graph, as it is when this node is defined.
+    /// Contains another graph, in its state when this node is defined.
     Child(GraphId),
 }
 
 /// A node of a graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it does.
+    /// The work of the node.
     pub work: NodeWork,
-    /// The nodes that it waits for, by their index. Each is less than the index of the node.
+    /// The nodes that it waits for, by index. Each index is less than the node's own.
     pub after: Vec<usize>,
 }
 
-/// What a host call waits for or asks about.
+/// The object of a host call that waits or queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// The work that was submitted to a stream. For a legacy default stream also the blocking
+    /// The work submitted to a stream; for a legacy default stream also that of the blocking
     /// streams of its context.
     Stream(StreamId),
     /// The last record of an event.
@@ -308,47 +310,47 @@ pub enum What {
     Context(ContextId),
 }
 
-/// One operation. See the [crate] for the order in which they are told.
+/// One operation. See the [crate] for the order in which to report operations.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Op<'a> {
-    /// A stream begins. One that was never created is a blocking stream of context 0.
+    /// Creates a stream. A stream that is never created is a blocking stream of context 0.
     StreamCreate {
         /// The stream.
         stream: StreamId,
         /// Its context.
         context: ContextId,
-        /// Its part in the rule of the legacy default stream.
+        /// Its relation to the legacy default stream.
         kind: StreamKind,
-        /// Its name in reports; otherwise its number is used.
+        /// Its name in reports; without a name reports use its number.
         name: Option<&'a str>,
     },
-    /// A stream ends. Its work goes on.
+    /// Destroys a stream. Its work goes on.
     StreamDestroy {
         /// The stream.
         stream: StreamId,
     },
-    /// An event begins.
+    /// Creates an event.
     EventCreate {
         /// The event.
         event: EventId,
         /// Whether other processes may record it: it was opened from a descriptor, or its
-        /// descriptor was given away.
+        /// descriptor was sent to another process.
         interprocess: bool,
         /// Its name in reports.
         name: Option<&'a str>,
     },
-    /// An event ends. Waits that were submitted keep what they wait for.
+    /// Destroys an event. Submitted waits stay valid.
     EventDestroy {
         /// The event.
         event: EventId,
     },
-    /// A context ends, and its streams with it.
+    /// Destroys a context with its streams.
     ContextDestroy {
         /// The context.
         context: ContextId,
     },
-    /// A thread gets a name for reports.
+    /// Names a thread for reports.
     ThreadName {
         /// The thread.
         thread: ThreadId,
@@ -356,93 +358,93 @@ pub enum Op<'a> {
         name: &'a str,
     },
 
-    /// A stream does work: a copy, a memset, a kernel, a free in stream order. A kernel whose
-    /// accesses nobody knows has none.
+    /// Submits work to a stream: a copy, a memset, a kernel, a free in stream order. A kernel with
+    /// unknown accesses has none.
     Work {
         /// The stream.
         stream: StreamId,
-        /// What it touches.
+        /// Its accesses.
         accesses: &'a [Access],
     },
-    /// An event is recorded in a stream.
+    /// Records an event in a stream.
     Record {
         /// The event.
         event: EventId,
         /// The stream.
         stream: StreamId,
-        /// Whether a capture makes a node of it (`CU_EVENT_RECORD_EXTERNAL`).
+        /// Whether it becomes a node in a capture (`CU_EVENT_RECORD_EXTERNAL`).
         external: bool,
     },
-    /// A stream waits for the last record of an event, as it is at this call.
+    /// Makes a stream wait for the last record of an event before this call.
     Wait {
         /// The stream.
         stream: StreamId,
         /// The event.
         event: EventId,
-        /// Whether a capture makes a node of it (`CU_EVENT_WAIT_EXTERNAL`).
+        /// Whether it becomes a node in a capture (`CU_EVENT_WAIT_EXTERNAL`).
         external: bool,
     },
-    /// A stream waits for the last record of an event as a part of something else: the
-    /// launches of one graph come one after the other, say. This is [`Op::Wait`] without warnings
-    /// and without a word about other processes.
+    /// Makes a stream wait for the last record of an event as a part of another operation, such as
+    /// the order between launches of one graph. This is [`Op::Wait`] without warnings, and reports
+    /// do not mention other processes for it.
     Join {
         /// The stream.
         stream: StreamId,
         /// The event.
         event: EventId,
     },
-    /// A call was refused because a capture took the work that it is about: an event whose last
-    /// record became part of a graph was used after the capture ended, or a capture could not end
-    /// because a stream with work in it had not joined. This only gives
-    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak). Where captures are told the checker
-    /// finds that by itself.
+    /// Reports that the driver refused a call because a capture took the work. Either an event
+    /// whose last record became part of a graph was used after the capture ended. Or a capture
+    /// could not end because a stream with captured work had not joined. The only effect is
+    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak). If you report captures, the checker
+    /// detects this by itself.
     CaptureLeft {
         /// The event, or the stream.
         what: What,
     },
-    /// An event records all work of a context (`cuCtxRecordEvent`).
+    /// Records an event for all work of a context (`cuCtxRecordEvent`).
     ContextRecord {
         /// The context.
         context: ContextId,
         /// The event.
         event: EventId,
     },
-    /// All later work of a context waits for an event (`cuCtxWaitEvent`).
+    /// Makes all later work of a context wait for an event (`cuCtxWaitEvent`).
     ContextWait {
         /// The context.
         context: ContextId,
         /// The event.
         event: EventId,
     },
-    /// A stream writes a value.
+    /// Writes a value in a stream.
     WriteValue {
         /// The stream.
         stream: StreamId,
-        /// Where.
+        /// The place of the value.
         cell: Cell,
         /// The value.
         value: u64,
     },
-    /// A stream waits for a value.
+    /// Makes a stream wait for a value.
     WaitValue {
         /// The stream.
         stream: StreamId,
-        /// Where.
+        /// The place of the value.
         cell: Cell,
         /// The value it is compared with.
         value: u64,
-        /// How it is compared.
+        /// The condition that ends the wait.
         compare: Compare,
     },
-    /// A stream calls a host function.
+    /// Submits a host function to a stream.
     Function {
         /// The stream.
         stream: StreamId,
-        /// The number of this host function. [`Op::FunctionBegin`] and [`Op::FunctionEnd`] are told
-        /// for it, and what it does between them. Without a number it is over as soon as the stream
-        /// comes to it.
+        /// The number of this host function. Report [`Op::FunctionBegin`] and [`Op::FunctionEnd`]
+        /// with it, and the operations of the function between them. A function without a number is
+        /// over when the stream reaches it.
         function: Option<FunctionId>,
-        /// What it touches, as far as that is known beforehand.
+        /// Its accesses, as far as they are known in advance.
         accesses: &'a [Access],
     },
     /// A host function begins.
@@ -455,109 +457,110 @@ pub enum Op<'a> {
         /// Its number.
         function: FunctionId,
     },
-    /// A capture begins in a stream. Until it ends, what is told of the stream, and of streams that
-    /// join, is a node of a graph.
+    /// Begins a capture in a stream. Until it ends, operations of the stream and of streams that
+    /// join become nodes of a graph.
     CaptureBegin {
         /// The stream.
         stream: StreamId,
     },
-    /// A capture ends.
+    /// Ends a capture.
     CaptureEnd {
         /// The stream in which it began.
         stream: StreamId,
-        /// The number of the graph; None if the driver gave none.
+        /// The number of the graph; `None` if the driver returned no graph.
         graph: Option<GraphId>,
     },
-    /// A graph has these nodes from now on. What was launched before keeps what it had.
+    /// Defines the nodes of a graph. Earlier launches keep the earlier nodes.
     GraphDefine {
         /// The graph.
         graph: GraphId,
         /// The nodes.
         nodes: &'a [Node],
     },
-    /// A graph gets the nodes that another one has now, as a clone or an executable graph does.
+    /// Copies the current nodes of one graph to another, as for a clone or an executable graph.
     GraphCopy {
-        /// The graph that has the nodes.
+        /// The graph to copy from.
         from: GraphId,
-        /// The graph that gets them.
+        /// The graph to copy to.
         to: GraphId,
     },
-    /// A graph ends. What was launched goes on.
+    /// Destroys a graph. Earlier launches go on.
     GraphDestroy {
         /// The graph.
         graph: GraphId,
     },
-    /// A graph is launched into a stream.
+    /// Launches a graph into a stream.
     Launch {
         /// The stream.
         stream: StreamId,
         /// The graph.
         graph: GraphId,
-        /// The numbers of its host functions, in the order of their nodes. A function that has none
-        /// is over as soon as the graph comes to it.
+        /// The numbers of its host functions, in the order of their nodes. A function without a
+        /// number is over when the graph reaches it.
         functions: &'a [FunctionId],
     },
-    /// A wait for a value has ended, for all that the driver sees. If a write that was told may
-    /// have ended it, then this changes nothing. Otherwise somebody wrote the value whom nobody
-    /// told of: the host, another process, or a copy. What comes after the wait is then also after
-    /// all that the host is after now, and after all writes of values that were told.
+    /// Reports that the driver saw the end of a wait for a value.
+    ///
+    /// If a reported write may have ended it, this has no effect. Otherwise an unreported writer
+    /// ended it: the host, another process, or a copy. The work after the wait is then also after
+    /// everything that the host is after now, and after all reported writes of values.
     WaitEnded {
-        /// The number of the call that gave the stream the wait.
+        /// The number of the call that submitted the wait.
         call: u64,
-        /// Where.
+        /// The place of the value.
         cell: Cell,
     },
 
-    /// The host touches memory itself, or a call does before it returns.
+    /// The host accesses memory, or a call does so before it returns.
     Host {
-        /// What it touches.
+        /// The accesses.
         accesses: &'a [Access],
     },
     /// The host stores a value that streams wait for.
     HostWriteValue {
-        /// Where.
+        /// The place of the value.
         cell: Cell,
         /// The value.
         value: u64,
     },
-    /// The host has read this value, which streams write.
+    /// The host has read a value that streams write.
     HostSawValue {
-        /// Where.
+        /// The place of the value.
         cell: Cell,
-        /// What it read.
+        /// The value that it read.
         value: u64,
     },
-    /// A host call waited, and has returned without an error. All that is submitted when this is
-    /// told was waited for; where that is too much, [`Checker::mark`](crate::Checker::mark) when
-    /// the call begins and [`Checker::reached`](crate::Checker::reached) after it.
+    /// A host call has waited, and has returned without an error. It waited for all work submitted
+    /// up to this report. If that is too much, use [`Checker::mark`](crate::Checker::mark) when the
+    /// call begins and [`Checker::reached`](crate::Checker::reached) when it returns.
     Synchronize {
-        /// What it waited for.
+        /// The object that it waited for.
         what: What,
     },
-    /// A host call asked, and has returned without an error.
+    /// A host call has queried, and has returned without an error.
     Query {
-        /// What it asked about.
+        /// The object that it queried.
         what: What,
-        /// Whether that was done.
+        /// Whether the work was done.
         done: bool,
     },
 
-    /// A thread hands something on: it unlocks, sends, or stores with release order.
+    /// A thread hands over: it unlocks, sends, or stores with release order.
     HandOver {
-        /// What it hands on.
+        /// The handover.
         token: TokenId,
     },
-    /// A thread takes what was handed on before: it locks, receives, or loads with acquire order.
+    /// A thread takes over: it locks, receives, or loads with acquire order.
     TakeOver {
-        /// What it takes.
+        /// The handover.
         token: TokenId,
     },
-    /// A thread starts another one, which has made no call yet.
+    /// A thread starts another thread, which has made no call yet.
     ThreadStart {
         /// The new thread.
         thread: ThreadId,
     },
-    /// A thread has waited for the end of another one.
+    /// A thread has waited for the end of another thread.
     ThreadJoin {
         /// The thread that ended.
         thread: ThreadId,

@@ -1,4 +1,4 @@
-//! What the checker found, and how it says so.
+//! The findings of the checker, and their texts.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -22,8 +22,8 @@ pub(crate) enum Part {
     Function,
 }
 
-/// Who did an access: a stream, a node of a graph or a host function in a stream, or a thread of
-/// the host.
+/// The place of an access: a stream, a node of a graph or a host function in a stream, or a thread
+/// of the host.
 #[derive(Clone, Debug)]
 pub struct Agent(pub(crate) Who);
 
@@ -63,13 +63,13 @@ impl fmt::Display for Agent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {
-    /// The call that it belongs to.
+    /// The call that the access belongs to.
     pub call: Arc<Call>,
-    /// Who did it.
+    /// The stream or thread of the access.
     pub agent: Agent,
-    /// How the bytes were touched.
+    /// The kind of the access.
     pub kind: AccessKind,
-    /// The thread that made the call, by name.
+    /// The name of the thread that made the call.
     pub thread: String,
 }
 
@@ -93,27 +93,27 @@ pub enum Problem {
     Race,
     /// The second access is after the bytes were freed.
     UseAfterFree,
-    /// One thread destroys an event or a stream, another one uses it, and nothing orders the two.
-    /// Only in [`HostOrder::Told`](crate::HostOrder::Told).
+    /// One thread destroys an event or a stream while another thread uses it, and nothing orders
+    /// the two. Only in [`HostOrder::Told`](crate::HostOrder::Told).
     DestroyedWhileUsed,
 }
 
-/// Two accesses that lack an order. Its Display is the whole text, of several lines.
+/// Two accesses without an order between them. Its `Display` is a text of several lines.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The kind.
+    /// The kind of the problem.
     pub problem: Problem,
-    /// The access that comes first in the program's calls. Where the calls have no order, the one
-    /// that the checker came to first.
+    /// The access whose call comes first in the program. If the calls have no order, the access
+    /// that the checker processed first.
     pub first: Side,
-    /// The other one.
+    /// The other access.
     pub second: Side,
-    /// The bytes that they share: one range or more, in rising order.
+    /// The bytes that both access: one range or more, in rising order.
     pub shared: Vec<Range<u64>>,
-    /// The order that there is between the two.
+    /// The order that exists between the two.
     pub order: String,
-    /// The order that is missing, and what would make it.
+    /// The missing order, and a way to create it.
     pub missing: String,
 }
 
@@ -121,14 +121,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: u64 = self.shared.iter().map(|range| range.end - range.start).sum();
         let bytes = format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
-        let are = if bytes == "1 byte" { "is" } else { "are" };
+        let were = if bytes == "1 byte" { "was" } else { "were" };
         match self.problem {
             Problem::Race => writeln!(
                 f,
                 "missing order: two calls touch the same {bytes}, and nothing orders them"
             )?,
             Problem::UseAfterFree => {
-                writeln!(f, "use after free: a call touches {bytes} that {are} freed")?
+                writeln!(f, "use after free: a call touches {bytes} that {were} freed")?
             }
             Problem::DestroyedWhileUsed => {
                 writeln!(f, "missing order: an object is destroyed while another thread uses it")?
@@ -168,20 +168,19 @@ fn trace(f: &mut fmt::Formatter<'_>, side: &Side) -> fmt::Result {
     Ok(())
 }
 
-/// Something that is likely a mistake, but is no missing order by itself. Its Display is a
-/// sentence.
+/// A likely mistake that is not a missing order. Its `Display` is one sentence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A call waits for an event that was never recorded, so that it waits for nothing.
+    /// A call waits for an event that was never recorded, so it waits for nothing.
     NeverRecorded {
         /// The wait.
         wait: Arc<Call>,
         /// The event's name.
         event: String,
     },
-    /// A record replaced one that nobody had waited for and whose work was pending, and then a call
-    /// waits for the event: it does not wait for the work of the first record.
+    /// A record replaced an earlier one that nothing had waited for and whose work was pending. A
+    /// later wait for the event does not wait for the work of the earlier record.
     LostRecord {
         /// The record that was lost.
         lost: Arc<Call>,
@@ -192,22 +191,22 @@ pub enum Warning {
         /// The event's name.
         event: String,
     },
-    /// A query said that work is not done, and then the host touched what that work touches.
+    /// The host accessed the result of work after a query returned that the work is not done.
     IgnoredQuery {
         /// The query.
         query: Arc<Call>,
         /// The access of the host.
         access: Arc<Call>,
     },
-    /// A wait adds no order: the stream is after that work already.
+    /// A wait adds no order: the stream is already after that work.
     UselessWait {
         /// The wait.
         wait: Arc<Call>,
         /// The event's name.
         event: String,
     },
-    /// A call waits for or asks about an event whose last record became part of a graph, after that
-    /// capture ended.
+    /// After a capture ended, a call waits for or queries an event whose last record is part of the
+    /// captured graph.
     CaptureLeak {
         /// The call.
         call: Arc<Call>,
@@ -225,17 +224,16 @@ impl fmt::Display for Warning {
             Self::LostRecord { lost, by, wait, event } => write!(
                 f,
                 "{wait} does not wait for the work before {lost}: {by} recorded event {event} \
-                 anew while that work was pending \
-                 and before anything had waited for it"
+                 again while that work was pending and before anything had waited for it"
             ),
             Self::IgnoredQuery { query, access } => {
-                write!(f, "{access} touches the result of work that {query} said is not done")
+                write!(f, "{access} touches the result of work that was not done at {query}")
             }
             Self::UselessWait { wait, event } => {
                 write!(
                     f,
-                    "{wait} adds no order: its stream is after the work that event {event} \
-                     recorded already"
+                    "{wait} adds no order: its stream is already after the work that event {event} \
+                     recorded"
                 )
             }
             Self::CaptureLeak { call, what } => {
@@ -249,7 +247,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What the checker found.
+/// A finding of the checker.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Finding {
@@ -331,7 +329,9 @@ fn order(found: &Found) -> String {
             place(&first.agent),
             first.call
         ),
-        None => format!("{} is after no call on {}", place(&second.agent), place(&first.agent)),
+        None => {
+            format!("{} is not after any call on {}", place(&second.agent), place(&first.agent))
+        }
     };
     if found.turned {
         let (other, late) = (place(&first.agent), &second.call);
@@ -360,11 +360,11 @@ fn missing(found: &Found) -> String {
     let (before, after) = (&first.call, &second.call);
     match (found.problem, &first.agent.0, &second.agent.0) {
         (Problem::UseAfterFree, ..) => {
-            format!("free the memory after {after}, or do not use it any more")
+            format!("free the memory after {after}, or stop using it after the free")
         }
         (Problem::DestroyedWhileUsed, _, _) | (_, Who::Thread(_), Who::Thread(_)) => format!(
-            "have {} hand over to {} (by a lock, a channel or a join) after {before} and \
-             before {after}",
+            "synchronize {} with {} (with a lock, a channel or a join) after {before} and before \
+             {after}",
             place(&first.agent),
             place(&second.agent)
         ),
@@ -387,7 +387,7 @@ fn missing(found: &Found) -> String {
         }
         (_, Who::Thread(_), Who::Stream(..)) => {
             format!(
-                "have {} hand over to {}, which makes {after}, after {before} and before that call",
+                "synchronize {} with {}, which makes {after}, after {before} and before that call",
                 first.thread, second.thread
             )
         }

@@ -106,8 +106,8 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
     assert_eq!(
         line(&program.said()[0], "order:"),
-        "stream default is after no call on stream copies; stream copies is non-blocking, so the \
-         legacy default stream does not order it"
+        "stream default is not after any call on stream copies; stream copies is non-blocking, so \
+         the legacy default stream does not order it"
     );
 
     let nodes = [Access::write(0x1000, 64), Access::read(0x1020, 64)]
@@ -136,14 +136,14 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("cuMemFree", free).tell("cuMemsetD8Async", write(2));
     let said = program.said();
     assert!(
-        said[0].starts_with("error: use after free: a call touches 64 bytes that are freed\n"),
+        said[0].starts_with("error: use after free: a call touches 64 bytes that were freed\n"),
         "{}",
         said[0]
     );
     assert_eq!(line(&said[0], "order:"), "call #2 (cuMemsetD8Async) is after call #1 (cuMemFree)");
     assert_eq!(
         line(&said[0], "missing:"),
-        "free the memory after call #2 (cuMemsetD8Async), or do not use it any more"
+        "free the memory after call #2 (cuMemsetD8Async), or stop using it after the free"
     );
 
     let mut program = Program::with(Options { host_order: HostOrder::Told, ..Options::default() });
@@ -152,8 +152,8 @@ fn the_missing_order_depends_on_who_they_are() {
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
     assert_eq!(
         line(&program.said()[0], "missing:"),
-        "have thread main hand over to thread 2, which makes call #9 (cuMemcpyHtoDAsync), after \
-            call #2 (store) and before that call"
+        "synchronize thread main with thread 2, which makes call #9 (cuMemcpyHtoDAsync), after \
+         call #2 (store) and before that call"
     );
 }
 
@@ -216,7 +216,7 @@ fn one_byte_is_a_byte() {
     let free = Do::Host(vec![Access::free(0x1000, 1)]);
     program.tell("cuMemFree", free).tell("set", byte(1, Access::write));
     let said = program.said();
-    assert!(said[0].contains("a call touches 1 byte that is freed"), "{}", said[0]);
+    assert!(said[0].contains("a call touches 1 byte that was freed"), "{}", said[0]);
 }
 
 /// The first call's stream is held back, so that the checker comes to the second call first. An
@@ -250,8 +250,8 @@ fn the_missing_order_follows_the_calls() {
         assert!(line(&said, "first:").starts_with("call #2 (cuMemsetD8Async) writes them"));
         assert_eq!(
             line(&said, "order:"),
-            "stream work is not after call #2 (cuMemsetD8Async) on stream copies; stream copies \
-             is after no call on stream work"
+            "stream work is not after call #2 (cuMemsetD8Async) on stream copies; stream copies is \
+             not after any call on stream work"
         );
     }
     // The calls of two threads have no order, where nobody told one.
@@ -350,8 +350,9 @@ fn a_report_names_what_may_order_it_and_is_not_known() {
     let order = line(&program.said()[0], "order:");
     assert_eq!(
         order,
-        "stream work is after no call on stream copies; stream work waited for interprocess event \
-         0x7 in call #3 (cuStreamWaitEvent), and its records by other processes are not known here"
+        "stream work is not after any call on stream copies; stream work waited for interprocess \
+         event 0x7 in call #3 (cuStreamWaitEvent), whose records by other processes are unknown \
+         here"
     );
 }
 
@@ -372,7 +373,7 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoHAsync", read(2));
     assert!(
         line(&program.said()[0], "order:")
-            .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write gave")
+            .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write set")
     );
 
     // A value that a copy may have written is not a missing order.
@@ -462,14 +463,14 @@ fn each_warning_has_its_switch_and_its_sentence() {
     assert!(doubtful(Warnings::default()).is_empty());
     let never = "warning: call #1 (never) waits for nothing: event 0x1 was never recorded";
     let lost = "warning: call #6 (late) does not wait for the work before call #3 (lost): call #5 \
-                (again) recorded event 0x2 anew while that work was pending and before anything \
+                (again) recorded event 0x2 again while that work was pending and before anything \
                 had waited for it";
-    let useless = "warning: call #7 (useless) adds no order: its stream is after the work that \
-        event 0x2 recorded already";
+    let useless = "warning: call #7 (useless) adds no order: its stream is already after the work \
+                   that event 0x2 recorded";
     let leak = "warning: call #12 (leak) leaves a capture: event 0x4 has work in a graph only, and \
         orders nothing outside it";
     let query =
-        "warning: call #13 (read) touches the result of work that call #8 (query) said is not done";
+        "warning: call #13 (read) touches the result of work that was not done at call #8 (query)";
     assert_eq!(doubtful(Warnings::all()), [never, lost, useless, leak, query]);
     let none = Warnings::default();
     assert_eq!(doubtful(Warnings { never_recorded: true, ..none }), [never]);

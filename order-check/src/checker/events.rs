@@ -100,8 +100,8 @@ impl Checker {
     /// A stream is after an interprocess event.
     fn unknown_records(&mut self, call: &Arc<Call>, stream: StreamId, event: EventId) {
         let text = format!(
-            "stream {} waited for interprocess event {} in {call}, and its records by other \
-                 processes are not known here",
+            "stream {} waited for interprocess event {} in {call}, whose records by other \
+             processes are unknown here",
             self.stream_name(stream),
             self.event_name(event)
         );

@@ -52,7 +52,7 @@ impl Hasher for Mix {
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Some work, to be waited for: see [`Checker::mark`].
+/// Work to wait for, from [`Checker::mark`].
 #[derive(Clone, Debug, Default)]
 pub struct Mark(Vec<Point>);
 
@@ -140,7 +140,7 @@ struct Context {
 /// function and an agent.
 type Place = (Cow<'static, str>, Result<Location, String>);
 
-/// Finds accesses that no order joins in a sequence of operations. See the [crate].
+/// Finds unordered accesses in a sequence of operations. See the [crate].
 #[derive(Debug)]
 pub struct Checker {
     options: Options,
@@ -202,7 +202,7 @@ fn is_stream(stream: StreamId) -> Range<u64> {
 }
 
 impl Checker {
-    /// A checker that was told nothing.
+    /// Creates a checker without operations.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -235,14 +235,16 @@ impl Checker {
         }
     }
 
-    /// What was found since this was asked last. Each pair of places is reported once. A place is
-    /// the source line of the call. Where that is not known it is the call's backtrace, and without
-    /// one the function and its stream or thread.
+    /// Returns the findings since the last call.
+    ///
+    /// Each pair of places is reported once. A place is the source line of the call; without a
+    /// source line it is the call's backtrace; without a backtrace it is the function and its
+    /// stream or thread.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
 
-    /// How much is remembered.
+    /// The current memory use.
     #[must_use]
     pub fn size(&self) -> Size {
         Size {
@@ -253,9 +255,10 @@ impl Checker {
         }
     }
 
-    /// The work that a call waits for that begins now. It is for calls of many threads: with
-    /// [`Op::Synchronize`] told when the call returns, work would count that another thread
-    /// submitted meanwhile.
+    /// Marks the work that a beginning call waits for.
+    ///
+    /// Use it in programs with several threads. [`Op::Synchronize`], reported when the call
+    /// returns, would also count work that another thread submitted meanwhile.
     #[must_use]
     pub fn mark(&self, what: What) -> Mark {
         let mut points = Vec::new();
@@ -288,8 +291,9 @@ impl Checker {
         Mark(points)
     }
 
-    /// A host call begins to wait. It is [`mark`](Self::mark), and gives the warnings that there
-    /// are about such a wait.
+    /// Marks the work that a beginning call waits for, and gives the warnings about that wait.
+    ///
+    /// It is [`mark`](Self::mark) with warnings.
     pub fn begin_wait(&mut self, call: Call, what: What) -> Mark {
         self.ensure(call.by);
         self.begins_to_wait(&Arc::new(call), what)
@@ -309,15 +313,16 @@ impl Checker {
         streams.map(|stream| stream.tail.clone()).chain(of.gone.iter().cloned()).collect()
     }
 
-    /// A host call has waited for the work of a mark, and has returned without an error.
+    /// Reports that a host call has waited for the marked work, and has returned without an error.
     pub fn reached(&mut self, call: &Call, mark: &Mark) {
         self.ensure(call.by);
         self.acquire(call.by, mark);
         self.drain();
     }
 
-    /// A host call has seen that this is over. It is [`Op::Query`] with `done`, without a call:
-    /// nothing that is found names it. It costs less.
+    /// Reports that the host has seen that this work is done.
+    ///
+    /// It is [`Op::Query`] with `done`, but without a call: no finding names it. It is cheaper.
     pub fn saw(&mut self, by: By, what: What) {
         self.ensure(by);
         let point = match what {
@@ -344,7 +349,7 @@ impl Checker {
         self.drain();
     }
 
-    /// The next operation. It belongs to `call`, and [`Call::by`] says who made it.
+    /// Applies the next operation. It belongs to `call`; [`Call::by`] is its maker.
     pub fn apply(&mut self, call: Call, op: Op<'_>) {
         self.ensure(call.by);
         let call = Arc::new(call);

@@ -1,38 +1,38 @@
-//! How a checker checks, and how much it remembers.
+//! Options of a checker.
 
-/// What is assumed about the order of the threads of the host, of which a driver sees calls only.
+/// The assumed order of the host's threads, of which a driver sees only the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostOrder {
-    /// Calls are ordered as they are told, whichever thread makes them, and host functions among
-    /// them: a call is after all that threads have waited for before, and after the host functions
-    /// that have ended. This reports no order as missing that threads may have made among
-    /// themselves. It finds nothing that is wrong between two threads.
+    /// Calls are ordered as they are reported, for all threads and host functions together. A call
+    /// is after all work that any thread has waited for before, and after the host functions that
+    /// have ended. So no order is reported as missing that threads may have created among
+    /// themselves. Errors between two threads are not found.
     #[default]
     Submission,
-    /// Threads are ordered only by what is told of them: [`Op::HandOver`](crate::Op::HandOver),
+    /// Only reported operations order threads: [`Op::HandOver`](crate::Op::HandOver),
     /// [`Op::TakeOver`](crate::Op::TakeOver), [`Op::ThreadStart`](crate::Op::ThreadStart) and
-    /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread that nobody was told of is after what
-    /// all other threads are after: one of them has started it.
+    /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread without a reported start is after
+    /// everything that all other threads are after, because one of them has started it.
     Told,
 }
 
-/// Which warnings are given. None is, unless asked for.
+/// The enabled warnings. By default none is enabled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    /// [`Warning::NeverRecorded`](crate::Warning::NeverRecorded).
+    /// Enables [`Warning::NeverRecorded`](crate::Warning::NeverRecorded).
     pub never_recorded: bool,
-    /// [`Warning::LostRecord`](crate::Warning::LostRecord).
+    /// Enables [`Warning::LostRecord`](crate::Warning::LostRecord).
     pub lost_record: bool,
-    /// [`Warning::IgnoredQuery`](crate::Warning::IgnoredQuery).
+    /// Enables [`Warning::IgnoredQuery`](crate::Warning::IgnoredQuery).
     pub ignored_query: bool,
-    /// [`Warning::UselessWait`](crate::Warning::UselessWait).
+    /// Enables [`Warning::UselessWait`](crate::Warning::UselessWait).
     pub useless_wait: bool,
-    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak).
+    /// Enables [`Warning::CaptureLeak`](crate::Warning::CaptureLeak).
     pub capture_leak: bool,
 }
 
 impl Warnings {
-    /// None of them.
+    /// No warnings.
     pub const NONE: Self = Self {
         never_recorded: false,
         lost_record: false,
@@ -41,7 +41,7 @@ impl Warnings {
         capture_leak: false,
     };
 
-    /// All of them.
+    /// All warnings.
     #[must_use]
     pub fn all() -> Self {
         Self {
@@ -54,15 +54,15 @@ impl Warnings {
     }
 }
 
-/// How a [`Checker`](crate::Checker) checks.
+/// Options of a [`Checker`](crate::Checker).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The order of the host's threads.
     pub host_order: HostOrder,
-    /// The warnings.
+    /// The enabled warnings.
     pub warnings: Warnings,
-    /// After how many operations, at the earliest, accesses are forgotten that nothing can race
-    /// with any more. It has no effect on what is found.
+    /// The least number of operations between two clean-ups. A clean-up forgets accesses that
+    /// nothing can race with any more. It does not change the findings.
     pub retire_every: usize,
 }
 
@@ -72,16 +72,16 @@ impl Default for Options {
     }
 }
 
-/// How much a [`Checker`](crate::Checker) remembers now.
+/// The memory use of a [`Checker`](crate::Checker).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Size {
-    /// Ranges of bytes that differ in who touched them.
+    /// Byte ranges with different accesses.
     pub ranges: usize,
-    /// Places in the clocks: streams, threads, and the widest graph of each stream.
+    /// Entries in the clocks: streams, threads, and the widest graph of each stream.
     pub agents: usize,
-    /// Operations that something holds back.
+    /// Operations that are held back.
     pub tasks: usize,
-    /// Values that streams wait for, or may.
+    /// Values that streams wait for or may wait for.
     pub values: usize,
 }

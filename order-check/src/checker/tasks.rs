@@ -79,7 +79,7 @@ impl Checker {
                         clock.join(&self.values.all(*cell));
                         if let Some(stream) = agent.stream() {
                             let text = format!(
-                                "stream {} waited in {call} for a value that no known write gave",
+                                "stream {} waited in {call} for a value that no known write set",
                                 stream.name
                             );
                             self.outside(stream.id, call.number, text);

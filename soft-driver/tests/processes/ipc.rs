@@ -570,7 +570,7 @@ fn the_order_of_another_process_is_taken_for_order() {
     for part in [
         &format!("call #{first} (cuMemsetD8Async) writes them") as &str,
         &format!("waited for interprocess event {:#x} in call #{waited} (", relayed.addr()),
-        "and its records by other processes are not known here",
+        "whose records by other processes are unknown here",
     ] {
         assert_eq!(of(second).matches("interprocess").count(), 1, "{}", of(second));
         assert!(of(second).contains(part), "{part}\n{}", of(second));
