@@ -1,12 +1,12 @@
-//! What a span costs beside two bare timing records through the driver's function pointers, as a C
-//! program makes them.
+//! Compares the cost of a span with two bare timing records. The bare records call the driver's
+//! function pointers, as a C program does.
 //!
 //! ```text
 //! cargo run --release --package cuda-events-trace --example cost [-- --soft]
 //! ```
 //!
-//! In each round the three are timed one after the other, over the same number of spans. The ratios
-//! are of one round, and medians of all.
+//! Each round times the three loops one after the other, over the same number of spans. The ratios
+//! are those of single rounds; the printed ones are medians.
 
 use std::time::Instant;
 

@@ -1,11 +1,11 @@
-//! Two streams and two threads, traced: writes `timeline.html` and `timeline.json`, or the files
-//! that are named.
+//! Traces two streams and two threads, and writes `timeline.html` and `timeline.json`, or the two
+//! named files.
 //!
 //! ```text
 //! cargo run --package cuda-events-trace --example timeline -- [--soft] [FILE.html [FILE.json]]
 //! ```
 //!
-//! With `--soft`, and without an NVIDIA driver, it runs on the software driver, where streams are
+//! With `--soft`, or without an NVIDIA driver, it runs on the software driver, whose streams are
 //! busy for a given time. On a GPU the work is memsets.
 
 use std::fs::File;
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let native = if soft_wanted { None } else { Driver::load().ok() };
     let soft = native.is_none().then(SoftDriver::new);
     let Some(driver) = native.or(soft.as_ref().map(SoftDriver::driver)) else {
-        return Err("there is no driver".into());
+        return Err("no driver was found".into());
     };
     let recorder = HostRecorder::new();
     let driver = recorder.observe(driver)?;

@@ -1,4 +1,4 @@
-//! What the host did: spans of code, and driver calls.
+//! The host's part of a trace: spans of code, and driver calls.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -18,11 +18,11 @@ const SHARDS: usize = 16;
 /// How many arguments of a call are kept; none that this crate reads comes later.
 const ARGUMENTS: usize = 6;
 
-/// Records what the host does: driver calls, spans of the crate `tracing` (feature `tracing`), and
-/// spans by hand.
+/// Records the host's work: driver calls, spans of the crate `tracing` (feature `tracing`), and
+/// spans of your own.
 ///
-/// [`take`](Self::take) gives what was recorded, for [`Trace::add_host`](crate::Trace::add_host).
-/// It keeps everything until then. All clones are one recorder. It may be used from any thread.
+/// [`take`](Self::take) returns the records, for [`Trace::add_host`](crate::Trace::add_host). Until
+/// then the recorder keeps all of them. Clones share one recorder. It may be used from any thread.
 ///
 /// ```
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -51,7 +51,7 @@ const ARGUMENTS: usize = 6;
 #[derive(Clone, Default)]
 pub struct HostRecorder(Arc<[Mutex<HostRecords>; SHARDS]>);
 
-/// What a [`HostRecorder`] recorded.
+/// The records of a [`HostRecorder`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct HostRecords {
@@ -61,37 +61,35 @@ pub struct HostRecords {
     pub calls: Vec<DriverCall>,
 }
 
-/// A time that the host spent in some code.
+/// A span of code on the host.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostSpan {
-    /// Its name.
+    /// The span's name.
     pub name: Cow<'static, str>,
-    /// More about it: of a span of `tracing` its fields.
+    /// Details; the fields of a span of `tracing`.
     pub detail: Option<String>,
-    /// The thread that was in it.
+    /// The thread that ran the code.
     pub thread: Thread,
-    /// When it was entered.
+    /// The time at which the thread entered the span.
     pub start: Instant,
-    /// When it was left.
+    /// The time at which the thread left the span.
     pub end: Instant,
 }
 
-/// A driver call of the program.
-///
-/// The calls that a tracer makes itself are not among them.
+/// A driver call of the program. The calls of a tracer itself are not recorded.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct DriverCall {
     /// The entry point.
     pub function: Function,
-    /// The code that it returned.
+    /// The code that the call returned.
     pub result: CUresult,
-    /// The thread that made it.
+    /// The thread that made the call.
     pub thread: Thread,
-    /// When it was called.
+    /// The time before the call.
     pub start: Instant,
-    /// When it had returned.
+    /// The time after the call returned.
     pub end: Instant,
     arguments: [u64; ARGUMENTS],
     count: usize,
@@ -108,7 +106,7 @@ pub(crate) struct Edge {
 }
 
 impl DriverCall {
-    /// Its arguments in order, each as a number: see
+    /// The arguments in order, each as a number: see
     /// [`observer::Call`](cuda_events::observer::Call). At most six are kept.
     pub fn arguments(&self) -> &[u64] {
         self.arguments.get(..self.count).unwrap_or_default()
@@ -131,7 +129,7 @@ impl DriverCall {
     }
 }
 
-/// `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0)`
+/// Prints `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0)`.
 impl fmt::Display for DriverCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.function)?;
@@ -155,16 +153,16 @@ impl fmt::Debug for DriverCall {
 }
 
 impl HostRecorder {
-    /// A recorder that has nothing yet.
+    /// Creates an empty recorder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same driver, observed: each call that is made through the result, and through what is
-    /// created with it, is recorded. [`Driver::stop_observing`] of the result ends it.
+    /// Observes a driver: calls through the result, and through objects created with it, are
+    /// recorded.
     ///
-    /// A trace shows the calls in the rows of their threads, and an arrow for each wait of a stream
-    /// for an event.
+    /// Call [`Driver::stop_observing`] on the result to stop. A trace shows the calls in the rows
+    /// of their threads, and an arrow for each wait of a stream for an event.
     ///
     /// # Errors
     ///
@@ -210,7 +208,7 @@ impl HostRecorder {
         self.with_shard(span.thread.number(), |kept| kept.spans.push(span));
     }
 
-    /// Takes out what was recorded until now.
+    /// Removes and returns the records.
     pub fn take(&self) -> HostRecords {
         let mut all = HostRecords::default();
         for shard in self.0.iter() {
@@ -234,7 +232,7 @@ impl fmt::Debug for HostRecorder {
     }
 }
 
-/// A span of the host that is under way; see [`HostRecorder::span`].
+/// A running span of the host, from [`HostRecorder::span`].
 #[derive(Debug)]
 pub struct HostSpanGuard<'a> {
     recorder: &'a HostRecorder,

@@ -14,7 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::host::HostRecorder;
 
-/// A layer of `tracing-subscriber`; see [`HostRecorder::layer`].
+/// A layer of `tracing-subscriber`, from [`HostRecorder::layer`].
 #[derive(Clone, Debug)]
 pub struct HostLayer {
     recorder: HostRecorder,
@@ -23,8 +23,10 @@ pub struct HostLayer {
 }
 
 impl HostRecorder {
-    /// A layer of `tracing-subscriber` that records each time that a thread is in a span of the
-    /// crate `tracing`. A span that a future enters again and again is recorded each time.
+    /// Returns a layer of `tracing-subscriber` that records spans of the crate `tracing`.
+    ///
+    /// It records each time that a thread is in a span. If a future enters a span again and again,
+    /// each time is recorded.
     ///
     /// ```
     /// use cuda_events_trace::HostRecorder;

@@ -1,9 +1,11 @@
-//! A timeline of GPU work to look at: spans between two timing events of
-//! [`cuda_events`], on the host's axis of time, for Perfetto or as one HTML file.
+//! Records GPU work as spans between timing events of [`cuda_events`], and writes them as a
+//! timeline.
+//!
+//! The timeline uses the host's clock. It is written for Perfetto, or as one HTML file.
 //!
 //! A [`Tracer`] records spans in the streams of a context, from any thread, without waiting. A
-//! [`HostRecorder`] records driver calls and spans of the host beside them. A [`Trace`] has both,
-//! and writes them.
+//! [`HostRecorder`] records driver calls and spans of the host. A [`Trace`] combines both, and
+//! writes them.
 //!
 //! ```no_run
 //! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
@@ -12,7 +14,7 @@
 //! use std::time::Duration;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     // The driver calls of the program, and the arrows of its waits. Without them, leave it out.
+//!     // Records the driver calls, and the arrows of waits. Omit it if you do not need them.
 //!     let recorder = HostRecorder::new();
 //!     let driver = recorder.observe(Driver::load()?)?;
 //!
@@ -24,12 +26,12 @@
 //!     tracer.name_stream(&work, "work");
 //!
 //!     let upload = tracer.span(&copies, "upload")?;
-//!     // ... put copies into the stream `copies` ...
+//!     // ... submit copies to the stream `copies` ...
 //!     upload.end(&copies)?;
 //!     let uploaded = copies.record_event(EventFlags::empty())?;
 //!     work.wait_event(&uploaded)?;
 //!     tracer.time(&work, "compute", || {
-//!         // ... launch kernels into the stream `work` ...
+//!         // ... launch kernels in the stream `work` ...
 //!         Ok::<_, cuda_events::Error>(())
 //!     })?;
 //!
@@ -44,17 +46,17 @@
 //!
 //! `trace.html` opens in any browser, without a network. `trace.json` is for Perfetto.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! A span is two timing records, two events of a pool, and two looks at the host's clock. It makes
-//! no other driver call and waits for nothing, except that four times a second a call takes an
-//! anchor for the clock, for at most 50 µs. Collecting a span makes two or three calls of
-//! `cuEventElapsedTime`. Spans are kept until they are collected.
+//! A span takes two timing records, two events of a pool, and two readings of the host's clock. It
+//! makes no other driver call and waits for nothing, with one exception: four times a second a call
+//! records an anchor for the clock, and waits for it for at most 50 µs. Collecting a span makes two
+//! or three calls of `cuEventElapsedTime`. Spans are kept until they are collected.
 //!
 //! # Features
 //!
-//! `tracing`: `HostRecorder::layer` is a layer of `tracing-subscriber`, so that spans of the crate
-//! `tracing` are shown in the rows of their threads.
+//! `tracing`: `HostRecorder::layer` is a layer of `tracing-subscriber`. It shows spans of the crate
+//! `tracing` in the rows of their threads.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

@@ -99,8 +99,8 @@ impl Picture {
                 let microseconds =
                     |time: core::time::Duration| format!("{:.3} us", time.as_nanos() as f64 / 1e3);
                 let details = vec![
-                    ("duration by the device", microseconds(span.duration)),
-                    ("place is known to", microseconds(span.error)),
+                    ("duration on the device", microseconds(span.duration)),
+                    ("placement error", microseconds(span.error)),
                     ("begun by", span.thread.to_string()),
                     ("begun at", format!("{:.3} us", since(span.begun) as f64 / 1e3)),
                     ("ended at", format!("{:.3} us", since(span.ended) as f64 / 1e3)),

@@ -11,8 +11,9 @@ const LEGACY: usize = 1;
 /// The driver's number for the default stream of the calling thread.
 const PER_THREAD: usize = 2;
 
-/// Which stream a span is of: the device, and the driver's handle. It does not keep the stream
-/// alive, and the driver may give the handle to another stream later.
+/// Identifies the stream of a span: the device, and the driver's handle.
+///
+/// It does not keep the stream alive. The driver may give the handle to another stream later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StreamId {
     pub(crate) device: u32,

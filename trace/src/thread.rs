@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A thread of the host: a number of its own in this process, and its name.
+/// A thread of the host: a number that is unique in this process, and its name.
 ///
 /// ```
 /// let thread = cuda_events_trace::Thread::current();
@@ -28,7 +28,7 @@ thread_local! {
 }
 
 impl Thread {
-    /// The calling thread. The name is the one that it had when this was called first.
+    /// The calling thread. Its name is the name at the first call.
     pub fn current() -> Self {
         // In a destructor after this one's: a row of its own.
         CURRENT.try_with(Self::clone).unwrap_or_else(|_| Self::new())
@@ -40,7 +40,7 @@ impl Thread {
         Self(Arc::new(Row { number, name: std::thread::current().name().map(str::to_owned) }))
     }
 
-    /// A number that no other thread of this process has.
+    /// The thread's number, which is unique in this process.
     pub fn number(&self) -> u64 {
         self.0.number
     }
@@ -59,7 +59,7 @@ impl PartialEq for Thread {
 
 impl Eq for Thread {}
 
-/// Its name, or its number.
+/// Prints the thread's name, or its number.
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

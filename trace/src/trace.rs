@@ -1,4 +1,4 @@
-//! What was collected, and the two forms in which it is written.
+//! The collected trace, and its two output formats.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,48 +15,50 @@ use crate::stream_id::StreamId;
 use crate::thread::Thread;
 use crate::{chrome, html};
 
-/// A span of GPU work whose time is known.
+/// A span of GPU work with its times.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GpuSpan {
-    /// Its name.
+    /// The span's name.
     pub name: Cow<'static, str>,
-    /// The stream that it was begun in.
+    /// The stream in which the span began.
     pub stream: StreamId,
-    /// The thread that began it.
+    /// The thread that began the span.
     pub thread: Thread,
-    /// When the host began it.
+    /// The time at which the host began the span.
     pub begun: Instant,
-    /// When the host ended it. The work may have been pending.
+    /// The time at which the host ended the span. Its work may still have been pending.
     pub ended: Instant,
-    /// When the device came to its beginning, on the host's axis.
+    /// The time at which the device reached the begin, on the host's clock.
     pub start: Instant,
-    /// When the device came to its end, on the host's axis.
+    /// The time at which the device reached the end, on the host's clock.
     pub end: Instant,
-    /// How far off [`start`](Self::start) and [`end`](Self::end) can be: half of the time that the
-    /// host needed to see an anchor, as measured before and after the span.
+    /// The error bound of [`start`](Self::start) and [`end`](Self::end).
     ///
-    /// It holds as long as the device's clock and the host's keep their rates between two anchors.
-    /// A span that no anchor follows, because the driver returned an error for one, is placed as if
-    /// the clocks drifted apart by 600 ppm at most.
+    /// It is half of the time that the host needed to see an anchor, as measured before and after
+    /// the span. It holds as long as the rates of the device's and the host's clock stay constant
+    /// between two anchors. A span without a later anchor, because the driver returned an error for
+    /// one, is placed with an assumed drift of at most 600 ppm.
     pub error: Duration,
-    /// How long the work took, by the device's clock.
+    /// The time that the work took, on the device's clock.
     pub duration: Duration,
-    /// How far off [`duration`](Self::duration) can be by the steps of the driver's numbers: none
-    /// where the device's stamps are known to lie on a grid of 32 ns, 15 ns at most otherwise, for
-    /// spans of up to half a second. A longer one has two such errors, and one for each anchor
-    /// while it lasted. Where no span was begun or ended for long meanwhile, it has half a step of
-    /// that time: a quarter of a microsecond for 4 s, 2 µs for a minute, 125 µs for an hour.
+    /// The error bound of [`duration`](Self::duration), from the precision of the driver's numbers.
     ///
-    /// NVIDIA names a resolution of about half a microsecond for the stamps themselves.
+    /// * Spans of up to half a second: zero if the device's time stamps are known to be multiples
+    ///   of 32 ns, otherwise at most 15 ns.
+    /// * Longer spans: two such errors, plus one for each anchor during the span.
+    /// * Longer spans in which no span began or ended for a long time: half a step of the `f32` for
+    ///   that time. This is a quarter of a microsecond for 4 s, 2 µs for a minute, 125 µs for an
+    ///   hour.
+    ///
+    /// NVIDIA states a resolution of about half a microsecond for the time stamps themselves.
     pub duration_error: Duration,
 }
 
-/// What was collected: spans of the GPU and of the host, and driver calls. It is written for
-/// Perfetto, or as a page for a browser.
+/// A collected trace: spans of the GPU and of the host, and driver calls.
 ///
-/// [`Tracer::finish`](crate::Tracer::finish) makes one. A program that drains puts its spans into
-/// one of its own.
+/// Write it for Perfetto, or as a page for a browser. [`Tracer::finish`](crate::Tracer::finish)
+/// creates one. A program that drains its spans adds them to its own trace.
 ///
 /// ```
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -72,7 +74,7 @@ pub struct GpuSpan {
 ///
 /// let mut trace = Trace::new();
 /// trace.spans.extend(tracer.drain_ready()?);
-/// // To a file, or to whatever else can be written to.
+/// // Any writer works, such as a file.
 /// let mut page = Vec::new();
 /// trace.write_html(&mut page).expect("memory takes it");
 /// assert!(page.starts_with(b"<!doctype html>"));
@@ -87,34 +89,34 @@ pub struct Trace {
     pub host_spans: Vec<HostSpan>,
     /// Driver calls. Waits of streams for events become arrows.
     pub calls: Vec<DriverCall>,
-    /// The names of streams' rows.
+    /// The names of the rows of streams.
     pub stream_names: BTreeMap<StreamId, String>,
-    /// How many spans were ended whose work was not done within the limit.
+    /// The number of ended spans whose work was not done within the timeout.
     pub unfinished: usize,
-    /// How many spans were neither ended nor dropped.
+    /// The number of spans that were neither ended nor dropped.
     pub open: usize,
-    /// How many spans were dropped without an end.
+    /// The number of spans that were dropped without an end.
     pub dropped: usize,
-    /// How many spans have no time because of an error.
+    /// The number of spans that have no time because of an error.
     pub failed: usize,
-    /// The first error that nobody was told of before.
+    /// The first error that no drain has returned.
     pub error: Option<Error>,
 }
 
 impl Trace {
-    /// An empty trace.
+    /// Creates an empty trace.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what a recorder of the host kept.
+    /// Adds the records of a host recorder.
     pub fn add_host(&mut self, records: HostRecords) {
         let HostRecords { mut spans, mut calls } = records;
         self.host_spans.append(&mut spans);
         self.calls.append(&mut calls);
     }
 
-    /// Adds another trace, such as that of another device's tracer.
+    /// Adds another trace, such as one of another device's tracer.
     pub fn merge(&mut self, mut other: Self) {
         self.spans.append(&mut other.spans);
         self.host_spans.append(&mut other.host_spans);
@@ -127,12 +129,13 @@ impl Trace {
         self.error = self.error.take().or(other.error);
     }
 
-    /// Writes it as Chrome trace JSON, which Perfetto opens.
+    /// Writes the trace as Chrome trace JSON, which Perfetto opens.
     ///
-    /// A row is a stream or a thread of the host. Spans of one stream that overlap without nesting
-    /// take another row. A wait of a stream for an event is an arrow from the last span that ended
-    /// in the event's stream before the record, to the first span that begins in the waiting stream
-    /// after the wait; where there is no such span, between the two driver calls.
+    /// Each stream and each thread of the host has a row. Spans of one stream that overlap without
+    /// nesting take another row. A wait of a stream for an event is shown as an arrow. It goes from
+    /// the last span that ended in the event's stream before the record, to the first span that
+    /// begins in the waiting stream after the wait. Without such spans it connects the two driver
+    /// calls.
     ///
     /// # Errors
     ///
@@ -141,8 +144,10 @@ impl Trace {
         chrome::write(&Picture::of(self), out)
     }
 
-    /// Writes it as one HTML file. A browser shows it without a network: rows, zoom, the times of
-    /// what is under the pointer, and the arrows of [`write_chrome`](Self::write_chrome).
+    /// Writes the trace as one HTML file, which a browser shows without a network.
+    ///
+    /// It has rows, zoom, the times of the item under the pointer, and the arrows of
+    /// [`write_chrome`](Self::write_chrome).
     ///
     /// # Errors
     ///
@@ -155,8 +160,8 @@ impl Trace {
     pub(crate) fn missing(&self) -> String {
         let mut text = String::new();
         let counts = [
-            (self.unfinished, "not done in time"),
-            (self.open, "without an end yet"),
+            (self.unfinished, "not done before the timeout"),
+            (self.open, "not ended yet"),
             (self.dropped, "dropped without an end"),
             (self.failed, "failed"),
         ];
@@ -174,7 +179,7 @@ impl Trace {
     }
 }
 
-/// In short: how many spans, and what is missing.
+/// Prints a summary: the number of spans, and the missing ones.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { spans, host_spans, calls, .. } = self;

@@ -1,4 +1,4 @@
-//! Spans of GPU work: how they are recorded, and how they are collected.
+//! Recording and collecting spans of GPU work.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -38,32 +38,32 @@ const LONG: Duration = Duration::from_secs(1);
 /// Threads spread over these, so that they seldom meet.
 const SHARDS: usize = 16;
 
-/// Records spans of GPU work in the streams of one context, and places them on the host's axis of
-/// time.
+/// Records spans of GPU work in the streams of one context, and places them on the host's clock.
 ///
-/// [`span`](Self::span) records a timing event in a stream, [`Span::end`] a second one. Neither
+/// [`span`](Self::span) records a timing event in a stream, and [`Span::end`] a second one. Neither
 /// waits for the work. [`drain_ready`](Self::drain_ready), [`drain`](Self::drain) and
 /// [`finish`](Self::finish) collect the spans whose work is done.
 ///
-/// Spans may be begun and ended on any thread, and in any stream of the tracer's context or of a
-/// [green context](Context::green) made from it. They may nest. All clones are one tracer.
+/// Spans may begin and end on any thread, and in any stream of the tracer's context or of a [green
+/// context](Context::green) made from it. They may nest. Clones share one tracer.
 ///
 /// # The clock
 ///
-/// From time to time a call of `span` or `end` records an anchor: a timing event in a stream of the
-/// tracer's own, with the host's time before the record and after it was seen done. The call looks
-/// for that at most 50 µs long. An anchor that is not done by then is looked at again later, and is
-/// less exact. A span's place between the two anchors around it is known as exactly as these are;
-/// [`GpuSpan::error`] says how exactly.
+/// From time to time a call of `span` or `end` records an anchor. This is a timing event in the
+/// tracer's own stream, with the host's time before the record and after the event was seen done.
+/// The call waits for that for at most 50 µs. An anchor that is not done by then is checked again
+/// later, and is less exact. A span is placed between the two anchors around it, and is as exact as
+/// they are: [`GpuSpan::error`] has the error bound.
 ///
-/// Within one tracer durations do not suffer from the steps of the driver's `f32` milliseconds,
-/// however long it runs, as long as spans are made: see [`GpuSpan::duration`].
+/// The driver returns times as `f32` milliseconds, which become coarse for long times. This does
+/// not affect durations within one tracer, however long it runs, as long as spans are made: see
+/// [`GpuSpan::duration`].
 ///
 /// # Captures
 ///
-/// Neither begin nor end a span in a stream that captures: such a record becomes a part of the
-/// capture, and the drain, which may be on another thread, asks for its event. See the Safety
-/// section of [`Capture::begin`](cuda_events::capture::Capture::begin).
+/// Neither begin nor end a span in a capturing stream: its record would become a part of the
+/// capture, and a drain, perhaps on another thread, queries its event. See the Safety section of
+/// [`Capture::begin`](cuda_events::capture::Capture::begin).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -77,7 +77,7 @@ const SHARDS: usize = 16;
 /// let tracer = Tracer::new(&context)?;
 ///
 /// let span = tracer.span(&stream, "preprocess")?;
-/// // ... put work into the stream ...
+/// // ... submit work to the stream ...
 /// span.end(&stream)?;
 ///
 /// let trace = tracer.finish(Duration::from_secs(10));
@@ -174,11 +174,11 @@ struct Collected {
     error: Option<Error>,
 }
 
-/// A span that was begun by [`Tracer::span`].
+/// A running span, from [`Tracer::span`].
 ///
-/// It borrows neither the stream nor the tracer. Dropping it without [`end`](Self::end) forgets the
-/// span: it is counted in [`Tracer::dropped`], and makes no driver call, except that its event may
-/// be destroyed where the pool does so.
+/// It borrows neither the stream nor the tracer. If it is dropped without [`end`](Self::end), the
+/// span is not collected, and [`Tracer::dropped`] counts it. The drop makes no driver call, unless
+/// the pool destroys its event.
 #[must_use = "a span that is dropped has no end, and is not kept"]
 pub struct Span {
     inner: Arc<Inner>,
@@ -188,23 +188,23 @@ pub struct Span {
 }
 
 impl Tracer {
-    /// A tracer for the streams of this context.
+    /// Creates a tracer for the streams of this context.
     ///
-    /// It makes a stream, and takes twelve anchors, which tell how exactly the device's time is
-    /// known: some hundred microseconds in all. It waits for the first for at most ten seconds.
+    /// It creates a stream and records twelve anchors, which show how exact the device's time is.
+    /// This takes some hundred microseconds. It waits for the first anchor for at most ten seconds.
     ///
     /// Driver calls: those of [`Stream::new`], and for each anchor `cuEventCreate` with the context
     /// current, `cuEventRecord`, `cuEventQuery` and `cuEventElapsedTime`.
     ///
     /// # Errors
     ///
-    /// Those of these calls; `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, as where
-    /// other work of the process holds the hardware channel.
+    /// Those of these calls. `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, for
+    /// example because other work of the process blocks the hardware channel.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with(context, HostClock::Monotonic)
     }
 
-    /// The same with another clock of the host's, for tests in virtual time.
+    /// Like [`new`](Self::new) with another clock of the host, for tests in virtual time.
     #[doc(hidden)]
     pub fn with_host_clock(
         context: &Context,
@@ -250,15 +250,15 @@ impl Tracer {
     /// Begins a span: records a timing event in the stream.
     ///
     /// The span's time begins when the work that is in the stream now is done. One driver call:
-    /// `cuEventRecord`; where the pool of events is empty, those of
-    /// [`Event::new`](cuda_events::Event::new), which [`reserve`](Self::reserve) makes beforehand.
-    /// Four times a second it also takes an anchor: `cuEventRecord`, `cuEventQuery` for at most 50
-    /// µs and `cuEventElapsedTime`, between two of `cuThreadExchangeStreamCaptureMode`.
+    /// `cuEventRecord`. If the pool of events is empty, also those of
+    /// [`Event::new`](cuda_events::Event::new); [`reserve`](Self::reserve) makes these in advance.
+    /// Four times a second it also records an anchor: `cuEventRecord`, `cuEventQuery` for at most
+    /// 50 µs and `cuEventElapsedTime`, between two of `cuThreadExchangeStreamCaptureMode`.
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] for a stream of another context; what the driver returns;
-    /// [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] for a stream of another context; [`Error::ForkedChild`]; the
+    /// driver's error, such as one of work that was launched before.
     #[inline]
     pub fn span(&self, stream: &StreamRef, name: impl Into<Cow<'static, str>>) -> Result<Span> {
         self.begin(stream, name.into())
@@ -278,8 +278,8 @@ impl Tracer {
         Ok(Span { inner: Arc::clone(inner), shard, place, armed: true })
     }
 
-    /// Runs `work` within a span, and returns what it returns. An error of its goes before one of
-    /// the span's end.
+    /// Runs `work` within a span, and returns its result. An error of `work` has precedence over an
+    /// error of the span's end.
     ///
     /// ```
     /// # use cuda_events::{Context, Device, Error, Stream, StreamOptions};
@@ -290,7 +290,7 @@ impl Tracer {
     /// # let stream = Stream::new(&context, StreamOptions::new())?;
     /// # let tracer = Tracer::new(&context)?;
     /// tracer.time(&stream, "copy", || {
-    ///     // ... put work into the stream ...
+    ///     // ... submit work to the stream ...
     ///     Ok::<_, Error>(())
     /// })?;
     /// # Ok::<(), Error>(())
@@ -298,7 +298,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Those of [`span`](Self::span), before `work` is run, of `work`, and of [`Span::end`].
+    /// Those of [`span`](Self::span), before `work` runs; those of `work`; those of [`Span::end`].
     pub fn time<T, E: From<Error>>(
         &self,
         stream: &StreamRef,
@@ -313,43 +313,46 @@ impl Tracer {
         Ok(value)
     }
 
-    /// Creates the events for so many more spans, so that these make one driver call for each end.
+    /// Creates events for this many more spans, so each begin and each end makes one driver call.
     ///
     /// Driver calls: those of [`EventPool::reserve`].
     ///
     /// # Errors
     ///
-    /// As [`EventPool::reserve`].
+    /// Those of [`EventPool::reserve`].
     pub fn reserve(&self, spans: usize) -> Result<()> {
         let _quiet = Quiet::new();
         self.0.pool.reserve(spans.saturating_mul(2))
     }
 
-    /// Names a stream's row. Without a name it shows the driver's handle.
+    /// Names the row of a stream. The default name contains the driver's handle.
     ///
-    /// A stream that is created after another one was destroyed may get its handle, and has its row
-    /// then.
+    /// If a later stream gets the handle of a destroyed one, it also gets its row.
     pub fn name_stream(&self, stream: &StreamRef, name: impl Into<String>) {
         let id = StreamId::of(stream, &Thread::current());
         lock(&self.0.names).insert(id, name.into());
     }
 
-    /// The spans whose work is done, in the order in which each stream did them. It does not wait
-    /// for work.
+    /// Returns the spans whose work is done, in the order in which each stream did them. It does
+    /// not wait for work.
     ///
-    /// It asks for the oldest span of each stream, and goes on with the next one where that is
-    /// done. If any is, it takes an anchor after them, and looks for that at most 50 µs long. Spans
-    /// of which it does not see the anchor done are given by the next drain.
+    /// It queries the oldest span of each stream, and goes on with the next one if that is done. If
+    /// any span is done, it records an anchor after them, and waits for it for at most 50 µs. If
+    /// the anchor is not done by then, the next drain returns these spans.
     ///
-    /// Driver calls: for each span that is done two or three of `cuEventElapsedTime`, for the first
-    /// of each stream that is not done one; those of an anchor, as in [`span`](Self::span).
+    /// Driver calls: for each span that is done two or three of `cuEventElapsedTime`; one for the
+    /// first span of each stream that is not done; those of an anchor, as in [`span`](Self::span).
     ///
     /// # Errors
     ///
-    /// The first error since the last drain that returned one: what the driver returned for the
-    /// events of a span, which is counted in [`failed`](Self::failed) and not kept, or for an
-    /// anchor; [`Error::EndBeforeStart`] for a span that ended in another stream before it began.
-    /// Spans that are done are returned first, and the error by the next drain.
+    /// The first error since the last drain that returned one:
+    ///
+    /// * The driver's error for the events of a span. The span is counted in
+    ///   [`failed`](Self::failed) and not kept.
+    /// * The driver's error for an anchor.
+    /// * [`Error::EndBeforeStart`] for a span that ended in another stream before it began.
+    ///
+    /// Spans that are done are returned first; the next drain returns the error.
     pub fn drain_ready(&self) -> Result<Vec<GpuSpan>> {
         let mut collected = lock(&self.0.collected);
         let spans = self.0.collect(&mut collected);
@@ -362,13 +365,14 @@ impl Tracer {
         }
     }
 
-    /// As [`drain_ready`](Self::drain_ready), when the work of all spans is done that were ended
-    /// until now. The future needs no particular executor: see
-    /// [`Completion`]. Dropping it loses no span.
+    /// Like [`drain_ready`](Self::drain_ready), but waits until the work of all ended spans is
+    /// done.
+    ///
+    /// The future needs no particular executor: see [`Completion`]. Dropping it loses no span.
     ///
     /// # Errors
     ///
-    /// As [`drain_ready`](Self::drain_ready).
+    /// Those of [`drain_ready`](Self::drain_ready).
     pub async fn drain(&self) -> Result<Vec<GpuSpan>> {
         let waits: Vec<Completion<Arc<PooledEvent>>> = {
             let mut collected = lock(&self.0.collected);
@@ -387,13 +391,13 @@ impl Tracer {
         self.drain_ready()
     }
 
-    /// Waits until the work of all ended spans is done, for at most `timeout`, and returns all
-    /// spans that no drain has returned.
+    /// Waits until the work of all ended spans is done, for at most `timeout`. It returns all spans
+    /// that no drain has returned.
     ///
-    /// It returns a trace in any case: [`Trace::unfinished`], [`Trace::failed`] and
-    /// [`Trace::error`] say what is missing. The tracer may be used again afterwards.
+    /// It always returns a trace: [`Trace::unfinished`], [`Trace::failed`] and [`Trace::error`]
+    /// describe missing spans. The tracer may be used again afterwards.
     ///
-    /// Driver calls: those of [`drain_ready`](Self::drain_ready), again and again.
+    /// Driver calls: those of [`drain_ready`](Self::drain_ready), repeatedly.
     pub fn finish(&self, timeout: Duration) -> Trace {
         let inner = &self.0;
         let began = Instant::now();
@@ -419,24 +423,24 @@ impl Tracer {
         trace
     }
 
-    /// How many spans were dropped without an end.
+    /// The number of spans that were dropped without an end.
     pub fn dropped(&self) -> usize {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// How many spans were begun, and neither ended nor dropped yet.
+    /// The number of spans that have begun and were neither ended nor dropped.
     pub fn open(&self) -> usize {
         let count = |shard: &Shard| shard.open.iter().flatten().count();
         self.0.shards.iter().map(|shard| count(&lock(shard))).sum()
     }
 
-    /// How many spans were ended and have no time, because the driver returned an error for one of
+    /// The number of ended spans that have no time, because the driver returned an error for one of
     /// their events. Drains return the errors.
     pub fn failed(&self) -> usize {
         lock(&self.0.collected).failed
     }
 
-    /// The context whose streams it traces.
+    /// The context whose streams this tracer traces.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
@@ -449,17 +453,18 @@ impl fmt::Debug for Tracer {
 }
 
 impl Span {
-    /// Ends the span: records a second timing event, in the stream.
+    /// Ends the span: records a second timing event in the stream.
     ///
-    /// The span's time ends when the work that is in the stream now is done. It is usually the
-    /// stream in which the span was begun; with another one that waits for it, the time until that
-    /// is done is measured. The span is shown in the row of the stream that it was begun in.
+    /// The span's time ends when the work that is in the stream now is done. Usually this is the
+    /// stream in which the span began. With another stream that waits for it, the span lasts until
+    /// the work of that stream is done. The span is shown in the row of the stream in which it
+    /// began.
     ///
-    /// Driver calls: as [`Tracer::span`].
+    /// Driver calls: those of [`Tracer::span`].
     ///
     /// # Errors
     ///
-    /// As [`Tracer::span`]. The span is counted as dropped then.
+    /// Those of [`Tracer::span`]. The span is then counted as dropped.
     #[inline]
     pub fn end(self, stream: &StreamRef) -> Result<()> {
         self.end_in(stream)

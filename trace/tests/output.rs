@@ -115,7 +115,7 @@ fn chrome_json_has_rows_spans_and_an_arrow() {
     assert_eq!(row_of(&rows, part), "copies");
     assert_eq!(row_of(&rows, consumed), EVIL);
     assert!(time(upload).0 <= time(part).0 && time(part).1 <= time(upload).1);
-    assert!(part["args"]["place is known to"].as_str().unwrap().ends_with(" us"));
+    assert!(part["args"]["placement error"].as_str().unwrap().ends_with(" us"));
     assert_eq!(consumed["args"]["begun by"], "consumer");
     // The host's, and the driver's calls within.
     let (consume, wait) = (find("consume", "host"), find("cuStreamWaitEvent", "driver"));
