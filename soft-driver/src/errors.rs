@@ -34,8 +34,8 @@ pub(crate) fn parse(text: &str) -> Result<CUresult, String> {
     };
     text.parse().ok().map(CUresult).or_else(named).ok_or_else(|| {
         format!(
-            "`{text}` is no result code: it takes a number like 2 or a name like \
-            CUDA_ERROR_OUT_OF_MEMORY"
+            "`{text}` is not a result code: use a number like 2 or a name like \
+             CUDA_ERROR_OUT_OF_MEMORY"
         )
     })
 }

@@ -2,9 +2,9 @@
 //!
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
 //! entry points of the CUDA driver on host threads and host memory. It computes nothing: there are
-//! no kernels and no modules. What it does is to behave like the real driver where programs that
-//! order work depend on it, as measured on an NVIDIA H200, to say what a program does wrong where
-//! the real one crashes, and to fail on command.
+//! no kernels and no modules. It behaves like the real driver, as measured on an NVIDIA H200, in
+//! all ways that matter to programs that order work. It reports a program's errors where the real
+//! driver crashes, and it fails on command.
 //!
 //! # In a test
 //!
@@ -29,76 +29,81 @@
 //! # }
 //! ```
 //!
-//! Each [`SoftDriver`] is a driver of its own, with its own devices, handles and threads, so that
-//! tests run side by side in one process; there is room for [`SLOTS`] at a time. Its functions are
-//! plain C functions: [`SoftDriver::resolve`] gives their addresses to any other binding.
+//! Each [`SoftDriver`] has its own devices, handles and threads, so tests run side by side in one
+//! process. There is room for [`SLOTS`] drivers at a time. Its functions are plain C functions:
+//! [`SoftDriver::resolve`] returns their addresses for any other binding.
 //!
 //! # As a shared library
 //!
-//! The package `cuda-soft-driver-shared` is the same as a C shared library with the driver's
-//! exported names, for programs that load `libcuda.so.1` themselves. `CUDA_SOFT_DRIVER` configures
-//! it; [`Builder::from_text`] says how, and [`SoftDriver::control`] what can be done with it from
-//! outside. It is for tests: no program should find it unasked, so do not install it where
-//! libraries are looked for, and `cuDeviceGetName` says what it is.
+//! The package `cuda-soft-driver-shared` contains the same driver as a C shared library, for
+//! programs that load `libcuda.so.1` themselves. It exports the driver's names. The variable
+//! `CUDA_SOFT_DRIVER` configures it, with the settings of [`Builder::from_text`]. Another program
+//! can control it as [`SoftDriver::control`] describes. It is for tests only: do not install it in
+//! a folder that the system searches for libraries. `cuDeviceGetName` returns that it is a software
+//! driver.
 //!
 //! # How it works
 //!
-//! * A record makes a point of completion. Whatever waits for the event takes the point that it has
-//!   then: recording the event again changes nothing for it.
-//! * A stream is a queue. One that has nothing to do does what it is given at once; one that waits
-//!   costs no thread. One that waits for a value in memory is looked at now and then, less often
-//!   the longer nothing comes.
-//! * The streams of a context share a few channels, eight unless `CUDA_DEVICE_MAX_CONNECTIONS` says
-//!   otherwise, and a wait for a value holds back its channel, as on a card; a stream with nothing
-//!   to do takes one without waits, while there is one. Where that is a
-//!   deadlock it is [told](OnDeadlock) and hangs nothing. Host functions run on one thread, one
-//!   after the other, as on the real driver; copies run on two others.
-//! * What a kernel is to a scheduler, [`SoftDriver::busy`] is: a stream is busy for a duration, and
-//!   others go on. In [virtual time](Time::Virtual) hours of that take no time.
-//! * Handles are numbers that are never dereferenced. A destroyed, foreign or made-up one is
-//!   recognised, and [`OnMisuse`] says what then happens.
+//! * A record creates a completion point. A wait for the event takes the point that the event has
+//!   at that moment: a later record does not change the wait.
+//! * A stream is a queue. An idle stream does its work at once. A waiting stream needs no thread. A
+//!   stream that waits for a value in memory checks it from time to time, less often the longer it
+//!   waits.
+//! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
+//!   for a value blocks its channel, as on a card. An idle stream takes a channel without waits, if
+//!   there is one. If this leads to a deadlock, the driver [reports](OnDeadlock) it and does not
+//!   hang. Host functions run on one thread, one after the other, as on the real driver. Copies run
+//!   on two other threads.
+//! * [`SoftDriver::busy`] takes the place of a kernel: a stream is busy for a duration, and other
+//!   streams go on. In [virtual time](Time::Virtual) hours of work take no time.
+//! * Handles are numbers that are never dereferenced. The driver detects a destroyed, foreign or
+//!   made-up handle, and [`OnMisuse`] decides what happens then.
 //! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context
-//!   is a context that has some of them, and shares the events of the primary one.
-//! * Interprocess events are slots in shared memory, one file for each exporting context, owned by
-//!   and readable for one user. Device memory lies in a file without a name, which the exporter
-//!   sends to whoever asks by a handle, through a Unix socket in the abstract namespace: a private
-//!   `/dev/shm`, or one of its own for process numbers, is no obstacle, as on a card. A network
-//!   namespace of its own is, which it is not on a card. Windows has the events, in named sections
-//!   of the page file, and no memory. Elsewhere both are `CUDA_ERROR_NOT_SUPPORTED`.
-//! * A call that is not supported says so once, on standard error, by name. Programs of the CUDA
-//!   runtime (PyTorch, CuPy) need the tables of `cuGetExportTable` and cannot run here.
-//! * Device attributes are an H200's, from one list of what was measured; what would send a program
-//!   to calls that are not here is 0: virtual memory, multicast, pools of host memory, and devices
-//!   that read a GPU's memory.
-//! * Memory of a pool begins and ends in stream order, and the order checker is told so. It comes
-//!   from the system and goes back at once; what a real pool would keep is only counted. It cannot
-//!   be allocated in a stream capture.
-//! * An [external semaphore](ExternalSemaphore) is a page of a file of memory. A signal or a wait
-//!   that is captured becomes a node of the graph, as is documented of a card: each launch signals
-//!   or waits for the same value again. External memory is not supported.
-//! * A child graph is part of the order that its graph is launched in, node by node.
-//! * In a forked child, and while a process ends, it answers as the real driver does then.
+//!   has some of them, and shares the events of the primary context.
+//! * Interprocess events are slots in shared memory. Each exporting context has one file, which
+//!   only its user can read. Device memory is in an unnamed file. The exporter sends the file to
+//!   each process that presents a handle, through a Unix socket in the abstract namespace. So a
+//!   private `/dev/shm` or pid namespace does not matter, as on a card. A separate network
+//!   namespace prevents it, unlike on a card. On Windows there are events, in named sections of the
+//!   page file, and no memory. Other systems return `CUDA_ERROR_NOT_SUPPORTED` for both.
+//! * The first call of an unsupported function prints its name on standard error. Programs of the
+//!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
+//! * Device attributes are those of an H200, from one list of measured values. Attributes of
+//!   missing features are 0: virtual memory, multicast, pools of host memory, and devices that read
+//!   a GPU's memory.
+//! * Memory of a pool begins and ends in stream order, and the order checker sees this. It comes
+//!   from the system and goes back at once; the memory that a real pool would keep is only counted.
+//!   It cannot be allocated in a stream capture.
+//! * An [external semaphore](ExternalSemaphore) is a page of a memory file. A captured signal or
+//!   wait becomes a node of the graph, as documented for a card: each launch signals or waits for
+//!   the same value again. External memory is not supported.
+//! * A child graph is ordered node by node within the graph that contains it.
+//! * In a forked child, and while the process ends, it returns what the real driver returns then.
 //!
 //! # Making it fail
 //!
-//! [`Fault`] says which calls fail, when, and how: by name or pattern, the n-th, every k-th, at
-//! random with a seed, once or from then on, instead of the work or after it, with out-parameters
-//! left alone or filled with garbage, or held until released. [`SoftDriver::fail_contexts`] is the
-//! trapped kernel, [`SoftDriver::shut_down`] the end of the process, [`Builder::without`] the old
-//! driver. [`Scheduler::Seeded`] does independent work in an order that a seed chooses, which finds
-//! what is not ordered at all.
+//! [`Fault`] defines which calls fail, when, and how. It selects calls by name or pattern: the
+//! n-th, every k-th, at random with a seed, once or from then on. The call fails instead of its
+//! work or after it, leaves its out-parameters unchanged or fills them with garbage, or blocks
+//! until released.
 //!
-//! # What it is not
+//! [`SoftDriver::fail_contexts`] simulates a kernel that trapped, [`SoftDriver::shut_down`] the end
+//! of the process, and [`Builder::without`] an old driver. [`Scheduler::Seeded`] runs independent
+//! work in an order chosen by a seed, which exposes work without any order.
 //!
-//! Fast, as a GPU is fast: it is there to be right. Where the documents of the driver leave
-//! something open it does one of the things that a real driver may do. So a program that passes
-//! here may still have a race. The [order checker](OrderCheck) finds it: it reports each two
-//! accesses to the same bytes, at least one of them a write or a free, that no event, wait, value
-//! or synchronization orders. Between streams that only events order, it does so on every run. By
-//! default it takes for order what may be one that no driver sees: among threads, by host
-//! functions, and by values in host memory. With [`HostOrder::Told`] it takes only what it [is
-//! told](SoftDriver::hand_over): then a program that passes has no race in what it did, as far as
-//! the driver sees its accesses or [is told](SoftDriver::reads) of them.
+//! # Limits
+//!
+//! It is correct, but not fast like a GPU. Where the driver's documentation leaves something open,
+//! it does one of the things that a real driver may do. So a program that passes here may still
+//! have a race.
+//!
+//! The [order checker](OrderCheck) finds races. It reports each two accesses to the same bytes, at
+//! least one of them a write or a free, that no event, wait, value or synchronization orders. If
+//! only events order the streams, it finds the race on every run. By default it assumes order that
+//! a driver cannot see: among threads, by host functions, and by values in host memory. With
+//! [`HostOrder::Told`] it uses only the order that the program [reports](SoftDriver::hand_over). A
+//! program that passes then has no race in this run, for all accesses that the driver sees or that
+//! the program [reports](SoftDriver::reads).
 
 #![deny(missing_docs, unreachable_pub)]
 
@@ -124,7 +129,7 @@ mod front;
 mod model;
 mod random;
 
-/// What the driver exports: the list, and the C functions.
+/// The driver's exports: the list, and the C functions.
 pub mod exports {
     pub use crate::front::exports::{COUNT, EXPORTS, Id};
     pub use crate::front::functions::functions;

@@ -30,7 +30,7 @@ impl Default for Builder {
     }
 }
 
-const ORDER_WARNINGS: &str = "`all`, or names like `lost_record` with `+` between";
+const ORDER_WARNINGS: &str = "`all`, or names such as `lost_record`, separated by `+`";
 
 /// The warnings of the order checker, by name.
 type OrderWarning = (&'static str, fn(&mut Warnings) -> &mut bool);
@@ -45,10 +45,10 @@ const WARNINGS: &[OrderWarning] = &[
 
 /// What the text takes: each name, and what it can be set to.
 const SETTINGS: &[(&str, &str)] = &[
-    ("version", "`12.4` and its like, from `11.0` to `13.5`"),
+    ("version", "a CUDA version such as `12.4`, from `11.0` to `13.5`"),
     ("devices", "0 to 8"),
     ("visible", "`environment` or `all`"),
-    ("memory", "bytes, or with `K`, `M`, `G` behind"),
+    ("memory", "bytes, with an optional `K`, `M` or `G` after the number"),
     ("misuse", "`abort` or `error`"),
     ("rules", "`faithful` or `strict`"),
     ("time", "`real` or `virtual`"),
@@ -68,19 +68,19 @@ const SETTINGS: &[(&str, &str)] = &[
     ("without", "an exported name"),
     ("null", "a base name"),
     ("init", "a result code by number or name"),
-    ("fault", "what `Fault::from_text` reads"),
+    ("fault", "a fault, as for `Fault::from_text`"),
 ];
 
 /// What the list of exports is of.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
 
 impl SoftDriver {
-    /// A driver of CUDA 13.0 with one device.
+    /// Creates a driver of CUDA 13.0 with one device.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A driver that is not as usual.
+    /// Returns a builder for a driver with other settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -92,8 +92,8 @@ impl Default for SoftDriver {
     }
 }
 
-/// What can be wrong with a setting is kept until [`build`](Builder::build) or
-/// [`from_text`](Builder::from_text) says it.
+/// The builder keeps the first invalid setting until [`build`](Builder::build) or
+/// [`from_text`](Builder::from_text) reports it.
 impl Builder {
     fn refuse_unless(mut self, good: bool, what: impl FnOnce() -> String) -> Self {
         if !good && self.wrong.is_none() {
@@ -102,122 +102,122 @@ impl Builder {
         self
     }
 
-    /// The version of CUDA that the driver is of, from 11.0 to 13.5: `(12, 4)`. Later entry points
-    /// are absent, from exports and lookup.
+    /// Sets the driver's CUDA version, from 11.0 to 13.5, such as `(12, 4)`.
+    ///
+    /// Later entry points are missing from exports and look-ups.
     pub fn version(mut self, major: u32, minor: u32) -> Self {
         let good = VERSIONS.contains(&(major, minor)) && minor < 10;
         if good {
             self.config.version = (major * 1000 + minor * 10) as i32;
         }
         self.refuse_unless(good, || {
-            format!("there is no version {major}.{minor} of this driver: it can be 11.0 to 13.5")
+            format!("version {major}.{minor} is not supported: use 11.0 to 13.5")
         })
     }
 
-    /// How many devices there are: 0 to 8. With none, `cuInit` answers `CUDA_ERROR_NO_DEVICE`.
+    /// Sets the number of devices: 0 to 8. With none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count.min(8) as i32;
-        self.refuse_unless(count <= 8, || {
-            format!("there cannot be {count} devices: it takes 0 to 8")
-        })
+        self.refuse_unless(count <= 8, || format!("{count} devices are not supported: use 0 to 8"))
     }
 
-    /// Whether `CUDA_VISIBLE_DEVICES` says which of the [devices](Self::devices) there are, and in
-    /// which order, as it does for a real driver: numbers or UUIDs, read by `cuInit`. A driver in
-    /// the process does not look at it unless told to, since on a machine with GPUs it is about
-    /// those. The shared library does unless told not to.
+    /// Sets whether `CUDA_VISIBLE_DEVICES` selects and orders the [devices](Self::devices).
+    ///
+    /// As for a real driver, it contains numbers or UUIDs, and `cuInit` reads it. By default only
+    /// the shared library uses it. A driver in the process ignores it, because on a machine with
+    /// GPUs the variable is about those.
     pub fn visible_from_environment(mut self, on: bool) -> Self {
         self.config.visible_from_environment = Some(on);
         self
     }
 
-    /// How much memory each device has, in bytes. It is used as it is touched.
+    /// Sets the memory of each device, in bytes. Memory is allocated when it is touched.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory = bytes;
         self
     }
 
-    /// What happens on what is undefined on a real driver.
+    /// Sets the reaction to calls that are undefined on a real driver.
     pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
         self.config.on_misuse = on_misuse;
         self
     }
 
-    /// As measured, or as documented.
+    /// Sets whether the driver follows measured or documented rules.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.config.rules = rules;
         self
     }
 
-    /// Which clock timing events read.
+    /// Sets the clock that timing events read.
     pub fn time(mut self, time: Time) -> Self {
         self.config.time = time;
         self
     }
 
-    /// In what order independent work is done.
+    /// Sets the order of independent work.
     pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
         self.config.scheduler = scheduler;
         self
     }
 
-    /// How many hardware channels a context's streams share, 1 to 32. A wait for a value in memory
-    /// holds back what is submitted to its channel after it, also by other streams. A stream with
-    /// nothing to do takes a channel without waits, if there is one. Unless told it is what the
-    /// environment variable
-    /// `CUDA_DEVICE_MAX_CONNECTIONS` says when `cuInit` is called, as for a real driver, and 8
-    /// without that.
+    /// Sets the number of hardware channels that a context's streams share, 1 to 32.
+    ///
+    /// A wait for a value in memory blocks later work in its channel, also that of other streams.
+    /// An idle stream takes a channel without waits, if there is one. The default is the
+    /// environment variable `CUDA_DEVICE_MAX_CONNECTIONS` when `cuInit` is called, as for a real
+    /// driver, or 8.
     pub fn connections(mut self, channels: u32) -> Self {
         let good = (1..=MOST_CHANNELS).contains(&channels);
         if good {
             self.config.connections = Some(channels);
         }
-        self.refuse_unless(good, || {
-            format!("there cannot be {channels} channels: it takes 1 to 32")
-        })
+        self.refuse_unless(good, || format!("{channels} channels are not supported: use 1 to 32"))
     }
 
-    /// What happens when streams wait for each other's values for ever.
+    /// Sets the reaction to streams that wait forever for each other's values.
     pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Self {
         self.config.on_deadlock = on_deadlock;
         self
     }
 
-    /// Whether accesses to the same bytes are looked for that nothing orders, and what happens
-    /// then.
+    /// Sets whether to search for unordered accesses to the same bytes, and the reaction to them.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
         self.config.check_order = check_order;
         self
     }
 
-    /// Which warnings the [order checker](OrderCheck) gives: of likely mistakes that are no missing
-    /// order by themselves. It gives none unless it is asked for. `OrderWarnings::all()` is all of
-    /// them.
+    /// Sets the warnings of the [order checker](OrderCheck), about likely mistakes that are not a
+    /// missing order.
+    ///
+    /// By default there are none; `OrderWarnings::all()` enables all of them.
     pub fn order_warnings(mut self, warnings: Warnings) -> Self {
         self.config.order_warnings = warnings;
         self
     }
 
-    /// Whether a report of the [order checker](OrderCheck) says how the program came to each of the
-    /// two calls. Each call then costs some microseconds more. Source lines need debug information.
+    /// Sets whether reports of the [order checker](OrderCheck) contain the backtraces of both
+    /// calls.
+    ///
+    /// Each call then costs some microseconds more. Source lines need debug information.
     pub fn order_backtraces(mut self, on: bool) -> Self {
         self.config.order_backtraces = on;
         self
     }
 
-    /// What the [order checker](OrderCheck) takes for order on the host.
+    /// Sets which order on the host the [order checker](OrderCheck) assumes.
     ///
-    /// [`HostOrder::Submission`], unless told: calls are ordered as they are made, whichever thread
-    /// makes them, and a host function or a value that a stream writes into host memory may have
-    /// told the host how far the stream is. No good program is reported. An error that only such
-    /// an order could mend is found in runs in which it was not open.
+    /// [`HostOrder::Submission`] is the default. Calls are ordered as they are made, on all
+    /// threads. A host function, or a value that a stream writes into host memory, may have shown
+    /// the host how far the stream is. No correct program is reported. An error that only such an
+    /// order could hide is found only in runs where it was not hidden.
     ///
-    /// [`HostOrder::Told`]: each thread is after what it has waited for itself, by calls, and what
-    /// is [handed over](SoftDriver::hand_over) to it. Errors among threads are found on every run,
-    /// and so are those that a host function or a value would hide. A new thread is after what all
-    /// threads are after that have made calls before; whatever else orders threads the program
-    /// tells. A program that does not tell gets false reports. Destroying an event or a stream that
-    /// another thread uses is an error as well.
+    /// [`HostOrder::Told`]: each thread is after the calls in which it has waited, and after
+    /// everything that was [handed over](SoftDriver::hand_over) to it. Errors among threads are
+    /// found on every run, also those that a host function or a value would hide. A new thread is
+    /// after everything that all threads with earlier calls are after. The program reports all
+    /// other order between threads. A program that does not gets false reports. Destroying an event
+    /// or a stream that another thread uses is an error as well.
     pub fn order_host(mut self, order: HostOrder) -> Self {
         self.config.order_host = order;
         self
@@ -234,21 +234,21 @@ impl Builder {
         let idle = idle.into_iter().find(|(_, set)| *set && check_order == OrderCheck::Off);
         self.refuse_unless(idle.is_none(), || {
             let name = idle.map_or("", |(name, _)| name);
-            format!("`{name}` does nothing without the order checker: it takes `order=report` too")
+            format!("`{name}` has no effect without the order checker: add `order=report`")
         })
     }
 
-    /// Whether there are interprocess events, and device memory that other processes can open.
+    /// Sets whether there are interprocess events, and device memory that other processes can open.
     pub fn ipc(mut self, on: bool) -> Self {
         self.config.ipc = on;
         self
     }
 
-    /// How many interprocess events a context can have: 4096 unless told, and no more.
+    /// Sets the number of interprocess events of a context. The default and the maximum are 4096.
     pub fn ipc_slots(mut self, slots: u32) -> Self {
         self.config.ipc_slots = slots;
         self.refuse_unless(slots <= 4096, || {
-            format!("a context cannot have {slots} slots: it takes 0 to 4096")
+            format!("{slots} slots are not supported: use 0 to 4096")
         })
     }
 
@@ -256,8 +256,8 @@ impl Builder {
         let known = EXPORTS.iter().any(|export| export.name == name);
         self.refuse_unless(known, || {
             format!(
-                "nothing is exported as `{name}`: it takes a whole name like cuEventDestroy_v2 or \
-                    cuEventRecord_ptsz"
+                "no function is exported as `{name}`: use a full name like cuEventDestroy_v2 or \
+                 cuEventRecord_ptsz"
             )
         })
     }
@@ -266,60 +266,63 @@ impl Builder {
         let known = EXPORTS.iter().any(|export| export.base() == name);
         self.refuse_unless(known, || {
             format!(
-                "`{name}` is nothing to look up: it takes a name without version and suffix, \
-                like cuEventDestroy"
+                "`{name}` cannot be looked up: use a name without version and suffix, like \
+                 cuEventDestroy"
             )
         })
     }
 
-    /// An exported name that the driver lacks. `cuGetProcAddress` does not know the version that it
-    /// is of, and gives no older function for it: the program would call that with the newer one's
-    /// arguments. Whoever asks for the older version still gets the older function.
+    /// Removes an exported name from the driver.
+    ///
+    /// `cuGetProcAddress` then does not find the version of that name, and does not return an older
+    /// function for it, which the program would call with the newer one's arguments. A look-up of
+    /// the older version still returns the older function.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
     }
 
-    /// A base name for which `cuGetProcAddress` answers success with a NULL pointer.
+    /// Makes `cuGetProcAddress` return success with a NULL pointer for a base name.
     pub fn null_lookup(mut self, name: &str) -> Self {
         self.config.null_lookups.push(name.to_owned());
         self.needs_base(name)
     }
 
-    /// What `cuInit` answers instead of working: `CUDA_ERROR_STUB_LIBRARY`, a version mismatch.
+    /// Makes `cuInit` return this code, such as `CUDA_ERROR_STUB_LIBRARY` or a version mismatch.
     pub fn init_result(mut self, code: CUresult) -> Self {
         self.config.init_result = code.0;
         self
     }
 
-    /// A base name for which `cuGetProcAddress` gives the address of another exported function:
-    /// what comes of asking for the wrong version.
+    /// Makes `cuGetProcAddress` return the address of another exported function for a base name, as
+    /// if the wrong version was requested.
     pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
         self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
         self.needs_base(base).needs_export(exported)
     }
 
-    /// How much longer each call takes.
+    /// Makes each call take longer by this time.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.config.latency = latency;
         self
     }
 
-    /// How many of the latest calls are kept for [`SoftDriver::log`]. None unless told. Lookups of
-    /// entry points, of which loading makes more than a hundred, are left out unless
-    /// [told](Self::log_lookups), or a fault was injected.
+    /// Sets how many of the latest calls [`SoftDriver::log`] keeps. The default is none.
+    ///
+    /// Look-ups of entry points are omitted (loading makes more than a hundred), unless
+    /// [`log_lookups`](Self::log_lookups) is on or a fault was injected.
     pub fn log(mut self, calls: usize) -> Self {
         self.config.log = calls;
         self
     }
 
-    /// Whether the log has calls of `cuGetProcAddress` too.
+    /// Sets whether the log also contains calls of `cuGetProcAddress`.
     pub fn log_lookups(mut self, on: bool) -> Self {
         self.config.log_lookups = on;
         self
     }
 
-    /// A fault that is there from the start; see [`SoftDriver::inject`].
+    /// Adds a fault that is active from the start; see [`SoftDriver::inject`].
     pub fn fault(mut self, fault: Fault) -> Self {
         match fault.checked() {
             Ok(fault) => self.faults.push(fault),
@@ -328,19 +331,19 @@ impl Builder {
         self
     }
 
-    /// Whether a [`SoftDriver`] that is dropped, or a process with the shared library that ends,
-    /// says on standard error what is still alive.
+    /// Sets whether leaks are printed on standard error when a [`SoftDriver`] is dropped, or when a
+    /// process with the shared library ends.
     pub fn report_leaks(mut self, on: bool) -> Self {
         self.config.report_leaks = on;
         self
     }
 
-    /// Starts the driver; waits while all [`SLOTS`](crate::SLOTS) are taken.
+    /// Starts the driver. It waits while all [`SLOTS`](crate::SLOTS) are taken.
     ///
     /// # Panics
     ///
-    /// When a setting makes no sense: a version or number out of its range, a name or a fault's
-    /// pattern that is no entry point's. A test that is set up so would test nothing.
+    /// If a setting is invalid: a version or number out of its range, or a name or a fault's
+    /// pattern that matches no entry point. A test with such a setting would test nothing.
     #[track_caller]
     pub fn build(self) -> SoftDriver {
         let built = self.complete();
@@ -354,15 +357,15 @@ impl Builder {
         (self.config, self.faults)
     }
 
-    /// The settings as text, as the environment variable `CUDA_SOFT_DRIVER` gives them to the
-    /// shared library: `name=value` with commas or white space between.
+    /// Parses settings from text: `name=value` pairs, separated by commas or white space. The
+    /// shared library takes them from the environment variable `CUDA_SOFT_DRIVER`.
     ///
     /// | name | value | as |
     /// |---|---|---|
-    /// | `version` | `12.4` and its like, from `11.0` to `13.5` | [`version`](Self::version) |
+    /// | `version` | a CUDA version such as `12.4`, from `11.0` to `13.5` | [`version`](Self::version) |
     /// | `devices` | 0 to 8 | [`devices`](Self::devices) |
     /// | `visible` | `environment` or `all` | [`visible_from_environment`](Self::visible_from_environment) |
-    /// | `memory` | bytes, or with `K`, `M`, `G` behind | [`memory`](Self::memory) |
+    /// | `memory` | bytes, with an optional `K`, `M` or `G` after the number | [`memory`](Self::memory) |
     /// | `misuse` | `abort` or `error` | [`on_misuse`](Self::on_misuse) |
     /// | `rules` | `faithful` or `strict` | [`rules`](Self::rules) |
     /// | `time` | `real` or `virtual` | [`time`](Self::time) |
@@ -371,7 +374,7 @@ impl Builder {
     /// | `connections` | 1 to 32 | [`connections`](Self::connections) |
     /// | `deadlock` | `misuse` or `hang` | [`on_deadlock`](Self::on_deadlock) |
     /// | `order` | `report`, `abort` or `off` | [`check_order`](Self::check_order) |
-    /// | `order_warnings` | `all`, or names like `lost_record` with `+` between | [`order_warnings`](Self::order_warnings) |
+    /// | `order_warnings` | `all`, or names such as `lost_record`, separated by `+` | [`order_warnings`](Self::order_warnings) |
     /// | `order_backtraces` | `on` or `off` | [`order_backtraces`](Self::order_backtraces) |
     /// | `order_host` | `submission` or `told` | [`order_host`](Self::order_host) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
@@ -382,15 +385,14 @@ impl Builder {
     /// | `without` | an exported name | [`without`](Self::without) |
     /// | `null` | a base name | [`null_lookup`](Self::null_lookup) |
     /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
-    /// | `fault` | what `Fault::from_text` reads | [`fault`](Self::fault) |
+    /// | `fault` | a fault, as for `Fault::from_text` | [`fault`](Self::fault) |
     ///
-    /// `without`, `null` and `fault` can be there more than once; [`Fault::from_text`] has the
+    /// `without`, `null` and `fault` may appear more than once. [`Fault::from_text`] describes the
     /// words of a fault.
     ///
     /// # Errors
     ///
-    /// A sentence about the first pair that is not understood, makes no sense, or says again what
-    /// was said.
+    /// One sentence about the first pair that is unknown, invalid or set twice.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut builder = Self::default();
         let mut seen = BTreeSet::new();
@@ -414,9 +416,9 @@ impl Builder {
     fn set(self, name: &str, value: &str) -> Result<Self, String> {
         let Some((_, takes)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
             let names: Vec<_> = SETTINGS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("there is no setting `{name}`: it takes {}", names.join(", ")));
+            return Err(format!("there is no setting `{name}`: use {}", names.join(", ")));
         };
-        let bad = || format!("`{value}` is no value for {name}: it takes {takes}");
+        let bad = || format!("`{value}` is not a value of {name}: use {takes}");
         let number = || value.parse::<u64>().map_err(|_| bad());
         let choice = |no: &str, yes: &str| match value {
             _ if value == yes => Ok(true),
@@ -564,32 +566,32 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, told) in [
-            ("version=10.0", "there is no version 10.0 of this driver: it can be 11.0 to 13.5"),
-            ("version=99.99", "it can be 11.0 to 13.5"),
-            ("version=13.6", "it can be 11.0 to 13.5"),
-            ("version=12.10", "it can be 11.0 to 13.5"),
-            ("version=4294967295.0", "it can be 11.0 to 13.5"),
-            ("devices=9", "it takes 0 to 8"),
-            ("ipc_slots=4097", "it takes 0 to 4096"),
-            ("connections=0", "there cannot be 0 channels: it takes 1 to 32"),
-            ("connections=33", "it takes 1 to 32"),
-            ("deadlock=wait", "`wait` is no value for deadlock: it takes `misuse` or `hang`"),
-            ("without=cuEventDestroi", "nothing is exported as `cuEventDestroi`"),
-            ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` is nothing to look up"),
-            ("ipc=true", "`true` is no value for ipc: it takes `on` or `off`"),
-            ("leaks=yes", "it takes `report` or `ignore`"),
-            ("order_warnings=all", "`order_warnings` does nothing without the order checker"),
-            ("order=off order_warnings=lost_record", "it takes `order=report` too"),
-            ("order_backtraces=on", "`order_backtraces` does nothing without"),
-            ("order_host=told", "`order_host` does nothing without"),
-            ("order=report order_host=all", "it takes `submission` or `told`"),
-            ("latency=1.5", "it takes whole microseconds"),
+            ("version=10.0", "version 10.0 is not supported: use 11.0 to 13.5"),
+            ("version=99.99", "use 11.0 to 13.5"),
+            ("version=13.6", "use 11.0 to 13.5"),
+            ("version=12.10", "use 11.0 to 13.5"),
+            ("version=4294967295.0", "use 11.0 to 13.5"),
+            ("devices=9", "use 0 to 8"),
+            ("ipc_slots=4097", "use 0 to 4096"),
+            ("connections=0", "0 channels are not supported: use 1 to 32"),
+            ("connections=33", "use 1 to 32"),
+            ("deadlock=wait", "`wait` is not a value of deadlock: use `misuse` or `hang`"),
+            ("without=cuEventDestroi", "no function is exported as `cuEventDestroi`"),
+            ("null=cuEventDestroy_v2", "`cuEventDestroy_v2` cannot be looked up"),
+            ("ipc=true", "`true` is not a value of ipc: use `on` or `off`"),
+            ("leaks=yes", "use `report` or `ignore`"),
+            ("order_warnings=all", "`order_warnings` has no effect without the order checker"),
+            ("order=off order_warnings=lost_record", "add `order=report`"),
+            ("order_backtraces=on", "`order_backtraces` has no effect without"),
+            ("order_host=told", "`order_host` has no effect without"),
+            ("order=report order_host=all", "use `submission` or `told`"),
+            ("latency=1.5", "use whole microseconds"),
             (
                 "init=xyz",
-                "`xyz` is no result code: it takes a number like 2 or a name like \
-                    CUDA_ERROR_OUT_OF_MEMORY",
+                "`xyz` is not a result code: use a number like 2 or a name like \
+                 CUDA_ERROR_OUT_OF_MEMORY",
             ),
-            ("colour=red", "there is no setting `colour`: it takes version, devices"),
+            ("colour=red", "there is no setting `colour`: use version, devices"),
             ("version=12.4 version=13.0", "`version` is set twice"),
             ("seed=random seed=3", "`seed` is set twice"),
             ("fault=cuEvntRecord", "no entry point matches `cuEvntRecord`"),
@@ -604,11 +606,11 @@ mod tests {
         };
         assert!(
             panics(Builder::default().version(10, 0).devices(9))
-                .contains("cannot be set up: there is no version")
+                .contains("cannot be set up: version 10.0 is not supported")
         );
         assert!(
             panics(Builder::default().order_warnings(Warnings::all()))
-                .contains("`order_warnings` does nothing without the order checker")
+                .contains("`order_warnings` has no effect without the order checker")
         );
         assert!(
             panics(Builder::default().fault(Fault::on("cuNothing")))
@@ -616,7 +618,7 @@ mod tests {
         );
         assert!(
             panics(Builder::default().lookup_as("cuInit", "cuNothing"))
-                .contains("nothing is exported as")
+                .contains("no function is exported as")
         );
     }
 }

@@ -23,28 +23,29 @@ fn submit(machine: &'static Machine, stream: CUstream, duration: Duration) -> An
 }
 
 impl SoftDriver {
-    /// Gives a stream work that takes so long, as a kernel would: when the stream comes to it, the
-    /// stream is busy for `duration`, and what comes after it in the stream waits. Other streams go
-    /// on meanwhile, and any number of them are busy at the same time. In a stream that is captured
-    /// it becomes a node of the graph, which looks like an empty one.
+    /// Keeps a stream busy for `duration`, as a kernel would.
+    ///
+    /// When the stream reaches this work, it is busy, and its later work waits. Other streams go
+    /// on, and any number of streams are busy at the same time. In a capturing stream it becomes a
+    /// node of the graph, which looks like an empty node.
     ///
     /// In [virtual time](crate::Time::Virtual) nothing sleeps. The stream is done when
-    /// [`advance`](Self::advance) has moved the time so far, or when a thread waits in a call: then
-    /// time moves by itself, as soon as nothing else is left to do, to the end of whichever stream
-    /// is done next. A query moves no time: a program that only polls needs `advance`. Functions of
-    /// the program take no virtual time; one that runs for more than some milliseconds while a
-    /// thread waits is left behind.
+    /// [`advance`](Self::advance) has moved the time far enough. When a thread waits in a call,
+    /// time also moves by itself: as soon as no other work is left, it jumps to the end of the next
+    /// busy stream. A query does not move time, so a program that only polls needs `advance`. The
+    /// program's functions take no virtual time. A function that runs for more than some
+    /// milliseconds while a thread waits is not waited for.
     ///
-    /// It counts as a call, and the shared library exports it as `CUresult
+    /// It counts as a call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.
     ///
     /// # Panics
     ///
-    /// When the stream cannot be worked with, as a launch into it could not.
+    /// If the stream accepts no work, as for a launch.
     #[track_caller]
     pub fn busy(&self, stream: &StreamRef, duration: Duration) {
         if let Err(code) = submit(self.machine(), stream.as_raw(), duration) {
-            panic!("nothing can be given to this stream or driver: {}", code.0);
+            panic!("this stream or driver accepts no work: {}", code.0);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Control of a driver in words: for programs in other languages, through the shared library.
+//! Control of a driver by text commands: for programs in other languages, through the shared
+//! library.
 
 use core::ffi::{c_char, c_int};
 use core::fmt::Display;
@@ -34,30 +35,32 @@ const COMMANDS: &[&str] = &[
 ];
 
 impl SoftDriver {
-    /// Does what a command says, and answers in text. The shared library exports this as `int
-    /// cuda_soft_driver_control(const char *command, char *answer, size_t room)`: 0 for a command
-    /// that was understood; the answer is cut to the room there is.
+    /// Executes a text command, and returns its answer as text.
     ///
-    /// | command | does, or answers |
+    /// The shared library exports this as `int cuda_soft_driver_control(const char *command, char
+    /// *answer, size_t room)`. It returns 0 for a valid command, and cuts the answer to the
+    /// available room.
+    ///
+    /// | command | effect or answer |
     /// |---|---|
-    /// | `fault=...` | [`inject`](Self::inject), as [`Fault::from_text`] reads it |
+    /// | `fault=...` | [`inject`](Self::inject), with the text of [`Fault::from_text`] |
     /// | `clear` | [`clear_faults`](Self::clear_faults) |
     /// | `injected` | [`injected`](Self::injected) |
     /// | `release` | [`release`](Self::release) |
     /// | `fail=719` | [`fail_contexts`](Self::fail_contexts) with that code, by number or name |
     /// | `hold`, `run` | [`hold_host_functions`](Self::hold_host_functions) |
-    /// | `advance=1000` | [`advance`](Self::advance) by so many nanoseconds |
+    /// | `advance=1000` | [`advance`](Self::advance) by this many nanoseconds |
     /// | `forked` | [`pretend_forked`](Self::pretend_forked) |
     /// | `shutdown` | [`shut_down`](Self::shut_down) |
     /// | `calls` | [`calls`](Self::calls) |
-    /// | `live`, `leaks` | [`live`](Self::live) in words, the [`leak_report`](Self::leak_report) |
-    /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one a line |
+    /// | `live`, `leaks` | [`live`](Self::live) as text, the [`leak_report`](Self::leak_report) |
+    /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one per line |
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
     /// | `order` | [`order_findings`](Self::order_findings) |
     ///
     /// # Errors
     ///
-    /// A sentence about a command that is not understood.
+    /// One sentence about an invalid command.
     pub fn control(&self, command: &str) -> Result<String, String> {
         let (name, value) = command.split_once('=').unwrap_or((command, ""));
         let takes_value = matches!(name, "fault" | "fail" | "advance");
@@ -67,7 +70,7 @@ impl SoftDriver {
             } else {
                 "takes no value".to_owned()
             };
-            return Err(format!("`{command}` is not understood: {name} {how}"));
+            return Err(format!("`{command}` is not valid: {name} {how}"));
         }
         match name {
             "fault" => self.inject(Fault::from_text(value)?),
@@ -78,19 +81,19 @@ impl SoftDriver {
                 code if can_fail_contexts(code) => self.fail_contexts(code),
                 _ => {
                     return Err(format!(
-                        "`{value}` is nothing that a context fails with: it takes the code of a \
-                            failure"
+                        "a context cannot fail with `{value}`: use the code of a failure"
                     ));
                 }
             },
             "hold" => self.hold_host_functions(true),
             "run" => self.hold_host_functions(false),
             "advance" => {
-                let nanoseconds =
-                    value.parse().map_err(|_| format!("`{value}` is not whole nanoseconds"))?;
+                let nanoseconds = value
+                    .parse()
+                    .map_err(|_| format!("`{value}` is not a whole number of nanoseconds"))?;
                 if !self.try_advance(Duration::from_nanos(nanoseconds)) {
                     return Err(
-                        "real time cannot be moved on: the driver is not set up with time=virtual"
+                        "real time cannot be advanced: set up the driver with time=virtual"
                             .to_owned(),
                     );
                 }
@@ -105,10 +108,7 @@ impl SoftDriver {
             "deadlocks" => return Ok(lines(&self.deadlocks())),
             "order" => return Ok(lines(&self.order_findings())),
             _ => {
-                return Err(format!(
-                    "there is no command `{name}`: it takes {}",
-                    COMMANDS.join(", ")
-                ));
+                return Err(format!("there is no command `{name}`: use {}", COMMANDS.join(", ")));
             }
         }
         Ok(String::new())

@@ -1,4 +1,4 @@
-//! `SoftDriver`: the handle that a Rust program has of a machine.
+//! `SoftDriver`: a Rust program's handle of a software driver.
 
 use core::ffi::{CStr, c_void};
 use core::time::Duration;
@@ -20,21 +20,24 @@ use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::Order;
 use crate::model::places::{self, PLACES};
 
-/// A software driver in this process, with nothing in common with any other one.
+/// A software driver in this process, independent of all others.
 ///
-/// There is room for [`SLOTS`](crate::SLOTS) at a time; making one more waits until another one is
-/// dropped, and panics after two minutes. Dropping it ends everything that it has: from then on its
-/// functions answer `CUDA_ERROR_DEINITIALIZED`, and so do calls that wait or are
+/// There is room for [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits until
+/// another is dropped, and panics after two minutes. Dropping it ends everything that belongs to
+/// it. From then on its functions return `CUDA_ERROR_DEINITIALIZED`, also calls that wait or are
 /// [blocked](Fault::block).
 ///
-/// Drop it after what was made with it, as the last field of a fixture. What outlives it does
-/// nothing to other drivers, as a rule: handles say whose they are, and its place goes to another
-/// one when each primary context that the program retained was released, in the order in which
-/// places became free. There are two exceptions. A call that names no handle (`cuDeviceGetCount`,
-/// `cuDevicePrimaryCtxRelease`), through a [`Driver`] or an address that was kept when all that was
-/// retained is given back, reaches whichever driver has the place then. And when no place is free,
-/// one that has waited for its releases for more than a second is given away, as a context may be
-/// never released ([`Context::leak`](cuda_events::Context::leak)): releases that come later still
+/// Drop it after the objects that were created with it, as the last field of a fixture. Objects
+/// that outlive it normally do not affect other drivers: their handles contain their driver. A new
+/// driver gets its slot after each primary context that the program retained was released, and
+/// slots are reused in the order in which they became free. There are two exceptions:
+///
+/// * A call without a handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`) reaches the driver
+///   that has the slot at that time. This happens through a [`Driver`] or an address that was kept
+///   after everything retained was released.
+/// * If no slot is free, a slot that has waited for its releases for more than a second is reused,
+///   because a context may never be released ([`Context::leak`](cuda_events::Context::leak)). Later
+///   releases then reach the new driver.
 /// are the new driver's.
 #[derive(Debug)]
 pub struct SoftDriver {
@@ -98,36 +101,35 @@ impl SoftDriver {
         self.machine().lock()
     }
 
-    /// The address of an exported function, as `dlsym` would find it: `cuEventRecord`,
-    /// `cuEventRecord_ptsz`. NULL when a driver of this version exports no such name.
+    /// The address of an exported function, as `dlsym` would return it: `cuEventRecord`,
+    /// `cuEventRecord_ptsz`. NULL if a driver of this version does not export the name.
     ///
-    /// The addresses stay good for the whole process; once this value is dropped they answer as
-    /// after the driver's shutdown.
+    /// The addresses stay valid for the whole process. After this value is dropped the functions
+    /// return what they return after the driver's shutdown.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
         functions::resolve(self.machine(), name.to_bytes())
     }
 
-    /// The driver as `cuda-events` sees it.
+    /// This driver as a [`Driver`] of `cuda-events`.
     ///
     /// # Panics
     ///
-    /// When the settings leave out what `cuda-events` requires; see
+    /// If the settings remove an entry point that `cuda-events` requires; see
     /// [`try_driver`](Self::try_driver).
     pub fn driver(&self) -> Driver {
         match self.try_driver(&LoadOptions::new()) {
             Ok(driver) => driver,
             Err(error) => {
-                panic!("the software driver is not one that cuda-events can use: {error}")
+                panic!("cuda-events cannot use this software driver: {error}")
             }
         }
     }
 
-    /// The driver as `cuda-events` sees it with these options.
+    /// This driver as a [`Driver`] of `cuda-events`, with these options.
     ///
     /// # Errors
     ///
-    /// What [`Driver::from_resolver`] answers: a version or settings without a required entry
-    /// point.
+    /// Those of [`Driver::from_resolver`]: the version or the settings lack a required entry point.
     pub fn try_driver(&self, options: &LoadOptions) -> cuda_events::Result<Driver> {
         // SAFETY: the addresses are those of functions that this crate compiles from the types of
         // the very list that `cuda-events` resolves; they are part of the program and keep the
@@ -135,80 +137,83 @@ impl SoftDriver {
         unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
-    /// What was done that is undefined on a real driver, where
-    /// [`OnMisuse::Error`](crate::OnMisuse::Error) is set.
+    /// The calls so far that are undefined on a real driver, with
+    /// [`OnMisuse::Error`](crate::OnMisuse::Error).
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The deadlocks of waits for values that were found so far, in words: which streams wait for
-    /// what, in which channels, and which calls gave them that. [`OnDeadlock`](crate::OnDeadlock)
-    /// says what one is. It is found by the call that closes the circle; only where values were
-    /// written and taken back it may be found later.
+    /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
+    /// channels, and the calls that submitted the waits.
+    ///
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that closes the circle finds
+    /// it. Only if values were written and reset may it be found later.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().deadlocks.clone()
     }
 
-    /// What the [order checker](crate::OrderCheck) found so far, in words: two accesses to the same
-    /// bytes, where they were made, what order there is, and what is missing. The first thousand
-    /// are kept.
+    /// The findings of the [order checker](crate::OrderCheck) so far, as text: two accesses to the
+    /// same bytes, their calls, the existing order, and the missing order.
+    ///
+    /// The first thousand findings are kept.
     pub fn order_findings(&self) -> Vec<String> {
         self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
     }
 
-    /// How many calls were made so far, whatever they answered.
+    /// The number of calls so far, with all results.
     pub fn calls(&self) -> u64 {
         self.machine().calls()
     }
 
-    /// The latest calls, as many as [`Builder::log`](crate::Builder::log) says, in the order in
-    /// which they ended.
+    /// The latest calls, in the order in which they ended. [`Builder::log`](crate::Builder::log)
+    /// sets their number.
     pub fn log(&self) -> Vec<CallRecord> {
         self.hooks().control().log.records()
     }
 
-    /// Forgets the calls that were logged so far.
+    /// Removes all calls from the log.
     pub fn clear_log(&self) {
         self.hooks().control().log.clear();
     }
 
-    /// What is alive now.
+    /// The counts of live objects.
     pub fn live(&self) -> Live {
         report::look(self.machine()).0
     }
 
-    /// What is alive now, in words: how much of each kind, and which calls made the first few of
-    /// them. With a call [log](crate::Builder::log) it names those calls, without one their
-    /// numbers.
+    /// The live objects as text: the count of each kind, and the calls that created the first few.
+    ///
+    /// With a call [log](crate::Builder::log) it contains those calls; without one it contains
+    /// their numbers.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")
     }
 
-    /// Ends a test that left something alive, or left it to its context to destroy (see
+    /// Panics if the test left anything alive, or left it to its context to destroy (see
     /// [`Live::lost`]).
     ///
     /// # Panics
     ///
-    /// When there is anything of that at all; the message is the [report](Self::leak_report).
+    /// If there is any such object. The message is the [report](Self::leak_report).
     #[track_caller]
     pub fn assert_no_leaks(&self) {
         let (live, which) = report::look(self.machine());
-        assert!(live.is_empty(), "left on the software driver: {live}{which}");
+        assert!(live.is_empty(), "still alive on the software driver: {live}{which}");
     }
 
-    /// Has calls fail from now on.
+    /// Makes calls fail from now on.
     ///
     /// # Panics
     ///
-    /// When the fault can never strike or cannot be meant: its pattern matches no entry point, its
-    /// count or probability is none, it has garbage or a failed context but no code.
+    /// If the fault can never strike or is contradictory: its pattern matches no entry point, its
+    /// count or probability is zero, or it has garbage or a failed context but no code.
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
         // A closure would be blamed itself, and not the caller.
         let fault = match fault.checked() {
             Ok(fault) => fault,
-            Err(what) => panic!("not a fault to inject: {what}"),
+            Err(what) => panic!("the fault is not valid: {what}"),
         };
         let hooks = self.hooks();
         let mut control = hooks.control();
@@ -216,7 +221,7 @@ impl SoftDriver {
         hooks.faults_changed(self.machine(), &control);
     }
 
-    /// Has no calls fail any more, and lets blocked ones go on.
+    /// Removes all faults, and lets blocked calls go on.
     pub fn clear_faults(&self) {
         let hooks = self.hooks();
         let mut control = hooks.control();
@@ -226,42 +231,45 @@ impl SoftDriver {
         hooks.release();
     }
 
-    /// How often a fault struck.
+    /// The number of times that a fault has struck.
     pub fn injected(&self) -> u64 {
         self.hooks().control().faults.struck
     }
 
-    /// Lets the calls go on that [`Fault::block`] holds. The answer is how many those were.
+    /// Lets the calls that [`Fault::block`] holds go on, and returns their number.
     pub fn release(&self) -> usize {
         self.hooks().release()
     }
 
-    /// How many calls [`Fault::block`] holds now.
+    /// The number of calls that [`Fault::block`] holds now.
     pub fn blocked(&self) -> usize {
         self.hooks().control().faults.blocked
     }
 
-    /// How many calls that end a context or unregister memory wait for work now.
+    /// The number of calls that now wait for work in order to end a context or unregister memory.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
         self.state().engine.idle_waiters
     }
 
-    /// Keeps host functions from being run, or lets them run again. Those that run already are not
-    /// stopped. Whatever waits for their streams waits for them, the last release of a context too.
-    /// In a context that fails they are held no longer: as without this, its functions are left
-    /// out, and its callbacks are called with the error.
+    /// Stops the running of host functions, or resumes it.
+    ///
+    /// Functions that already run are not stopped. Everything that waits for their streams waits
+    /// for them, including the last release of a context. When a context fails, its functions are
+    /// no longer held: as usual then, functions are skipped, and callbacks are called with the
+    /// error.
     pub fn hold_host_functions(&self, hold: bool) {
         self.machine().hold_host_functions(hold);
     }
 
-    /// All contexts fail, as after a kernel that trapped: what is in their streams is left out, and
-    /// everything in them answers `code` from now on. A real driver recovers in a new process only;
-    /// neither does this one.
+    /// Makes all contexts fail, as after a kernel that trapped.
+    ///
+    /// The pending work of their streams is skipped, and all calls on them return `code` from now
+    /// on. A real driver recovers in a new process only; this one does not recover either.
     ///
     /// # Panics
     ///
-    /// When the code is `CUDA_SUCCESS` or `CUDA_ERROR_NOT_READY`, with which no context fails.
+    /// If the code is `CUDA_SUCCESS` or `CUDA_ERROR_NOT_READY`: no context fails with these.
     #[track_caller]
     pub fn fail_contexts(&self, code: CUresult) {
         assert!(can_fail_contexts(code), "a context cannot fail with the code {}", code.0);
@@ -273,27 +281,27 @@ impl SoftDriver {
         }
     }
 
-    /// Every call answers as in a forked child of a process that uses the driver, or as usual
-    /// again.
+    /// Makes every call return what it returns in a forked child of a process that uses the driver,
+    /// or ends this.
     pub fn pretend_forked(&self, on: bool) {
         self.machine().switches.pretend_forked(on);
     }
 
-    /// Every call answers `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
+    /// Makes every call return `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
     pub fn shut_down(&self) {
         self.machine().switches.shut_down(true);
     }
 
-    /// Moves [virtual time](crate::Time::Virtual) on.
+    /// Advances [virtual time](crate::Time::Virtual).
     ///
     /// # Panics
     ///
-    /// When the driver's time is [real](crate::Time::Real): that moves by itself, and a test that
-    /// moves it tests nothing.
+    /// If the driver uses [real time](crate::Time::Real), which moves by itself: a test that
+    /// advances it would test nothing.
     #[track_caller]
     pub fn advance(&self, by: Duration) {
         let moved = self.try_advance(by);
-        assert!(moved, "real time cannot be moved on: the driver is not built with Time::Virtual");
+        assert!(moved, "real time cannot be advanced: build the driver with Time::Virtual");
     }
 
     pub(crate) fn try_advance(&self, by: Duration) -> bool {
@@ -350,7 +358,7 @@ impl Drop for SoftDriver {
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's
             // driver.
-            crate::say!("a host function did not return; its software driver is given up");
+            crate::say!("a host function did not return; its software driver is abandoned");
             return;
         }
         let this = std::thread::current().id();

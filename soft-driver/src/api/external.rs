@@ -1,4 +1,4 @@
-//! External semaphores, as the other side of one has it: what stands for a graphics API in tests.
+//! External semaphores, as a test sees them in place of a graphics API.
 
 use std::io::{Error, Result};
 #[cfg(target_os = "linux")]
@@ -8,18 +8,17 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 
-/// A semaphore that a software driver can import, as it would be one of Vulkan: the other side of
-/// it, for tests.
+/// A semaphore for tests that a software driver can import, in place of one of Vulkan.
 ///
-/// Its [descriptor](Self::descriptor) goes into `cuImportExternalSemaphore` of any software driver,
-/// in this process or in another one that got the descriptor. A binary one is
-/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD`, a timeline
-/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD`. It is a file of memory of its own
-/// kind: no driver takes any other descriptor, and no other driver takes this one. Linux only.
+/// Pass its [descriptor](Self::descriptor) to `cuImportExternalSemaphore` of any software driver,
+/// in this process or in another process that received the descriptor. A binary semaphore has the
+/// type `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD`, a timeline
+/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD`. It is a special memory file: a
+/// software driver imports no other descriptors, and no other driver imports these. Linux only.
 ///
-/// A stream that waits for one is looked at now and then: every 2 ms at least. It holds back no
-/// other stream. To the order checker a wait is behind the signals of the same driver that can have
-/// ended it; of the signals of others it knows nothing, and says nothing.
+/// The driver checks a waiting stream from time to time, at least every 2 ms. The wait blocks no
+/// other stream. For the order checker a wait is after the signals of the same driver that can have
+/// ended it. It does not see the signals of others, and reports nothing about them.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -33,7 +32,7 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 /// let theirs = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("Linux has it");
 /// let descriptor = theirs.descriptor().expect("a descriptor");
 /// let device = context.device().uuid()?;
-/// // SAFETY: the descriptor is one of a timeline, and nobody else has it.
+/// // SAFETY: the descriptor is that of a timeline, and no other code has it.
 /// let ours = unsafe { TimelineSemaphore::import_fd(&context, descriptor, device) }?;
 ///
 /// stream.wait_external_semaphore(&ours, 1)?;
@@ -53,11 +52,11 @@ pub struct ExternalSemaphore {
 }
 
 impl ExternalSemaphore {
-    /// A new one, of value 0 or not signalled.
+    /// Creates a semaphore with value 0, or not signalled.
     ///
     /// # Errors
     ///
-    /// What the system answers; where it is not Linux, that it is not supported.
+    /// Those of the system; on other systems than Linux, that it is not supported.
     pub fn new(kind: SemaphoreKind) -> Result<Self> {
         match Semaphore::create(kind) {
             Some((semaphore, descriptor)) => Ok(Self { semaphore, descriptor }),
@@ -66,11 +65,11 @@ impl ExternalSemaphore {
         }
     }
 
-    /// The one of a descriptor that came from another process.
+    /// Creates the semaphore of a descriptor that came from another process.
     ///
     /// # Errors
     ///
-    /// The descriptor is not one of such a semaphore.
+    /// If the descriptor is not that of such a semaphore.
     #[cfg(target_os = "linux")]
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Self> {
         use std::os::fd::AsRawFd as _;
@@ -81,29 +80,28 @@ impl ExternalSemaphore {
         }
     }
 
-    /// Another descriptor of it: for one import, which takes it, or for another process.
+    /// Duplicates the descriptor: for one import, which takes it, or for another process.
     ///
     /// # Errors
     ///
-    /// What the system answers.
+    /// Those of the system.
     #[cfg(target_os = "linux")]
     pub fn descriptor(&self) -> Result<OwnedFd> {
         self.descriptor.try_clone()
     }
 
-    /// Which kind it is.
+    /// The kind of the semaphore.
     pub fn kind(&self) -> SemaphoreKind {
         self.semaphore.kind
     }
 
-    /// Its value now. A binary one has 1 while it is signalled and no wait has taken that, and 0
-    /// otherwise.
+    /// The current value. A binary semaphore has 1 while it is signalled and no wait has consumed
+    /// the signal, and 0 otherwise.
     pub fn value(&self) -> u64 {
         self.semaphore.value()
     }
 
-    /// Gives it this value, as a graphics queue would. A binary one is signalled, whatever the
-    /// value.
+    /// Signals this value, as a graphics queue would. A binary semaphore ignores the value.
     pub fn signal(&self, value: u64) {
         self.semaphore.signal(value);
     }

@@ -78,74 +78,74 @@ fn saw(
     tell(&call(&HOST_SAW, machine), told, location)
 }
 
-/// What no driver sees: the accesses of kernels, and the host's own. Where the
-/// [order checker](crate::OrderCheck) is off these do nothing. Each counts as a call, so that
-/// reports can number it.
+/// Reports of accesses that a driver cannot see: those of kernels, and the host's own. If the
+/// [order checker](crate::OrderCheck) is off they do nothing. Each counts as a call, so reports can
+/// number it.
 impl SoftDriver {
-    /// Tells the order checker that a kernel, or other work that the program puts into a stream
-    /// now, reads `bytes` bytes from `address` on. In a stream that is captured it becomes a node
-    /// of the graph, which looks like an empty one.
+    /// Reports that work submitted to a stream now, such as a kernel, reads `bytes` bytes from
+    /// `address` on.
+    ///
+    /// In a capturing stream it becomes a node of the graph, which looks like an empty node.
     ///
     /// # Panics
     ///
-    /// When the stream cannot be worked with, as a launch into it could not. A handle that is no
-    /// stream is misuse as in any call, so that it ends the process unless
-    /// [`OnMisuse`](crate::OnMisuse) says that it is an error.
+    /// If the stream accepts no work, as for a launch. A handle that is not a stream is misuse, as
+    /// in any call: it ends the process unless [`OnMisuse`](crate::OnMisuse) makes it an error.
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.told(Some(stream.as_raw()), (address, bytes), false);
     }
 
-    /// As [`reads`](Self::reads), of bytes that are written.
+    /// Like [`reads`](Self::reads), for bytes that the work writes.
     ///
     /// # Panics
     ///
-    /// As [`reads`](Self::reads).
+    /// In the cases of [`reads`](Self::reads).
     #[track_caller]
     pub fn writes(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.told(Some(stream.as_raw()), (address, bytes), true);
     }
 
-    /// Tells the order checker that the host itself reads `bytes` bytes of pinned memory from
-    /// `memory` on, at this place in the sequence of its calls.
+    /// Reports that the host itself reads `bytes` bytes of pinned memory from `memory` on, at this
+    /// place in the sequence of its calls.
     #[track_caller]
     pub fn host_reads<T>(&self, memory: *const T, bytes: usize) {
         self.told(None, (memory.addr() as u64, bytes), false);
     }
 
-    /// As [`host_reads`](Self::host_reads), of bytes that the host writes.
+    /// Like [`host_reads`](Self::host_reads), for bytes that the host writes.
     #[track_caller]
     pub fn host_writes<T>(&self, memory: *const T, bytes: usize) {
         self.told(None, (memory.addr() as u64, bytes), true);
     }
 
-    /// Tells the order checker that the calling thread, or host function, hands something on: it
-    /// unlocks, sends, or ends and is joined. Whoever [takes it over](Self::take_over) later, by
-    /// the same number, is after all that this one is after now. The program chooses the numbers:
-    /// the address of the lock or the channel, say.
+    /// Reports that the calling thread or host function hands over: it unlocks, sends, or ends and
+    /// is joined.
     ///
-    /// It matters with [`HostOrder::Told`](crate::HostOrder::Told).
+    /// A thread that later [takes over](Self::take_over) with the same number is after everything
+    /// that this thread is after now. The program chooses the numbers, for example the address of
+    /// the lock or the channel. It matters with [`HostOrder::Told`](crate::HostOrder::Told) only.
     #[track_caller]
     pub fn hand_over(&self, token: u64) {
         good(hand(self.machine(), token, true, Some(Location::caller())));
     }
 
-    /// Tells the order checker that the calling thread, or host function, takes what was
-    /// [handed over](Self::hand_over) before under this number: it locks, receives, or has joined.
+    /// Reports that the calling thread or host function takes over from those that [handed
+    /// over](Self::hand_over) with this number: it locks, receives, or has joined.
     #[track_caller]
     pub fn take_over(&self, token: u64) {
         good(hand(self.machine(), token, false, Some(Location::caller())));
     }
 
-    /// Tells the order checker that the host itself has read `value` at `memory`, where a stream
-    /// writes values (`cuStreamWriteValue32` and `64`). The calling thread is then after the work
-    /// before that write, as a stream is that waited for the value.
+    /// Reports that the host has read `value` at `memory`, where a stream writes values
+    /// (`cuStreamWriteValue32` and `64`).
     ///
-    /// It matters with [`HostOrder::Told`](crate::HostOrder::Told).
+    /// The calling thread is then after the work before that write, like a stream that waited for
+    /// the value. It matters with [`HostOrder::Told`](crate::HostOrder::Told) only.
     ///
     /// # Panics
     ///
-    /// When `T` has neither 4 nor 8 bytes.
+    /// If `T` has neither 4 nor 8 bytes.
     #[track_caller]
     pub fn host_saw<T>(&self, memory: *const T, value: u64) {
         let word = (memory.addr() as u64, size_of::<T>());
@@ -161,7 +161,7 @@ impl SoftDriver {
 #[track_caller]
 fn good(answer: Answer) {
     if let Err(code) = answer {
-        panic!("nothing can be told of this stream, value or driver: {}", code.0);
+        panic!("this stream, value or driver accepts no report: {}", code.0);
     }
 }
 

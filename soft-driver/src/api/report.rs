@@ -6,20 +6,20 @@ use crate::front::hooks;
 use crate::model::handles::Table;
 use crate::model::machine::Machine;
 
-/// How much there is of what a program has to give back.
+/// The counts of objects that a program must release or destroy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Live {
     /// Retains of primary contexts that were not released.
     pub retains: usize,
-    /// Contexts that were created and not destroyed; primary ones are counted by their retains.
+    /// Contexts that were created and not destroyed. Primary contexts are counted by their retains.
     pub contexts: usize,
-    /// Streams that were created and not destroyed. In a failed context, where destroying answers
-    /// the context's error, those that the program tried to destroy are not counted.
+    /// Streams that were created and not destroyed. In a failed context destroying returns the
+    /// context's error; streams that the program tried to destroy there are not counted.
     pub streams: usize,
-    /// Events that were created or imported, and not destroyed, counted as streams are.
+    /// Events that were created or imported, and not destroyed; counted like streams.
     pub events: usize,
-    /// Slots of interprocess events that are taken.
+    /// Slots of interprocess events that are in use.
     pub ipc_slots: usize,
     /// Captures that were begun and not ended.
     pub captures: usize,
@@ -27,23 +27,25 @@ pub struct Live {
     pub graphs: usize,
     /// Executable graphs that were not destroyed.
     pub graph_execs: usize,
-    /// User objects that something still refers to.
+    /// User objects that are still referenced.
     pub user_objects: usize,
-    /// External semaphores that were imported and not destroyed, counted as streams are.
+    /// External semaphores that were imported and not destroyed; counted like streams.
     pub external_semaphores: usize,
-    /// Pieces of device and host memory that were not freed. Memory that the program registered is
-    /// not counted: it is the program's own, and its registration ends with the context.
+    /// Allocations of device and host memory that were not freed. Memory that the program
+    /// registered is not counted: it belongs to the program, and its registration ends with the
+    /// context.
     pub allocations: usize,
-    /// Streams, events, external semaphores and pieces of memory that went with their context, at
-    /// its last release or its destruction, and that nobody had destroyed until then: leaks that
-    /// the context's end hides. What the program tried to destroy is not counted, where a
-    /// [fault](crate::Fault) kept that call from its work or the context had failed; nor is what
-    /// `cuDevicePrimaryCtxReset` takes, which is there to take it.
+    /// Streams, events, external semaphores and allocations that were destroyed only with their
+    /// context, at its last release or its destruction: leaks that the end of the context hides.
+    ///
+    /// Objects that the program tried to destroy are not counted, if a [fault](crate::Fault)
+    /// prevented that call or the context had failed. Objects that `cuDevicePrimaryCtxReset`
+    /// destroys are not counted either, because that is its purpose.
     pub lost: usize,
 }
 
 impl Live {
-    /// Whether there is nothing of all that.
+    /// Returns whether all counts are zero.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
@@ -65,8 +67,8 @@ impl fmt::Display for Live {
             (self.allocations, "piece of memory", "pieces of memory"),
             (
                 self.lost,
-                "thing that only its context's end destroyed",
-                "things that only their context's end destroyed",
+                "object destroyed only with its context",
+                "objects destroyed only with their context",
             ),
         ];
         let mut separator = "";

@@ -27,7 +27,7 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
         let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
         let text = text
             .to_str()
-            .ok_or_else(|| "it is not UTF-8: it takes name=value with commas between".to_owned());
+            .ok_or_else(|| "it is not UTF-8: use name=value, separated by commas".to_owned());
         let (mut config, faults) = match text.and_then(Builder::from_text) {
             Ok(builder) => builder.into_parts(),
             Err(what) => {

@@ -361,7 +361,7 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
     }
     if state.contexts[context].green {
         let what = format!(
-            "context {handle:#x} stands for a green context, which is to be destroyed as such"
+            "context {handle:#x} belongs to a green context, which must be destroyed instead"
         );
         return Err(state.misuse(call, &what, INVALID_CONTEXT));
     }

@@ -85,7 +85,7 @@ impl State {
         }
         Err(self.misuse(
             call,
-            &format!("{address:#x} is written, which was registered as read-only"),
+            &format!("{address:#x} is written, but was registered as read-only"),
             INVALID_VALUE,
         ))
     }

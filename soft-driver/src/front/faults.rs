@@ -24,7 +24,7 @@ enum When {
     Chance(u32),
 }
 
-/// A rule by which calls fail. [`SoftDriver::inject`](crate::SoftDriver::inject) takes it.
+/// A rule that makes calls fail, for [`SoftDriver::inject`](crate::SoftDriver::inject).
 ///
 /// ```
 /// use cuda_soft_driver::{Fault, SoftDriver};
@@ -62,17 +62,17 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of the functions whose exported names match: a name, or a pattern in which `*`
-    /// stands for anything. `cuEventRecord` is the plain function only; `cuEventRecord*` also the
-    /// per-thread twin.
+    /// A fault of the functions whose exported names match `pattern`.
     ///
-    /// Unless told otherwise it strikes at every call, and answers `CUDA_ERROR_UNKNOWN` instead of
-    /// doing the work.
+    /// The pattern is a name, in which `*` is a wildcard. `cuEventRecord` matches the plain
+    /// function only; `cuEventRecord*` also matches its per-thread twin. By default the fault
+    /// strikes at every call, and the call returns `CUDA_ERROR_UNKNOWN` and does no work.
     ///
-    /// A pattern that matches nothing that any version of the driver exports is refused by whoever
-    /// takes the fault. So is what could not strike or could not be meant: a count of 0, a
-    /// probability that is none, two ways to say when, an empty name of a thread, `CUDA_SUCCESS` as
-    /// the code, garbage or a failed context without any code.
+    /// [`inject`](crate::SoftDriver::inject) and [`Builder::fault`](crate::Builder::fault) refuse a
+    /// pattern that matches no export of any version. They also refuse a fault that cannot strike
+    /// or is contradictory: a count of 0, a probability of zero, two conditions for when to strike,
+    /// an empty thread name, `CUDA_SUCCESS` as the code, garbage or a failed context without a
+    /// code.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -94,8 +94,8 @@ impl Fault {
         let known = EXPORTS.iter().any(|export| matches(pattern, export.name));
         fault.refuse_unless(known, || {
             format!(
-                "no entry point matches `{pattern}`: it takes an exported name like \
-                cuEventRecord_ptsz, with * for anything"
+                "no entry point matches `{pattern}`: use an exported name like cuEventRecord_ptsz, \
+                 with * as a wildcard"
             )
         })
     }
@@ -116,23 +116,23 @@ impl Fault {
         let (poison, fails_context) = (self.poison, self.fails_context);
         let checked = self
             .refuse_unless(!poison || answers.is_some(), || {
-                "a fault with garbage needs a code to answer: a held call works afterwards, and a \
-                 success with garbage is no driver's"
+                "a fault with garbage needs a result code: a blocked call works after its release, \
+                 and no driver returns success with garbage"
                     .to_owned()
             })
             .refuse_unless(!fails_context || answers.is_some(), || {
-                "a fault that has a context fail needs a code to answer: it is the context's from \
-                    then on"
+                "a fault that makes a context fail needs a result code: calls in the context \
+                 return it from then on"
                     .to_owned()
             })
             .refuse_unless(!fails_context || answers.is_none_or(can_fail_contexts), || {
                 "a context cannot fail with CUDA_ERROR_NOT_READY: nothing in it would ever be \
-                    ready"
+                 ready"
                     .to_owned()
             })
             .refuse_unless(!kills || !says, || {
-                "a fault that kills the process takes none of code, block, poison and context: \
-                    nobody is left to see it"
+                "a fault that kills the process cannot have code, block, poison or context: no \
+                 caller is left to see it"
                     .to_owned()
             });
         match checked.wrong {
@@ -145,7 +145,7 @@ impl Fault {
     fn when(mut self, when: When) -> Self {
         let first = core::mem::replace(&mut self.when, when) == When::Always;
         self.refuse_unless(first, || {
-            "a fault takes one of nth, every and a chance, once".to_owned()
+            "a fault takes at most one of nth, every and chance".to_owned()
         })
     }
 
@@ -156,79 +156,78 @@ impl Fault {
         })
     }
 
-    /// Only at the n-th matching call, counted from 1 and from when the fault was injected.
+    /// Strikes only at the n-th matching call, counted from 1 after the injection.
     pub fn nth(self, n: u64) -> Self {
         self.when(When::Nth(n)).refuse_unless(n > 0, || {
             "a fault at the 0th call never strikes: calls are counted from 1".to_owned()
         })
     }
 
-    /// At every k-th matching call.
+    /// Strikes at every k-th matching call.
     pub fn every(self, k: u64) -> Self {
         self.when(When::Every(k)).refuse_unless(k > 0, || {
-            "a fault at every 0th call never strikes: it takes 1 or more".to_owned()
+            "a fault at every 0th call never strikes: use 1 or more".to_owned()
         })
     }
 
-    /// At each matching call with this probability, from 0.000001 to 1; the seed makes it come
-    /// again.
+    /// Strikes at each matching call with this probability, from 0.000001 to 1. The seed makes it
+    /// repeatable.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
         self.random = seed;
         let good = (1e-6..=1.0).contains(&probability);
         self.when(When::Chance((probability * 1e6).round() as u32)).refuse_unless(good, || {
-            format!(
-                "a fault cannot strike with the probability {probability}: it takes 0.000001 to 1"
-            )
+            format!("a fault cannot strike with the probability {probability}: use 0.000001 to 1")
         })
     }
 
-    /// No more than one strike.
+    /// Strikes at most once.
     pub fn once(mut self) -> Self {
         self.limit = Some(1);
         self.one_limit()
     }
 
-    /// Once it struck, at every matching call.
+    /// After the first strike, strikes at every matching call.
     pub fn from_then_on(mut self) -> Self {
         self.persistent = true;
         self.one_limit()
     }
 
-    /// Only in threads of this name.
+    /// Strikes only in threads of this name.
     pub fn in_thread(mut self, name: &str) -> Self {
         self.thread = Some(name.to_owned());
         self.refuse_unless(!name.is_empty(), || {
-            "a fault in a thread takes the thread's name".to_owned()
+            "a fault in a thread needs the thread's name".to_owned()
         })
     }
 
-    /// The code to answer, which is an error's.
+    /// Sets the code that the call returns. It must be an error.
     pub fn answer(mut self, code: CUresult) -> Self {
         self.code = Some(code);
         self.refuse_unless(code != SUCCESS, || {
-            "a fault cannot answer CUDA_SUCCESS: a success without the work, or without its \
-                results, is no driver's"
+            "a fault cannot return CUDA_SUCCESS: no driver returns success without the work and \
+             its results"
                 .to_owned()
         })
     }
 
-    /// The work is done, and the code answered all the same. An import of an external semaphore is
-    /// left undone: who is told that it failed keeps the descriptor.
+    /// Does the work, and then returns the code. The import of an external semaphore does no work,
+    /// because a caller that gets an error keeps the descriptor.
     pub fn after_the_work(mut self) -> Self {
         self.after = true;
         self
     }
 
-    /// The call blocks until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as
-    /// usual, unless there is a code to [answer](Self::answer) as well.
+    /// Blocks the call until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as
+    /// usual, unless the fault has a code to [return](Self::answer).
     pub fn block(mut self) -> Self {
         self.block = true;
         self
     }
 
-    /// The process is killed at the call, by itself and as by `kill -9`: nothing is cleaned up, in
-    /// no thread of it. That is before the call's work, or [after](Self::after_the_work) it. It is
-    /// for what other processes see of that, and takes no code.
+    /// Kills the process at the call, like `kill -9`: no thread cleans up.
+    ///
+    /// This happens before the call's work, or [after](Self::after_the_work) it. It is for tests of
+    /// the other processes, and takes no code.
     pub fn kill(mut self) -> Self {
         self.kill = true;
         self
@@ -241,31 +240,34 @@ impl Fault {
         self.code.or(unless_told)
     }
 
-    /// Small out-parameters are filled with garbage, those of a call that fails: a fault that only
-    /// [blocks](Self::block) cannot have this without an [answer](Self::answer). Otherwise a call
-    /// that fails leaves them as they were. Arrays are never filled: their length is not known
-    /// here.
+    /// Fills small out-parameters of a failing call with garbage. Otherwise a failing call leaves
+    /// them unchanged.
+    ///
+    /// A fault that only [blocks](Self::block) needs an [answer](Self::answer) for this. Arrays are
+    /// never filled, because their length is not known here.
     pub fn poison(mut self) -> Self {
         self.poison = true;
         self
     }
 
-    /// A context fails with the code, for good: everything in it answers it from then on. It is
-    /// that of the event or stream that the call names, or the context that it names, else the
-    /// calling thread's current one. Where there is none of these either, none fails.
+    /// Makes a context fail with the code permanently: all later calls in it return the code.
+    ///
+    /// It is the context of the event or stream that the call names, or the context that it names,
+    /// or otherwise the calling thread's current context. If there is none of these, none fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
     }
 
-    /// A fault from text: the pattern, and then words with colons between: `nth=3`, `every=2`,
-    /// `chance=0.1/7` (with its seed), `code=2` or `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on`
-    /// (from then on), `after`, `block`, `poison`, `context`, `kill`, `thread=NAME`.
+    /// Parses a fault from text: the pattern, and then words separated by colons.
+    ///
+    /// The words are `nth=3`, `every=2`, `chance=0.1/7` (with its seed), `code=2` or
+    /// `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`,
+    /// `context`, `kill`, `thread=NAME`.
     ///
     /// # Errors
     ///
-    /// A sentence about the first word that is not understood, is there twice, or makes no sense
-    /// with the others.
+    /// One sentence about the first word that is unknown, set twice, or contradicts the others.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut seen = BTreeSet::new();
         let mut words = text.split(':');
@@ -277,10 +279,9 @@ impl Fault {
             let (name, value) = word
                 .split_once('=')
                 .map_or((word, ""), |(name, value)| (&word[..=name.len()], value));
-            let bad =
-                || format!("`{word}` is not understood in the fault `{text}`: it takes {WORDS}");
+            let bad = || format!("`{word}` is not valid in the fault `{text}`: use {WORDS}");
             if !seen.insert(name) {
-                return Err(format!("`{name}` is twice in the fault `{text}`"));
+                return Err(format!("`{name}` is set twice in the fault `{text}`"));
             }
             fault = match name {
                 "nth=" => fault.nth(value.parse().map_err(|_| bad())?),
@@ -497,22 +498,22 @@ mod tests {
         assert!(wrong("cuEvntRecord").contains("no entry point matches `cuEvntRecord`"));
         assert!(wrong("cuEvent*Recrd:once").contains("no entry point matches"));
         assert!(wrong("cuInit:nth=0").contains("counted from 1"));
-        assert!(wrong("cuInit:every=0").contains("takes 1 or more"));
+        assert!(wrong("cuInit:every=0").contains("use 1 or more"));
         for chance in ["7", "-0.1", "NaN", "0", "0.0000001/3"] {
             assert!(
-                wrong(&format!("cuInit:chance={chance}")).contains("it takes 0.000001 to 1"),
+                wrong(&format!("cuInit:chance={chance}")).contains("use 0.000001 to 1"),
                 "{chance}"
             );
         }
         assert!(wrong("cuInit:thread=").contains("the thread's name"));
         for text in ["cuInit:nth=3:every=2", "cuInit:every=2:nth=3", "cuInit:chance=0.5:nth=1"] {
-            assert!(wrong(text).contains("one of nth, every and a chance"), "{text}");
+            assert!(wrong(text).contains("at most one of nth, every and chance"), "{text}");
         }
         for text in ["cuInit:once:on", "cuInit:on:once", "cuInit:nth=2:once:on"] {
             assert!(wrong(text).contains("not both"), "{text}");
         }
-        assert!(wrong("cuInit:code=1:code=2").contains("`code=` is twice"));
-        assert!(wrong("cuInit:sometimes").contains("it takes `nth=3`"));
+        assert!(wrong("cuInit:code=1:code=2").contains("`code=` is set twice"));
+        assert!(wrong("cuInit:sometimes").contains("use `nth=3`"));
         assert!(wrong("cuInit:code=CUDA_ERROR_NONE").contains("a number like 2 or a name like"));
         assert_eq!(
             Fault::from_text("cuInit:code=CUDA_ERROR_NO_DEVICE").unwrap().code,
@@ -534,17 +535,17 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for (text, told) in [
-            ("cuEventQuery:block:poison", "needs a code to answer"),
-            ("cuEventQuery:poison:block", "needs a code to answer"),
-            ("cuEventQuery:block:context", "needs a code to answer"),
-            ("cuEventQuery:context:once:block", "needs a code to answer"),
-            ("cuEventQuery:code=0", "cannot answer CUDA_SUCCESS"),
-            ("cuEventQuery:block:poison:code=0", "cannot answer CUDA_SUCCESS"),
-            ("cuEventQuery:after:code=CUDA_SUCCESS", "cannot answer CUDA_SUCCESS"),
+            ("cuEventQuery:block:poison", "needs a result code"),
+            ("cuEventQuery:poison:block", "needs a result code"),
+            ("cuEventQuery:block:context", "needs a result code"),
+            ("cuEventQuery:context:once:block", "needs a result code"),
+            ("cuEventQuery:code=0", "cannot return CUDA_SUCCESS"),
+            ("cuEventQuery:block:poison:code=0", "cannot return CUDA_SUCCESS"),
+            ("cuEventQuery:after:code=CUDA_SUCCESS", "cannot return CUDA_SUCCESS"),
             ("cuEventQuery:code=600:context", "cannot fail with CUDA_ERROR_NOT_READY"),
-            ("cuEventQuery:kill:code=2", "nobody is left to see it"),
-            ("cuEventQuery:block:kill", "nobody is left to see it"),
-            ("cuEventQuery:kill:poison", "needs a code to answer"),
+            ("cuEventQuery:kill:code=2", "no caller is left to see it"),
+            ("cuEventQuery:block:kill", "no caller is left to see it"),
+            ("cuEventQuery:kill:poison", "needs a result code"),
         ] {
             let said = Fault::from_text(text).expect_err(text);
             assert!(said.contains(told), "{text}: {said}");

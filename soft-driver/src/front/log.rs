@@ -10,28 +10,28 @@ use crate::front::exports::Id;
 use crate::model::call_frame::{CallFrame, Words};
 use crate::model::thread;
 
-/// One call that was made.
+/// One logged call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The number of the call on its driver, from 1; the order in which calls began.
+    /// The number of the call on its driver, from 1, in the order in which calls began.
     pub number: u64,
     /// The exported name.
     pub function: &'static str,
-    /// The arguments as numbers; pointers and handles by address.
+    /// The arguments as numbers; pointers and handles as addresses.
     pub arguments: Vec<u64>,
-    /// What was answered.
+    /// The result.
     pub result: CUresult,
-    /// The handle or address that a creating call gave: of an event, a stream, a context, a graph
-    /// or node, memory.
+    /// The handle or address that a creating call returned: of an event, a stream, a context, a
+    /// graph or node, or memory.
     pub given: Option<u64>,
     /// The name of the calling thread.
     pub thread: String,
-    /// When it began, counted from the driver's start.
+    /// The time at which it began, since the driver's start.
     pub at: Duration,
-    /// How long it took.
+    /// The duration of the call.
     pub took: Duration,
-    /// Whether a fault was injected into it.
+    /// Whether a fault was injected into the call.
     pub injected: bool,
 }
 

@@ -4,83 +4,87 @@ use core::time::Duration;
 
 use cuda_order_check::{HostOrder, Warnings};
 
-/// What happens when the program does what is undefined on a real driver: a destroyed or made-up
-/// handle, a NULL pointer where the real driver dereferences it.
+/// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, or a
+/// NULL pointer that the real driver dereferences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnMisuse {
-    /// Ends the process with a message: the call, the handle, and where it was destroyed. Some of
-    /// it a real driver was seen to survive, a handle of the wrong kind and zeroed memory; that is
-    /// undefined too, and ends the process like the rest.
+    /// Ends the process with a message: the call, the handle, and the place where it was destroyed.
+    ///
+    /// A real driver was seen to survive some of these calls, with a handle of the wrong kind or
+    /// zeroed memory. They are undefined, too, and end the process like the rest.
     #[default]
     Abort,
-    /// Answers an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses). A
-    /// fuzzer wants this: by default even the use of an event from a damaged descriptor ends the
+    /// Returns an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses).
+    ///
+    /// Use it for fuzzing: by default even the use of an event from a damaged descriptor ends the
     /// process.
     Error,
 }
 
-/// What happens when streams wait for values that only writes behind those very waits would write:
-/// a real driver waits for ever, or until the host writes the value.
+/// The reaction to streams that wait for values whose writes are queued after these waits. A real
+/// driver waits forever, or until the host writes the value.
 ///
-/// A deadlock is when streams wait for values that were given to other streams to write, and none
-/// of those writes can come to its turn: each is behind such a wait, in its own stream or in the
-/// channel that its stream shares with others
-/// ([`Builder::connections`](crate::Builder::connections)). A wait that no submitted write would
-/// end is no part of one: the host may write the value, or another process, or a later call.
-/// However it is dealt with, it is said on standard error, once, and
-/// [`deadlocks`](crate::SoftDriver::deadlocks) has it. One that comes while another one lasts is a
+/// In a deadlock, streams wait for values that other streams are to write, and none of those writes
+/// can run: each is queued after such a wait, in its own stream or in the channel that its stream
+/// shares with others ([`Builder::connections`](crate::Builder::connections)). A wait that no
+/// submitted write would end is not part of a deadlock: the host, another process or a later call
+/// may write the value.
+///
+/// With each setting the deadlock is printed once on standard error, and
+/// [`deadlocks`](crate::SoftDriver::deadlocks) returns it. A deadlock that arises during another
+/// one is part of that one.
 /// part of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnDeadlock {
-    /// As [`OnMisuse`] says. `Abort` ends the process. With `Error` the contexts that are part of
-    /// it fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as a real one does where a watchdog ends work that
-    /// does not come to its end: the call that closed the circle answers so, and everything in
-    /// those contexts from then on, and nothing hangs.
+    /// Reacts as [`OnMisuse`] defines. `Abort` ends the process. With `Error` nothing hangs: the
+    /// contexts that are part of the deadlock fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as a real one
+    /// does when a watchdog ends stuck work. The call that closed the circle returns this error,
+    /// and so do all later calls in those contexts.
     #[default]
     Misuse,
-    /// As on a real driver: it hangs. The host can still end it by writing the value.
+    /// Hangs, as a real driver does. The host can still end the deadlock by writing the value.
     Hang,
 }
 
-/// Whether accesses to the same bytes are looked for that nothing orders.
+/// Whether to search for unordered accesses to the same bytes.
 ///
 /// The driver sees each copy, memset, value, allocation and free, and each record, wait and
-/// synchronization. The checker says of which two accesses, at least one of them a write, no event,
-/// wait or synchronization orders, whichever of them came first in this run. It does not see what
-/// the program's own kernels and threads touch, unless that is
-/// [told](crate::SoftDriver::reads). `docs/order-check.md` says what orders.
+/// synchronization. The checker reports each two accesses, at least one of them a write, that no
+/// event, wait or synchronization orders, no matter which came first in this run. It does not see
+/// the accesses of the program's own kernels and threads, unless the program
+/// [reports](crate::SoftDriver::reads) them. `docs/order-check.md` lists what orders work.
 ///
-/// Between streams that only events order, an error is found on every run. What the host's threads
-/// tell each other no driver sees. [`Builder::order_host`](crate::Builder::order_host) chooses what
-/// that means. With [`HostOrder::Submission`] a good program is never reported, and an error
-/// between two threads, or one that a host function or a value in host memory may have mended, is
-/// found on some runs only. With [`HostOrder::Told`] such errors are found on every run too, and
-/// the program tells how its threads are ordered ([`hand_over`](crate::SoftDriver::hand_over)).
+/// If only events order the streams, an error is found on every run. No driver sees the order of
+/// the host's threads; [`Builder::order_host`](crate::Builder::order_host) chooses the assumption.
+/// With [`HostOrder::Submission`] a correct program is never reported. An error between two
+/// threads, or one that a host function or a value in host memory may hide, is found on some runs
+/// only. With [`HostOrder::Told`] such errors are found on every run, too, and the program reports
+/// the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
 ///
-/// A report is given once for each pair of places. A place is the source line where that is known:
-/// Rust programs that call `reads`, `writes` and their like have it. For a call of the driver, a
-/// plain C function, it is the function and its stream or thread; with
-/// [`order_backtraces`](crate::Builder::order_backtraces) it is how the program came to the call.
+/// Each pair of places is reported once. A place is the source line if it is known, as for calls of
+/// `reads`, `writes` and similar methods from Rust. For a call of the driver, a plain C function,
+/// the place is the function and its stream or thread. With
+/// [`order_backtraces`](crate::Builder::order_backtraces) it is the call's backtrace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderCheck {
-    /// Nothing is looked for, and nothing is paid.
+    /// No search, and no cost.
     #[default]
     Off,
-    /// What is found is said on standard error, once for each pair of places, and
-    /// [`order_findings`](crate::SoftDriver::order_findings) has it.
+    /// Prints each finding once on standard error, for each pair of places.
+    /// [`order_findings`](crate::SoftDriver::order_findings) returns them.
     Report,
-    /// The first one that is found ends the process, with the same report. Warnings do not.
+    /// Prints the first report and ends the process. Warnings do not end it.
     Abort,
 }
 
-/// What the driver does about rules that real drivers leave open.
+/// The behaviour where real drivers leave rules open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rules {
-    /// As measured on the real driver.
+    /// The behaviour measured on the real driver.
     #[default]
     Faithful,
-    /// As documented, where the document forbids more than the real driver refuses: no driver call
-    /// in a host function, and stale IPC descriptors are recognised.
+    /// The documented behaviour where it forbids more than the real driver refuses: host functions
+    /// may make no driver calls, and stale IPC descriptors are detected.
     Strict,
 }
 
@@ -90,39 +94,40 @@ pub enum Time {
     /// The machine's monotonic clock.
     #[default]
     Real,
-    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move: a memset
-    /// or copy takes one nanosecond for each 1024 bytes, what keeps a stream
-    /// [busy](crate::SoftDriver::busy) as long as it says, everything else one tick.
+    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move.
     ///
-    /// A call that waits lets time pass. A query does not. So what only looks, again and again,
-    /// does not end by itself: `Point::wait`, `Event::synchronize_timeout` and futures of
-    /// `cuda-events` wait for ever, or until their timeout, for a stream that is busy. There the
-    /// test calls `advance`, from another thread if need be, or waits by a call.
+    /// A memset or copy takes one nanosecond for each 1024 bytes. Work that keeps a stream
+    /// [busy](crate::SoftDriver::busy) takes its duration, and all other work one tick.
+    ///
+    /// A waiting call lets time pass; a query does not. So a loop that only polls does not end by
+    /// itself: `Point::wait`, `Event::synchronize_timeout` and futures of `cuda-events` wait for a
+    /// busy stream forever, or until their timeout. For these the test calls `advance`, from
+    /// another thread if necessary, or waits with a call.
     Virtual,
 }
 
-/// In what order independent work is done.
+/// The order of independent work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheduler {
-    /// At once where a stream is idle; host functions on one thread in the order in which they
+    /// At once if a stream is idle. Host functions run on one thread, in the order in which they
     /// become ready.
     #[default]
     Prompt,
-    /// Seeded random: among the streams that could go on, which one goes on next, and how far
-    /// before the call returns.
+    /// At random with a seed: which of the ready streams goes on next, and how far before the call
+    /// returns.
     ///
-    /// Work is done in steps between the program's calls and while it waits. The same seed gives
-    /// the same order to a program that makes its calls from one thread, and whose host functions
-    /// do not wait for it, however much the machine has to do (on Linux; elsewhere a machine that
-    /// lets a thread wait for long may change it). A program whose thread does not call the driver
-    /// for a tenth of a second of its time gets its work done all the same, in an order that then
-    /// depends on time.
+    /// Work is done in steps between the program's calls and while the program waits. The same seed
+    /// gives the same order if the program makes its calls from one thread and its host functions
+    /// do not wait for it, regardless of the machine's load. (This holds on Linux. On other
+    /// systems, a machine that delays a thread for long may change the order.) If the program's
+    /// thread makes no driver call for a tenth of a second of its time, the work is done anyway, in
+    /// an order that depends on time.
     Seeded(u64),
 }
 
 impl Scheduler {
-    /// Seeded by the time. The seed is printed when the driver starts, so that the run can be had
-    /// again.
+    /// At random, with a seed from the time. The driver prints the seed when it starts, so the run
+    /// can be repeated.
     pub fn random() -> Self {
         let since =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

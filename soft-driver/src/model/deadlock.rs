@@ -168,7 +168,7 @@ impl<'a> Ahead<'a> {
             Some(Queued { task: Task::WaitValue(_, origin), .. }) => {
                 format!("that stream's own wait, {}", call(*origin))
             }
-            _ => "a wait for an event that is behind one of these waits".to_owned(),
+            _ => "a wait for an event that is queued after one of these waits".to_owned(),
         };
         match self.held_by(stream) {
             Some(holder) => {
@@ -188,7 +188,7 @@ fn condition(wait: &ValueWait) -> String {
         CU_STREAM_WAIT_VALUE_GEQ => format!("at least {}", wait.value),
         CU_STREAM_WAIT_VALUE_EQ => format!("{}", wait.value),
         CU_STREAM_WAIT_VALUE_AND => format!("a bit of {:#x}", wait.value),
-        _ => format!("a bit that is clear as in {:#x}", wait.value),
+        _ => format!("a bit that is clear here and in {:#x}", wait.value),
     }
 }
 
@@ -198,8 +198,8 @@ const TOLD: usize = 8;
 fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
     let count = left.len();
     let mut text = format!(
-        "deadlock: {count} stream{} wait{} for values, and the writes that were submitted for \
-            those are behind the waits",
+        "deadlock: {count} stream{} wait{} for values, and the writes of those values are queued \
+         after the waits",
         if count == 1 { "" } else { "s" },
         if count == 1 { "s" } else { "" },
     );
@@ -214,7 +214,7 @@ fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
         ));
         for (writer, value, origin) in ahead.writes_for(wait).into_iter().take(TOLD) {
             text.push_str(&format!(
-                "\n    {} writes {value} there: {}, behind {}",
+                "\n    {} writes {value} there: {}, queued after {}",
                 ahead.named(writer),
                 call(origin),
                 ahead.behind(writer),
@@ -248,14 +248,14 @@ impl State {
         match (self.config.on_deadlock, self.config.on_misuse) {
             (OnDeadlock::Hang, _) => {
                 crate::say!(
-                    "this driver now waits as a real one does, until the host writes such a value"
+                    "this driver now waits, as a real one does, until the host writes the value"
                 );
                 Ok(())
             }
             (OnDeadlock::Misuse, OnMisuse::Abort) => {
                 crate::say!(
-                    "a real driver waits here for ever, so the process ends; misuse=error makes it \
-                     an error, deadlock=hang waits"
+                    "a real driver waits here forever, so the process ends; with misuse=error it \
+                     is an error, with deadlock=hang it waits"
                 );
                 std::process::abort();
             }

@@ -71,7 +71,7 @@ impl State {
             Bad::OtherKind(other) => {
                 // The real driver survives this one, and answers so.
                 (
-                    format!("{handle:#x} is a {}, where a {kind} is wanted", other.name()),
+                    format!("{handle:#x} is a {}, where a {kind} is expected", other.name()),
                     CONTEXT_IS_DESTROYED,
                 )
             }
@@ -95,7 +95,7 @@ impl State {
                     thread::label(*thread)
                 )
             }
-            None => "was destroyed long ago, or never was".to_owned(),
+            None => "was destroyed long ago, or never existed".to_owned(),
         }
     }
 }

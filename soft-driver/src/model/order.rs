@@ -175,7 +175,7 @@ impl Order {
             if self.on == OrderCheck::Abort && matches!(finding, Finding::Report(_)) {
                 crate::say!(
                     "such accesses may happen in any order on a real device, so the process ends; \
-                     order=report goes on"
+                     with order=report it goes on"
                 );
                 std::process::abort();
             }

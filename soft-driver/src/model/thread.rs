@@ -190,7 +190,8 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
 pub(crate) fn abort(call: &str, what: &str) -> ! {
     crate::say!("{call}: {what} (thread \"{}\")", name(number()));
     crate::say!(
-        "undefined on a real driver, so the process ends here; on_misuse can make it an error"
+        "this is undefined on a real driver, so the process ends here; with misuse=error \
+         (Builder::on_misuse) it is an error"
     );
     std::process::abort();
 }

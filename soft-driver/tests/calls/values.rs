@@ -355,7 +355,7 @@ fn the_environment_says_how_many_channels_there_are() {
     let output = run("abort", "1");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(how_it_failed(output.status).as_deref(), Some("aborted"), "{said}");
-    assert!(said.contains("deadlock: 1 stream") && said.contains("waits here for ever"), "{said}");
+    assert!(said.contains("deadlock: 1 stream") && said.contains("waits here forever"), "{said}");
 }
 
 /// A program of signals and waits, each for what was submitted before it, in streams that share few

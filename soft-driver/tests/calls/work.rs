@@ -411,7 +411,7 @@ fn misuse_is_told_with_its_history() {
     assert!(misuses[0].starts_with("cuEventQuery: event 0x"), "{misuses:?}");
     assert!(misuses[0].contains("was destroyed by cuEventDestroy_v2, call "), "{misuses:?}");
     assert!(misuses[0].contains("misuse_is_told_with_its_history"), "{misuses:?}");
-    assert!(misuses[1].contains("is a stream, where a event is wanted"), "{misuses:?}");
+    assert!(misuses[1].contains("is a stream, where a event is expected"), "{misuses:?}");
 }
 
 #[test]

@@ -79,11 +79,11 @@ fn commands_that_cannot_be_meant_are_refused() {
         ("live=1", "live takes no value"),
         ("fail", "fail takes a value: fail=..."),
         ("fail=soon", "a number like 2 or a name like CUDA_ERROR_OUT_OF_MEMORY"),
-        ("advance=soon", "`soon` is not whole nanoseconds"),
-        ("dance", "there is no command `dance`: it takes fault, clear"),
-        ("fail=0", "`0` is nothing that a context fails with"),
-        ("fail=CUDA_ERROR_NOT_READY", "is nothing that a context fails with"),
-        ("fault=cuEventQuery:block:poison", "needs a code to answer"),
+        ("advance=soon", "`soon` is not a whole number of nanoseconds"),
+        ("dance", "there is no command `dance`: use fault, clear"),
+        ("fail=0", "a context cannot fail with `0`"),
+        ("fail=CUDA_ERROR_NOT_READY", "a context cannot fail with"),
+        ("fault=cuEventQuery:block:poison", "needs a result code"),
     ] {
         let said = soft.control(command).expect_err(command);
         assert!(said.contains(told), "{command}: {said}");
@@ -238,7 +238,7 @@ fn what_only_its_context_destroys_is_a_leak() {
     }
     assert_eq!(raw.soft.live().lost, 5);
     let report = raw.soft.leak_report();
-    assert!(report.starts_with("5 things that only their context's end destroyed\n"), "{report}");
+    assert!(report.starts_with("5 objects destroyed only with their context\n"), "{report}");
     for (what, handle) in
         [("stream", stream.addr()), ("event", event.addr()), ("piece of memory", memory as usize)]
     {

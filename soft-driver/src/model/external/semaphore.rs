@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::platform::{Descriptor, Page};
 
-/// What an [external semaphore](crate::ExternalSemaphore) is.
+/// The kind of an [external semaphore](crate::ExternalSemaphore).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum SemaphoreKind {
-    /// It is signalled or not, and a wait takes the signal: a semaphore of Vulkan, an opaque
-    /// handle.
+    /// A semaphore without a value: it is signalled or not, and a wait consumes the signal. It is a
+    /// binary semaphore of Vulkan, with an opaque handle.
     Binary,
-    /// It has a value, which only rises: a timeline semaphore of Vulkan.
+    /// A semaphore with a value that only rises: a timeline semaphore of Vulkan.
     Timeline,
 }
 

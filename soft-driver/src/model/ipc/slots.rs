@@ -249,7 +249,7 @@ impl SharedEvent {
         let named = || format!("slot {slot} of context {context} of process {process}");
         if self.imported && slot as usize >= SLOTS {
             return Some(format!(
-                "{}, which has {SLOTS}: the descriptor was damaged or made up",
+                "{}, which has only {SLOTS} slots: the descriptor was damaged or forged",
                 named()
             ));
         }
@@ -543,8 +543,8 @@ pub(crate) fn watch<Locked: 'static>(
         }
         Err(error) => {
             crate::say!(
-                "no thread to wait for another process's event, so that a stream waits for ever: \
-                    {error}"
+                "cannot start a thread that waits for another process's event, so a stream waits \
+                 forever: {error}"
             );
             None
         }

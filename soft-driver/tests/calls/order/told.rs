@@ -285,7 +285,7 @@ fn reports_tell_threads_apart() {
 
 /// A value is read by whoever reads it: only so many bytes are one.
 #[test]
-#[should_panic(expected = "nothing can be told of this")]
+#[should_panic(expected = "this stream, value or driver accepts no report")]
 fn a_value_has_four_or_eight_bytes() {
     let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
     raw.soft.host_saw(from_ref(&AtomicU32::new(0)).cast::<u32>(), 0);

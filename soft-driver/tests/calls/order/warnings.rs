@@ -47,7 +47,7 @@ const ROWS: &[Row] = &[
         p.raw.soft.calls()
     }),
     ("an event's query says no, and the host reads", "ignored_query",
-        "touches the result of work that call #", |p| {
+        "touches the result of work that was not done at call #", |p| {
         p.raw.keep_busy(p.a, Duration::from_secs(1));
         p.download(p.a);
         p.record(0, p.a);
@@ -56,7 +56,7 @@ const ROWS: &[Row] = &[
         p.host_reads()
     }),
     ("a stream's query says no, and the host reads", "ignored_query",
-        "touches the result of work that call #", |p| {
+        "touches the result of work that was not done at call #", |p| {
         p.raw.keep_busy(p.a, Duration::from_secs(1));
         p.download(p.a);
         assert!(p.raw.busy(p.a));
@@ -165,7 +165,7 @@ fn the_environment_names_each_warning() {
             }
         }
         let told = Builder::from_text("order_warnings=lost").expect_err("there is no such name");
-        assert!(told.contains("`lost` is no value") || told.contains("lost_record"), "{told}");
+        assert!(told.contains("`lost` is not a value") || told.contains("lost_record"), "{told}");
         // They are no errors: order=abort does not end the process.
         let builder = text("all").check_order(OrderCheck::Abort);
         assert_eq!(warned(builder, false, ROWS[0].3).0.len(), 1);
