@@ -1,13 +1,13 @@
-//! Finds missing order between streams, on a real GPU: an observer in front of the driver tells the
-//! order checker (`cuda-order-check`) what the program does.
+//! Finds missing order between streams on a real GPU: an observer of the driver reports the
+//! program's calls to the order checker (`cuda-order-check`).
 //!
-//! The program is the one of the tour's part about ordering: a producer writes a buffer, and a
-//! consumer copies it to the host. First the consumer does not wait, which is the planted error;
-//! then it waits for an event of the producer. It ends with code 1 if the checker does not report
-//! exactly the first one.
+//! The program is that of the tour's part about order: a producer writes a buffer, and a consumer
+//! copies it to the host. First the consumer does not wait, which is the planted error. Then it
+//! waits for an event of the producer. The program ends with code 1 unless the checker reports
+//! exactly the first case.
 //!
-//! Without an NVIDIA driver it runs on the software driver, and says so. That can also check by
-//! itself what it sees, and more of it: `SoftDriver::builder().check_order(..)`.
+//! Without an NVIDIA driver it runs on the software driver, and prints that. The software driver
+//! can also check order itself, and sees more: `SoftDriver::builder().check_order(..)`.
 
 use std::error::Error;
 use std::ffi::c_void;
@@ -31,8 +31,8 @@ struct Feeder {
 }
 
 impl Feeder {
-    /// What a call means, as far as this program makes such calls. A checker for any program also
-    /// has host functions, values, graphs and the default streams.
+    /// Reports a call to the checker, for the calls that this program makes. A checker for any
+    /// program also needs host functions, values, graphs and the default streams.
     fn tell(&mut self, call: &observer::Call<'_>) {
         self.calls += 1;
         if call.result != CUresult::CUDA_SUCCESS {
@@ -165,7 +165,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let driver = match Driver::load() {
         Ok(driver) => driver,
         Err(error) => {
-            println!("There is no NVIDIA driver ({error}); this is the software driver.");
+            println!("No NVIDIA driver was found ({error}); this run uses the software driver.");
             soft = SoftDriver::new();
             soft.driver()
         }
@@ -199,7 +199,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         println!("{finding}");
     }
     if mended.is_empty() {
-        println!("nothing is reported");
+        println!("no report");
     }
     Ok(matches!(planted.as_slice(), [Finding::Report(_)]) && mended.is_empty())
 }
@@ -208,7 +208,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("check_order: the planted error, and nothing else, should be reported");
+            eprintln!("check_order: expected a report of the planted error only");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -1,19 +1,20 @@
-//! One side of an interprocess event, for a program in another language on the other side: it does
-//! what it is told in lines on standard input, and answers each with a line. It ends with code 2
-//! over a line that is no command. `tests/interop/peers.py` speaks with it.
+//! One side of an interprocess event, for a program in another language on the other side.
 //!
-//! The handles that go over the lines are the driver's 64 bytes in hexadecimal, which PyTorch
-//! (`torch.cuda.Event.ipc_handle`, `from_ipc_handle`) and cuda.core give and take.
+//! It reads commands from standard input, one per line, and prints one line for each. It ends with
+//! code 2 after an unknown command. `tests/interop/peers.py` uses it.
+//!
+//! The handles are the driver's 64 bytes in hexadecimal, as PyTorch (`torch.cuda.Event.ipc_handle`,
+//! `from_ipc_handle`) and cuda.core use them.
 //!
 //! | line | answer |
 //! | --- | --- |
-//! | `export` | `handle HEX`: an event recorded behind work that is held |
+//! | `export` | `handle HEX`: an event recorded after work that is held |
 //! | `release` | `released`: the held work ends |
 //! | `import HEX` | `imported` |
 //! | `query` | `true` or `false`: whether the imported event is done |
-//! | `wait` | `queued`: a stream waits for the imported event, and an own event is recorded behind that |
-//! | `check` | `true` or `false`: whether the own event is done |
-//! | `finish` | `true`, or `false` after 20 seconds: waits for the own event |
+//! | `wait` | `queued`: a stream waits for the imported event, and then records its own event |
+//! | `check` | `true` or `false`: whether its own event is done |
+//! | `finish` | `true`, or `false` after 20 seconds: waits for its own event |
 //! | `quit` | none |
 
 use std::error::Error;
@@ -37,20 +38,20 @@ struct Peer {
 const USAGE: &str = "\
 usage: ipc_peer [/absolute/path/of/a/driver]
 
-One side of an interprocess event. It reads commands on standard input, a line each, and answers
-each with a line:
+One side of an interprocess event. It reads one command per line on standard input, and prints one
+line for each:
 
-  export      `handle HEX`: an event recorded behind work that is held
+  export      `handle HEX`: an event recorded after work that is held
   release     `released`: the held work ends
   import HEX  `imported`; HEX is the 128 hexadecimal digits of a handle
   query       `true` or `false`: whether the imported event is done
-  wait        `queued`: a stream waits for the imported event, then records an own event
-  check       `true` or `false`: whether the own event is done
-  finish      `true`, or `false` after 20 seconds: waits for the own event
+  wait        `queued`: a stream waits for the imported event, then records its own event
+  check       `true` or `false`: whether its own event is done
+  finish      `true`, or `false` after 20 seconds: waits for its own event
   quit        ends the program
 ";
 
-/// A line that is no command, with what is wrong with it.
+/// A line that is not a command, with the reason.
 #[derive(Debug)]
 struct NoCommand(String);
 
@@ -106,7 +107,7 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
         let answer = match command {
             "export" => peer.export(&context, &held)?,
             "release" => {
-                peer.latch.take().ok_or("nothing is held")?.send(())?;
+                peer.latch.take().ok_or("no work is held")?.send(())?;
                 "released".to_owned()
             }
             "import" => {
@@ -117,16 +118,22 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
                 "imported".to_owned()
             }
             "query" => {
-                peer.imported.as_ref().ok_or("nothing is imported")?.query()?.is_done().to_string()
+                peer.imported.as_ref().ok_or("no event is imported")?.query()?.is_done().to_string()
             }
             "wait" => {
-                waiting.wait_event(peer.imported.as_ref().ok_or("nothing is imported")?)?;
+                waiting.wait_event(peer.imported.as_ref().ok_or("no event is imported")?)?;
                 peer.own = Some(waiting.record_event(EventFlags::empty())?);
                 "queued".to_owned()
             }
-            "check" => peer.own.as_ref().ok_or("nothing waits")?.query()?.is_done().to_string(),
+            "check" => peer
+                .own
+                .as_ref()
+                .ok_or("no event of its own is recorded")?
+                .query()?
+                .is_done()
+                .to_string(),
             "finish" => {
-                let own = peer.own.as_ref().ok_or("nothing waits")?;
+                let own = peer.own.as_ref().ok_or("no event of its own is recorded")?;
                 own.synchronize_timeout(Duration::from_secs(20))?.is_done().to_string()
             }
             "quit" => break,

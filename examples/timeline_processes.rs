@@ -2,8 +2,9 @@
 //! is killed in the middle of its work.
 //!
 //! The producer sends the file of its timelines over a Unix socket, and then a line for each
-//! signal. The consumer's stream waits for each signal before it does its own work, and its host
-//! looks whether the stream may be believed. Nothing else is shared: it works between containers.
+//! signal. The consumer's stream waits for each signal before its own work, and its host checks
+//! whether the stream's result is valid. The processes share nothing else, so it works between
+//! containers.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -11,8 +12,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: timeline_processes [--soft]
 
-A consumer that outlives three producers. On a machine without an NVIDIA driver, or with --soft, it
-runs on the software driver. It runs on Linux.
+A consumer process outlives three producer processes. Without an NVIDIA driver, or with --soft, the
+software driver is used. Linux only.
 ";
 
 fn main() -> ExitCode {
@@ -107,7 +108,7 @@ mod role {
             outlived?;
         }
         stream.synchronize()?;
-        println!("the consumer has outlived three producers");
+        println!("the consumer outlived three producers");
         Ok(())
     }
 
@@ -130,14 +131,14 @@ mod role {
             stream.wait_point(point)?;
             // ... the consumer's work is put into `stream` ...
             point.wait()?;
-            println!("producer {number}: value {} has come", point.value());
+            println!("producer {number}: value {} was reached", point.value());
         }
         // This one is never reached: the producer is killed in the middle of the work before it.
         let point = produced.point(value()?);
         stream.wait_point(point)?;
         kill()?;
         match point.wait() {
-            Ok(()) => return Err("the producer has signalled what it cannot".into()),
+            Ok(()) => return Err("the producer signalled an impossible value".into()),
             Err(error) => println!("producer {number}: value {}: {error}", point.value()),
         }
         // The stream was released as if the value had come. The error says what its work is worth.

@@ -1,4 +1,4 @@
-//! Measures this crate beside a C loop and beside cudarc: one driver, one process, in turns.
+//! Measures this crate, a C loop and cudarc in turns, in one process on one driver.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,threads,scale,loading,completions,timelines,
@@ -7,11 +7,10 @@
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
 //!
-//! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only the operations that have it in
-//! their names.
+//! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only operations whose names contain it.
 //!
-//! `measure` writes lines of JSON, `loops` is what callgrind counts, `report` prints tables of what
-//! was measured. The libraries of the null and the software driver lie beside the program.
+//! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints tables of
+//! the measurements. The libraries of the null and the software driver are in the program's folder.
 
 mod completions;
 mod loops;
@@ -95,7 +94,7 @@ usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] 
        events-bench report  FILE [--markdown]
        events-bench plot    FILE [--driver NAME] --out FILE.svg
 
-A value may also be given as in --rounds=30. The head of benches/src/main.rs says more.";
+--rounds=30 is the same as --rounds 30. The first lines of benches/src/main.rs have the details.";
 
 fn usage() -> ExitCode {
     eprintln!("{USAGE}");
@@ -109,7 +108,7 @@ fn fail(message: &str) -> ! {
 
 fn load() -> Driver {
     Driver::load()
-        .unwrap_or_else(|error| fail(&format!("there is no CUDA driver to measure: {error}")))
+        .unwrap_or_else(|error| fail(&format!("no CUDA driver was found to measure: {error}")))
 }
 
 struct Options<'a>(&'a [String]);
@@ -129,7 +128,7 @@ impl Options<'_> {
 
     fn number(&self, name: &str, default: usize) -> usize {
         self.value(name).map_or(default, |text| {
-            text.parse().unwrap_or_else(|_| fail(&format!("{name} takes a number, not {text}")))
+            text.parse().unwrap_or_else(|_| fail(&format!("{name} needs a number, not {text}")))
         })
     }
 }
@@ -139,7 +138,7 @@ fn rows(file: &str) -> Vec<Value> {
     let read = |(line, text): (usize, &str)| {
         serde_json::from_str(text).unwrap_or_else(|error| {
             fail(&format!(
-                "{file}, line {}: {error}: these are not lines that the bench wrote",
+                "{file}, line {}: {error}: the file was not written by the bench",
                 line + 1
             ))
         })
@@ -147,7 +146,7 @@ fn rows(file: &str) -> Vec<Value> {
     let rows: Vec<Value> = text.lines().enumerate().map(read).collect();
     for driver in report::drivers(&rows) {
         if report::Run::new(&rows, driver).of_kind("run").count() > 1 {
-            fail(&format!("{file} has two runs on driver {driver:?}: give those of one run only"));
+            fail(&format!("{file} has two runs on driver {driver:?}: remove all but one"));
         }
     }
     if rows.is_empty() {
@@ -165,9 +164,9 @@ fn drawn<'a>(rows: &'a [Value], wanted: Option<&'a str>) -> Result<&'a str, Stri
         Some(wanted) => drivers
             .find(|driver| *driver == wanted)
             .ok_or(format!("no operation was timed on driver {wanted:?}")),
-        None => drivers
-            .next()
-            .ok_or("no operation was timed, so that there is nothing to draw".to_owned()),
+        None => {
+            drivers.next().ok_or("no operation was timed, so there is nothing to draw".to_owned())
+        }
     }
 }
 
@@ -238,10 +237,10 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     let only: Vec<&str> =
         options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
     if let Some(unknown) = only.iter().find(|part| !PARTS.contains(part)) {
-        fail(&format!("there is no part {unknown:?}; --only takes some of {}", PARTS.join(",")));
+        fail(&format!("there is no part {unknown:?}; --only needs some of {}", PARTS.join(",")));
     }
     if loops::operations().is_empty() {
-        fail(&format!("no operation has the word of {} in its name", loops::MATCHING));
+        fail(&format!("no operation's name contains the word in {}", loops::MATCHING));
     }
     let driver = load();
     if name != "native" {

@@ -23,7 +23,7 @@ pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::Runtime(format!(
-            "work on the device was not done after {} s",
+            "the work on the device was not done after {} s",
             TIMEOUT.as_secs()
         )))
     }

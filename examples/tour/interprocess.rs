@@ -96,7 +96,7 @@ pub(crate) fn show(
     let Some((read, waited)) =
         answer.split_once(" after ").and_then(|(read, nanos)| Some((read, nanos.parse().ok()?)))
     else {
-        return Err(Failure::Runtime(format!("the child process answered {answer:?}")));
+        return Err(Failure::Runtime(format!("the child process sent {answer:?}")));
     };
     let waited = Duration::from_nanos(waited);
     writeln!(

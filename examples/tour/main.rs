@@ -58,14 +58,13 @@ fn tour(options: &Options) -> Result<(), Failure> {
     if let Some(error) = &opened.no_native {
         writeln!(
             out,
-            "There is no NVIDIA driver that can be used ({error}); the tour goes on with the \
-                software driver."
+            "No NVIDIA driver can be used ({error}); the tour uses the software driver."
         )?;
     }
     writeln!(out, "1. The driver and the device")?;
     match opened.driver.library() {
         Some(library) => writeln!(out, "   library  {}", library.display())?,
-        None => writeln!(out, "   library  the software driver, which is part of this program")?,
+        None => writeln!(out, "   library  the software driver, part of this program")?,
     }
     writeln!(out, "   version  CUDA {}", opened.driver.version())?;
     let device = device(opened.driver, options.device)?;
@@ -83,7 +82,7 @@ fn tour(options: &Options) -> Result<(), Failure> {
         writeln!(
             out,
             "   No GPU takes part: every time and bandwidth below is this machine's processor and \
-                memory."
+             memory."
         )?;
     }
 
@@ -99,7 +98,7 @@ fn tour(options: &Options) -> Result<(), Failure> {
     writeln!(
         out,
         "\n5. What was measured on {name}{}",
-        if software { ": none of it is a GPU's" } else { "" }
+        if software { ", without a GPU" } else { "" }
     )?;
     write!(out, "{table}")?;
     if let Some(timeline) = timeline {

@@ -6,28 +6,28 @@ use std::path::PathBuf;
 use super::report::Failure;
 
 pub(crate) const HELP: &str = "\
-A tour of the crate cuda-events: times work on a stream, orders two streams, shares an event with
-a child process.
+A tour of the crate cuda-events: it times work on a stream, orders two streams, and shares an event
+with a child process.
 
 usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--calls]
             [--trace FILE]
 
-  --mib N         size of the memset and of the copy in MiB, 256 by default; two buffers of that
-                  size are allocated
-  --driver WHICH  native, the NVIDIA driver of this machine; soft, the software driver in
-                  this program; or the absolute path of a driver library
-                  by default native, and soft where there is no NVIDIA driver
+  --mib N         size of the memset and of the copy in MiB, 256 by default; the tour allocates
+                  two buffers of that size
+  --driver WHICH  native (the NVIDIA driver of this machine), soft (the software driver in this
+                  program), or the absolute path of a driver library
+                  default: native, or soft if there is no NVIDIA driver
   --device N      the device's number, 0 by default
-  --calls         every driver call of this process on standard error, with its arguments, its
-                  answer and its time
-  --trace FILE    a timeline of the tour as a page for a browser: what each stream did, the driver
-                  calls of this process, and an arrow for each wait
-  --help          this text
+  --calls         print every driver call of this process on standard error, with its arguments,
+                  its result and its time
+  --trace FILE    write a timeline of the tour as a page for a browser: the work of each stream,
+                  the driver calls of this process, and an arrow for each wait
+  --help          print this text
 
-A value may also be given as in --mib=16. The variable CUDA_EVENTS_DRIVER names a driver as for
-every program with this crate.
+--mib=16 is the same as --mib 16. The variable CUDA_EVENTS_DRIVER selects a driver, as for every
+program that uses this crate.
 
-exit code: 0 everything was shown and proved, 1 something failed, 2 a bad option, device or driver
+exit code: 0 all parts succeeded, 1 a part failed, 2 a bad option, device or driver
 ";
 
 /// Which driver to open.
@@ -138,5 +138,5 @@ fn number<T: std::str::FromStr>(value: &OsStr) -> Option<T> {
 }
 
 fn bad(option: &str, value: &OsStr, takes: &str) -> Failure {
-    Failure::Usage(format!("{option} takes {takes}, not {value:?}"))
+    Failure::Usage(format!("{option} needs {takes}, not {value:?}"))
 }

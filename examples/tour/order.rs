@@ -51,7 +51,7 @@ pub(crate) fn show(
     writeln!(
         out,
         "   The producer is held before its memset. A copy that does not wait is done, and read \
-            {old:#010x}."
+         {old:#010x}."
     )?;
     writeln!(
         out,
@@ -71,7 +71,7 @@ pub(crate) fn show(
     if done_early || old != OLD || new != NEW {
         return Err(Failure::Runtime(format!(
             "the streams were not ordered: expected {OLD:#010x} without the wait and {NEW:#010x} \
-                with it"
+             with it"
         )));
     }
     table.row("copy that does not wait", "", "", &format!("{old:#010x}, the old"));
@@ -83,6 +83,8 @@ pub(crate) fn show(
 fn the_one_value(words: &[u32]) -> Result<u32, Failure> {
     match words {
         [first, rest @ ..] if rest.iter().all(|word| word == first) => Ok(*first),
-        _ => Err(Failure::Runtime("a copy holds different values, which nobody wrote".to_owned())),
+        _ => Err(Failure::Runtime(
+            "a copy holds different values, which no part of the tour wrote".to_owned(),
+        )),
     }
 }

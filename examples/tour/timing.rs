@@ -24,7 +24,7 @@ pub(crate) fn show(
     if bytes > available / 2 {
         let available = available >> 20;
         return Err(Failure::Usage(format!(
-            "--mib {mib} takes two buffers of {mib} MiB; the device has {available} MiB"
+            "--mib {mib} needs two buffers of {mib} MiB; the device has {available} MiB"
         )));
     }
     let no_room = |error: Error| match error.code() {
@@ -67,7 +67,7 @@ pub(crate) fn show(
     writeln!(
         out,
         "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was \
-            checked."
+         checked."
     )?;
     Ok(())
 }

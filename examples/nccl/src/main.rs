@@ -24,14 +24,14 @@ const USAGE: &str = "\
 usage: nccl [--processes] [--ranks N] [--rounds N] [--mib N]
             [--without before|after] [--library PATH]
 
-All-reduces of 32 MiB, or --mib, between N GPUs (2 unless told), by one process, or with --processes
-by one for each GPU. NCCL is loaded from --library, or as libnccl.so.2 from where the linker looks.
-NCCL's own variables count: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all bytes through sockets,
-as between machines.
+Runs all-reduces of 32 MiB, or --mib, between N GPUs (default: 2), in one process, or with
+--processes in one process for each GPU. NCCL is loaded from --library, or as libnccl.so.2 from the
+linker's search path. NCCL reads its own variables: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all
+bytes through sockets, as between machines.
 
---without leaves one wait out and expects wrong sums.
+--without omits one wait and expects wrong sums.
 
-Exit code: 0 the sums are as expected, 1 they are not, or something failed, 2 a wrong command line.
+exit code: 0 the sums are as expected, 1 they are not, or a call failed, 2 a bad option
 ";
 
 /// For all rounds of a process, which may have to load code and to connect.
@@ -66,7 +66,7 @@ impl Options {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             let number = |text: OsString| {
                 let number = text.to_str().and_then(|text| text.parse::<u16>().ok());
-                number.ok_or(format!("{} is no number", text.display()))
+                number.ok_or(format!("{} is not a number", text.display()))
             };
             match &*argument {
                 "--processes" => options.processes = true,
@@ -78,12 +78,12 @@ impl Options {
                     options.without = match value()?.to_str() {
                         Some("before") => Without::Before,
                         Some("after") => Without::After,
-                        _ => return Err("--without is before or after".to_owned()),
+                        _ => return Err("--without needs before or after".to_owned()),
                     }
                 }
                 "--rank" => rank = Some(number(value()?)?.into()),
                 "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a wrong id")?),
-                _ => return Err(format!("{argument} is no option")),
+                _ => return Err(format!("{argument} is not an option")),
             }
         }
         options.rank = rank.zip(id);
@@ -152,7 +152,7 @@ fn rounds(
 fn limit() {
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);
-        eprintln!("nccl: it has not ended after {} s", LIMIT.as_secs());
+        eprintln!("nccl: it did not end within {} s", LIMIT.as_secs());
         std::process::exit(1);
     });
 }
@@ -243,13 +243,13 @@ fn main() -> ExitCode {
         // The parent says it for all.
         (Ok(true), _) if options.rank.is_some() => {}
         (Ok(true), Without::Nothing) => println!("all sums are right"),
-        (Ok(true), _) => println!("without the wait there are wrong sums, as expected"),
+        (Ok(true), _) => println!("without the wait some sums are wrong, as expected"),
         (Ok(false), Without::Nothing) => {
-            eprintln!("nccl: there are wrong sums");
+            eprintln!("nccl: some sums are wrong");
             return ExitCode::FAILURE;
         }
         (Ok(false), _) => {
-            eprintln!("nccl: without the wait all sums were right, which shows nothing");
+            eprintln!("nccl: without the wait all sums were right, so this run proves nothing");
             return ExitCode::FAILURE;
         }
         (Err(error), _) => {

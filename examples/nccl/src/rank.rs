@@ -180,7 +180,7 @@ impl Rank {
     pub fn wrong(&self, round: u32, ranks: usize, point: &Point, comm: &Comm) -> Result<usize> {
         if let Progress::Pending = point.wait_timeout(LONG)? {
             comm.async_error()?;
-            return Err(format!("rank {}: round {round} has not ended", self.number).into());
+            return Err(format!("rank {}: round {round} did not end", self.number).into());
         }
         let sum = (0..ranks).fold(0, |sum: u32, rank| sum.wrapping_add(value(round, rank)));
         Ok(self.memory.others(sum))

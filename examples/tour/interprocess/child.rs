@@ -58,7 +58,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let too_early = read_in_order(&careless, file)?;
     let (_, contents) = too_early
         .recv_timeout(TIMEOUT)
-        .map_err(|_| runtime("the stream that does not wait waits"))?;
+        .map_err(|_| runtime("the stream without a wait did not finish"))?;
     say(&format!("queued {contents}"))?;
 
     hear(&parent)?;
@@ -119,7 +119,7 @@ fn listen() -> Receiver<String> {
 }
 
 fn hear(parent: &Receiver<String>) -> Result<String, Failure> {
-    parent.recv_timeout(TIMEOUT).map_err(|_| runtime("the parent says nothing"))
+    parent.recv_timeout(TIMEOUT).map_err(|_| runtime("the parent sent no line in time"))
 }
 
 fn runtime(text: &str) -> Failure {

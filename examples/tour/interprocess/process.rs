@@ -60,7 +60,7 @@ impl Child {
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = TIMEOUT.as_secs();
                 return Err(Failure::Runtime(format!(
-                    "the child process gave no answer for {seconds} s"
+                    "the child process sent no line for {seconds} s"
                 )));
             }
         };
@@ -70,7 +70,7 @@ impl Child {
                 Err(Failure::Runtime(format!("the child process failed: {why}")))
             }
             _ => Err(Failure::Runtime(format!(
-                "the child process said {line:?} in place of {word:?}"
+                "the child process sent {line:?} instead of {word:?}"
             ))),
         }
     }

@@ -86,7 +86,7 @@ pub fn measure(pair: &Pair, count: u64) -> Result<()> {
         // SAFETY: everything that the loop reaches lives here, and so many places for the times.
         let code = unsafe { vulkan_round_trips(&c, value, BLOCK, times.as_mut_ptr()) };
         if code != 0 {
-            return Err(format!("the loop in C has failed with {code}").into());
+            return Err(format!("the loop in C failed with {code}").into());
         }
         value += 2 * BLOCK as u64;
         if block > 0 {

@@ -25,15 +25,14 @@ use crate::vulkan::{Result, Vulkan};
 const USAGE: &str = "\
 usage: vulkan [--rounds N] [--without cuda|vulkan] [--cost N]
 
-N rounds (10000 unless told) in which a Vulkan queue and a CUDA stream pass a buffer on and back by
-a timeline semaphore. --without leaves the wait of one side out and expects wrong data.
+In N rounds (default: 10000) a Vulkan queue and a CUDA stream pass a buffer back and forth with a
+timeline semaphore. --without omits the wait of one side and expects wrong data.
 
---cost N measures N round trips of the semaphore alone beside the same in C.
+--cost N measures N round trips of the semaphore alone, and compares them with the same loop in C.
 
-It needs Vulkan 1.2 (libvulkan.so.1) with VK_KHR_external_semaphore_fd on the GPU that CUDA has as
-number 0.
+It needs Vulkan 1.2 (libvulkan.so.1) with VK_KHR_external_semaphore_fd on CUDA's device 0.
 
-Exit code: 0 the data is as expected, 1 it is not, or something failed, 2 a wrong command line.
+exit code: 0 the data is as expected, 1 it is not, or a call failed, 2 a bad option
 ";
 
 /// 4 MiB.
@@ -66,12 +65,12 @@ impl Options {
             let value = arguments.next();
             let number = || value.as_ref().and_then(|text| text.parse().ok());
             match (&*argument, value.as_deref()) {
-                ("--rounds", _) => options.rounds = number().ok_or("--rounds is a number")?,
-                ("--cost", _) => options.cost = Some(number().ok_or("--cost is a number")?),
+                ("--rounds", _) => options.rounds = number().ok_or("--rounds needs a number")?,
+                ("--cost", _) => options.cost = Some(number().ok_or("--cost needs a number")?),
                 ("--without", Some("cuda")) => options.without = Without::Cuda,
                 ("--without", Some("vulkan")) => options.without = Without::Vulkan,
-                ("--without", _) => return Err("--without is cuda or vulkan"),
-                _ => return Err("there is no such option"),
+                ("--without", _) => return Err("--without needs cuda or vulkan"),
+                _ => return Err("unknown option"),
             }
         }
         Ok(options)
@@ -145,7 +144,7 @@ impl Pair {
         if held {
             let watched = self.changed.synchronize_timeout(WATCHED)?;
             if watched.is_done() != (without == Without::Cuda) {
-                return Err(format!("round {round}: the stream has not waited for Vulkan").into());
+                return Err(format!("round {round}: the stream did not wait for Vulkan").into());
             }
         }
         if held {
@@ -162,12 +161,12 @@ impl Pair {
         if held {
             let copied = self.vulkan.reached(self.copied, round + 1, WATCHED)?;
             if copied != (without == Without::Vulkan) {
-                return Err(format!("round {round}: the queue has not waited for CUDA").into());
+                return Err(format!("round {round}: the queue did not wait for CUDA").into());
             }
             drop(release);
         }
         if !self.vulkan.reached(self.copied, round + 1, LONG)? {
-            return Err(format!("round {round} has not ended").into());
+            return Err(format!("round {round} did not end").into());
         }
         self.stream.synchronize()?;
         // SAFETY: so many words of mapped memory, which the copy has written and nobody writes now.
@@ -191,7 +190,7 @@ impl Pair {
         self.stream.signal_external_binary(&imported)?;
         self.vulkan.submit(None, Some((semaphore, 0)), Some((done, 1)))?;
         if !self.vulkan.reached(done, 1, LONG)? {
-            return Err("the queue has not seen CUDA's binary semaphore".into());
+            return Err("the queue did not see the signal of CUDA's binary semaphore".into());
         }
         let (semaphore, imported_back) = import()?;
         self.vulkan.submit(None, None, Some((semaphore, 0)))?;
@@ -250,7 +249,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("vulkan: the data is not as expected");
+            eprintln!("vulkan: the data was not as expected");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -321,5 +321,5 @@ fn with_uuid(instance: &ash::Instance, uuid: [u8; 16]) -> Result<(vk::PhysicalDe
             return Ok((*device, name));
         }
     }
-    Err(format!("none of Vulkan's {} devices is the GPU that CUDA has", devices.len()).into())
+    Err(format!("none of Vulkan's {} devices is the GPU of CUDA", devices.len()).into())
 }
