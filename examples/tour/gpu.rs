@@ -1,5 +1,5 @@
-//! Memory, memory operations and host functions: what the crate leaves to its raw layer, wrapped as
-//! far as the tour needs it.
+//! Memory, memory operations and host functions: the crate has them in its raw layer only, and the
+//! tour wraps the few that it needs.
 
 use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
@@ -10,14 +10,14 @@ use cuda_events::{Context, Error, Event, StreamRef};
 
 use crate::report::Failure;
 
-/// Nothing here takes nearly as long. What does will never end.
+/// The tour's work takes much less. Work that takes longer will never end.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn check(function: Function, code: CUresult) -> Result<(), Error> {
     if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Driver { function, code }) }
 }
 
-/// Waits for the event, but not for ever.
+/// Waits for the event for at most [`TIMEOUT`].
 pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
     if event.synchronize_timeout(TIMEOUT)?.is_done() {
         Ok(())
@@ -29,7 +29,7 @@ pub(crate) fn finish(event: &Event) -> Result<(), Failure> {
     }
 }
 
-/// Memory of the device. It is made in the current context, and freed when all work of that context
+/// Device memory. It is allocated in the current context, and freed when all work of that context
 /// is done.
 pub(crate) struct DeviceBuffer {
     context: Context,
@@ -46,7 +46,7 @@ impl DeviceBuffer {
         Ok(Self { context: context.clone(), address, bytes })
     }
 
-    /// Sets every word of four bytes, in the stream's order.
+    /// Sets every word of four bytes, in stream order.
     pub(crate) fn memset(&self, value: u32, stream: &StreamRef) -> Result<(), Error> {
         let memset = self.context.driver().symbols().cuMemsetD32Async;
         // SAFETY: the memory has that many words, and is not freed before the stream is done with
@@ -56,7 +56,7 @@ impl DeviceBuffer {
         })
     }
 
-    /// Copies to another buffer of the device, in the stream's order.
+    /// Copies to another buffer of the device, in stream order.
     pub(crate) fn copy_to(&self, other: &Self, stream: &StreamRef) -> Result<(), Error> {
         let copy = self.context.driver().symbols().cuMemcpyDtoDAsync_v2;
         let bytes = self.bytes.min(other.bytes);
@@ -67,7 +67,7 @@ impl DeviceBuffer {
         })
     }
 
-    /// Copies the last bytes, as many as the other has, to host memory, in the stream's order.
+    /// Copies the last bytes, as many as the other buffer has, to host memory, in stream order.
     pub(crate) fn copy_end_to_host(
         &self,
         host: &HostBuffer,
@@ -93,8 +93,8 @@ impl Drop for DeviceBuffer {
     }
 }
 
-/// Page-locked memory of the host, which asynchronous copies need to be asynchronous. It begins as
-/// zeros.
+/// Page-locked host memory, which asynchronous copies need in order to be asynchronous. It starts
+/// as zeros.
 pub(crate) struct HostBuffer {
     context: Context,
     memory: *mut u32,
@@ -116,7 +116,7 @@ impl HostBuffer {
         Ok(Self { context: context.clone(), memory: memory.cast(), bytes })
     }
 
-    /// What is in it.
+    /// The contents.
     ///
     /// # Safety
     ///
@@ -137,11 +137,11 @@ impl Drop for HostBuffer {
     }
 }
 
-/// Runs `work` on a thread of the driver's, in the stream's order. It must not call the driver.
+/// Runs `work` on one of the driver's threads, in stream order. It must not call the driver.
 ///
 /// # Safety
 ///
-/// What `work` borrows must stay until it has run.
+/// Everything that `work` borrows must stay alive until it has run.
 pub(crate) unsafe fn run_on_host<'a>(
     stream: &StreamRef,
     work: impl FnOnce() + Send + 'a,
@@ -167,11 +167,10 @@ pub(crate) unsafe fn run_on_host<'a>(
     })
 }
 
-/// Holds a stream: nothing that is put into it afterwards runs before the latch is released or
-/// dropped.
+/// Holds a stream: later work in it does not run before the latch is released or dropped.
 ///
-/// In a function that makes one, declare it behind the buffers: their drop waits for the work that
-/// it holds.
+/// In a function that creates a latch, declare it after the buffers: their drop waits for the work
+/// that the latch holds.
 pub(crate) struct Latch(#[expect(dead_code, reason = "dropping it is what releases")] Sender<()>);
 
 impl Latch {

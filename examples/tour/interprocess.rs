@@ -1,13 +1,13 @@
 //! Part 4: an event that two processes share.
 //!
-//! The parent holds its stream, queues work behind the hold, and records an interprocess event
-//! behind the work. The child opens the event from its descriptor and lets a stream wait for it.
-//! Only then does the parent release.
+//! The parent holds its stream, queues work after the hold, and records an interprocess event after
+//! the work. The child opens the event from its descriptor and lets a stream wait for it. Only then
+//! does the parent release its stream.
 //!
-//! Two things prove that the child's stream waited. Data: the parent's work ends with writing a
-//! file, which the child's stream reads; a stream of the child that does not wait finds it empty.
-//! Time: the child's stream waited at least as long as the parent went on holding after it had
-//! heard that the child's work was queued. Each process reads its own clock only.
+//! Two facts prove that the child's stream waited. Data: the parent's work ends by writing a file,
+//! which the child's stream reads; a stream of the child that does not wait finds it empty. Time:
+//! after the parent has read that the child's work is queued, it holds its stream for some time;
+//! the child's stream waited at least as long. Each process reads its own clock only.
 
 pub(crate) mod child;
 mod process;
@@ -26,7 +26,7 @@ use crate::report::{Failure, Table};
 use crate::timeline::Spans;
 use process::{Child, to_hex};
 
-/// How long the parent holds its stream once the child has queued its work.
+/// How long the parent holds its stream after the child has queued its work.
 const HOLD: Duration = Duration::from_millis(50);
 const BYTES: usize = 4096;
 
@@ -128,8 +128,8 @@ fn ms(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1e3)
 }
 
-/// The file that the parent's work writes and the child's reads, in place of the device memory that
-/// two processes would really share (`cuIpcGetMemHandle`, which is not this crate's).
+/// The file that the parent's work writes and the child's work reads. It takes the place of device
+/// memory that two processes would really share (`cuIpcGetMemHandle`, which is not in this crate).
 struct Shared {
     path: PathBuf,
     file: File,

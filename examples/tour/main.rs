@@ -6,8 +6,8 @@
 //! cargo run --release --example tour -- --mib 4096 --device 1
 //! ```
 //!
-//! Without an NVIDIA driver it goes on with the software driver, and says so in its first line; not
-//! if a driver was named.
+//! Without an NVIDIA driver the tour uses the software driver, and prints that in its first line.
+//! If a driver was named, it does not.
 
 mod gpu;
 mod interprocess;

@@ -7,21 +7,21 @@ use cuda_soft_driver::SoftDriver;
 use super::options::Choice;
 use super::report::Failure;
 
-/// A driver, and what led to it.
+/// A driver, and how it was chosen.
 pub(crate) struct Opened {
     pub(crate) driver: Driver,
-    /// What a child process must be told to open the same.
+    /// The choice, for a child process that must open the same driver.
     pub(crate) choice: Choice,
-    /// Why there is no native one, where none was chosen and there is none.
+    /// The reason why there is no native driver, if none was chosen and none was found.
     pub(crate) no_native: Option<Error>,
-    /// The machine in software lives as long as this.
+    /// Keeps the software driver alive.
     _soft: Option<SoftDriver>,
 }
 
 impl Opened {
-    /// Without a choice the native driver, or the one in software where there is none. A driver
-    /// that was named, by the option or by the variable, is opened or is an error: nothing takes
-    /// its place.
+    /// Opens the chosen driver. Without a choice it opens the native driver, or the software driver
+    /// if there is none. If a driver named by the option or by the variable cannot be opened, that
+    /// is an error.
     pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
         let (driver, choice) = match choice {
             None => match Driver::load() {

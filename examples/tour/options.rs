@@ -39,7 +39,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// What `--driver` takes for it.
+    /// The value of `--driver` for this choice.
     pub(crate) fn argument(&self) -> &OsStr {
         match self {
             Self::Native => "native".as_ref(),
@@ -55,16 +55,16 @@ pub(crate) struct Options {
     pub(crate) device: u32,
     pub(crate) calls: bool,
     pub(crate) trace: Option<PathBuf>,
-    /// Where the tour started this process as the other end of its interprocess event: the file
-    /// that they share.
+    /// The file shared with the parent, if the tour started this process as the other end of its
+    /// interprocess event.
     pub(crate) child: Option<PathBuf>,
 }
 
-/// The argument, not in the help, by which the tour starts itself.
+/// The argument with which the tour starts itself; the help does not list it.
 pub(crate) const CHILD: &str = "--as-child";
 
 impl Options {
-    /// The options, or none when help was asked for.
+    /// Returns the options, or `None` for `--help`.
     pub(crate) fn parse(
         mut arguments: impl Iterator<Item = OsString>,
     ) -> Result<Option<Self>, Failure> {

@@ -1,8 +1,8 @@
 //! Part 3: one stream waits for another, and the data proves it.
 //!
-//! The producer is held before it writes. Two streams copy the buffer meanwhile: the one that does
-//! not wait reads the old data, and the one that waits for the producer's event reads the new,
-//! though it was queued first.
+//! The producer is held before it writes. Meanwhile two streams copy the buffer. The one that does
+//! not wait reads the old data. The one that waits for the producer's event reads the new data,
+//! although it was queued first.
 
 use std::io::Write;
 

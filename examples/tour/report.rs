@@ -1,4 +1,4 @@
-//! What the tour says at its end: a table, or one line about what went wrong.
+//! The end of the tour: a table, or one line about an error.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use cuda_events::Error;
 
-/// Why the tour ended early.
+/// The reason why the tour ended early.
 pub(crate) enum Failure {
     /// A bad option, device or path.
     Usage(String),
-    /// Everything else.
+    /// Any other error.
     Runtime(String),
-    /// Nobody reads what the tour writes, as with `tour | head -n 1`.
+    /// The reader of the tour's output has closed it, as with `tour | head -n 1`.
     OutputClosed,
 }
 
 impl Failure {
-    /// Says it in one line, and gives the exit code.
+    /// Prints the failure in one line, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {
             Self::Usage(text) => (text, 2),
@@ -48,7 +48,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What was measured, aligned when it is printed. Its columns: what, the time, the bandwidth, the
+/// The measurements, aligned when printed. The columns are: what, the time, the bandwidth, the
 /// data.
 pub(crate) struct Table(Vec<[String; 4]>);
 
@@ -57,7 +57,7 @@ impl Table {
         Self(vec![["what", "time", "bandwidth", "data"].map(str::to_owned)])
     }
 
-    /// A cell that says nothing is empty.
+    /// Adds a row. Empty cells are allowed.
     pub(crate) fn row(&mut self, what: &str, time: &str, bandwidth: &str, data: &str) {
         self.0.push([what, time, bandwidth, data].map(str::to_owned));
     }

@@ -1,4 +1,4 @@
-//! `--trace`: what the tour did, as a page for a browser.
+//! `--trace`: a timeline of the tour, as a page for a browser.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,7 @@ use cuda_events_trace::{HostRecorder, Tracer};
 use crate::gpu::TIMEOUT;
 use crate::report::Failure;
 
-/// Where the timeline goes, and the driver calls for it.
+/// The recorder of the driver calls, and the file for the timeline.
 pub(crate) struct Timeline {
     path: PathBuf,
     file: File,
@@ -18,7 +18,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// A file that cannot be written is said before anything is shown.
+    /// Creates the file first, so an error is reported before the tour starts.
     pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
         let file = File::create(path)
             .map_err(|error| Failure::Usage(format!("--trace {}: {error}", path.display())))?;
@@ -42,7 +42,7 @@ impl Timeline {
     }
 }
 
-/// The spans of the tour's streams; without `--trace` there are none.
+/// The spans of the tour's streams; none without `--trace`.
 pub(crate) struct Spans(Option<Tracer>);
 
 impl Spans {
@@ -56,7 +56,7 @@ impl Spans {
         }
     }
 
-    /// Does `work`, which is put into the stream, in a span.
+    /// Runs `work`, which submits to the stream, in a span.
     pub(crate) fn show<T, E: From<Error>>(
         &self,
         stream: &StreamRef,

@@ -1,4 +1,4 @@
-//! Part 2: how long a memset and a copy take, measured by the device itself.
+//! Part 2: the duration of a memset and a copy, measured by the device.
 
 use std::io::Write;
 
@@ -72,7 +72,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// The median time of `work` in milliseconds, of several after one that is not counted.
+/// The median time of `work` in milliseconds, after one run that is not counted.
 fn median_ms(
     spans: &Spans,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The C types of the driver, and the values that this crate names often.
+//! The C types of the driver, and constants that this crate uses often.
 
 pub use cuda_events::sys::*;
 
@@ -29,17 +29,17 @@ pub(crate) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct HostNodeParams {
-    /// What is called.
+    /// The function to call.
     pub function: CUhostFn,
-    /// What it is given.
+    /// Its argument.
     pub user_data: *mut core::ffi::c_void,
 }
 
-/// What names device memory to another process (`CUipcMemHandle`).
+/// A handle of device memory for another process (`CUipcMemHandle`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct MemHandle {
-    /// Nobody's but the driver's.
+    /// For the driver's use only.
     pub reserved: [u8; 64],
 }
 
@@ -47,25 +47,25 @@ pub struct MemHandle {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct BatchMemOpNodeParams {
-    /// The context that does them.
+    /// The context of the operations.
     pub ctx: CUcontext,
-    /// How many there are.
+    /// The number of operations.
     pub count: core::ffi::c_uint,
-    /// Where they are: the caller's array, or the driver's own.
+    /// The operations: the caller's array, or the driver's own.
     pub operations: *mut CUstreamBatchMemOpParams,
-    /// None are defined.
+    /// No flags are defined.
     pub flags: core::ffi::c_uint,
 }
 
-/// How a graph is instantiated, and how that went (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
+/// The parameters and the result of an instantiation (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct InstantiateParams {
-    /// As for `cuGraphInstantiateWithFlags`.
+    /// The flags of `cuGraphInstantiateWithFlags`.
     pub flags: u64,
-    /// Where an upload would go.
+    /// The stream for an upload.
     pub upload_stream: CUstream,
-    /// The node that was at fault.
+    /// The node that caused the error.
     pub error_node: CUgraphNode,
     /// The result: 0 is success.
     pub result: u32,
@@ -86,15 +86,15 @@ pub struct Side2D {
     pub x: usize,
     /// Rows before the copied ones.
     pub y: usize,
-    /// Which of the places below is meant.
+    /// Selects one of the places below.
     pub memory_type: u32,
-    /// In memory of the host.
+    /// The address in host memory.
     pub host: *mut core::ffi::c_void,
-    /// In memory of the device, or where the address says.
+    /// The address in device memory, or a unified address.
     pub device: CUdeviceptr,
-    /// In an array.
+    /// The array.
     pub array: *mut core::ffi::c_void,
-    /// From one row to the next.
+    /// The bytes from one row to the next.
     pub pitch: usize,
 }
 
@@ -102,13 +102,13 @@ pub struct Side2D {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Copy2D {
-    /// What is read.
+    /// The side to read.
     pub source: Side2D,
-    /// What is written.
+    /// The side to write.
     pub destination: Side2D,
-    /// Bytes in a row.
+    /// The bytes in a row.
     pub width: usize,
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
 }
 
@@ -124,19 +124,19 @@ pub struct Side3D {
     pub z: usize,
     /// The level of a mipmapped array.
     pub lod: usize,
-    /// Which of the places below is meant.
+    /// Selects one of the places below.
     pub memory_type: u32,
-    /// In memory of the host.
+    /// The address in host memory.
     pub host: *mut core::ffi::c_void,
-    /// In memory of the device, or where the address says.
+    /// The address in device memory, or a unified address.
     pub device: CUdeviceptr,
-    /// In an array.
+    /// The array.
     pub array: *mut core::ffi::c_void,
     /// NULL.
     pub reserved: *mut core::ffi::c_void,
-    /// From one row to the next.
+    /// The bytes from one row to the next.
     pub pitch: usize,
-    /// Rows from one layer to the next.
+    /// The rows from one layer to the next.
     pub height: usize,
 }
 
@@ -144,62 +144,62 @@ pub struct Side3D {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Copy3D {
-    /// What is read.
+    /// The side to read.
     pub source: Side3D,
-    /// What is written.
+    /// The side to write.
     pub destination: Side3D,
-    /// Bytes in a row.
+    /// The bytes in a row.
     pub width: usize,
-    /// Rows in a layer.
+    /// The rows in a layer.
     pub height: usize,
-    /// Layers.
+    /// The number of layers.
     pub depth: usize,
 }
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
 
-/// Where memory is (`CUmemLocation`).
+/// The location of memory (`CUmemLocation`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Location {
-    /// On a device (1), the host (2), or a part of its memory.
+    /// A device (1), the host (2), or a part of the host's memory.
     pub kind: u32,
-    /// Which one.
+    /// The number of the device or part.
     pub id: i32,
 }
 
-/// What a pool is made of (`CUmemPoolProps`).
+/// The properties of a memory pool (`CUmemPoolProps`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PoolProps {
     /// Pinned (1) or managed (2).
     pub alloc_type: u32,
-    /// Which kinds of handles other processes can be given.
+    /// The kinds of handles that other processes can receive.
     pub handle_types: u32,
-    /// Where the memory is.
+    /// The location of the memory.
     pub location: Location,
-    /// For another system.
+    /// For Windows only.
     pub security_attributes: *mut core::ffi::c_void,
-    /// The most that it has at a time.
+    /// The maximum size.
     pub max_size: usize,
-    /// How it is used.
+    /// The intended use.
     pub usage: u16,
     /// Zeros.
     pub reserved: [u8; 54],
 }
 
-/// What a device may do with a pool's memory (`CUmemAccessDesc`).
+/// The access of a device to a pool's memory (`CUmemAccessDesc`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct AccessDesc {
     /// The device.
     pub location: Location,
-    /// Nothing (0), read (1), read and write (3).
+    /// No access (0), read (1), read and write (3).
     pub flags: u32,
 }
 
-/// What names memory of a pool to another process (`CUmemPoolPtrExportData`).
+/// A handle of a pool's memory for another process (`CUmemPoolPtrExportData`).
 pub type PoolPointer = MemHandle;
 
 #[cfg(target_pointer_width = "64")]
@@ -209,29 +209,29 @@ const _: () = assert!(size_of::<PoolProps>() == 88 && size_of::<AccessDesc>() ==
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MemsetParams {
-    /// Where.
+    /// The address.
     pub address: CUdeviceptr,
-    /// From one row to the next; of no account for one row.
+    /// The bytes from one row to the next; ignored for one row.
     pub pitch: usize,
-    /// What.
+    /// The value.
     pub value: core::ffi::c_uint,
-    /// Bytes of an element: 1, 2 or 4.
+    /// The bytes of an element: 1, 2 or 4.
     pub element: core::ffi::c_uint,
-    /// Elements in a row.
+    /// The elements in a row.
     pub width: usize,
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
 }
 
-/// How an update of an executable graph went (`CUgraphExecUpdateResultInfo`).
+/// The result of an update of an executable graph (`CUgraphExecUpdateResultInfo`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct UpdateInfo {
-    /// 0 is success.
+    /// The result: 0 is success.
     pub result: u32,
-    /// The node of the new graph that is at fault, if it is one.
+    /// The node of the new graph that caused the error, if a node did.
     pub error_node: CUgraphNode,
-    /// Where its edge comes from, if it is that.
+    /// The start of the edge that caused the error, if an edge did.
     pub error_from_node: CUgraphNode,
 }
 

@@ -1,12 +1,12 @@
 //! NCCL's all-reduce between the events of this crate.
 //!
 //! Each rank has a GPU and two streams, one for compute and one for communication. In each round
-//! the compute stream writes the input, an event lets the communication stream go on, NCCL reduces
-//! there, another event lets the compute stream copy the sum out, and a timeline tells the host. No
-//! rank waits for its GPU in between.
+//! the compute stream writes the input. An event releases the communication stream, in which NCCL
+//! reduces. Another event releases the compute stream, which copies the sum. A timeline then
+//! signals the host. No rank waits for its GPU in between.
 //!
-//! `--without before` or `--without after` leaves one of the two waits out, and then the sums must
-//! be wrong: the program ends with 0 if they are.
+//! `--without before` or `--without after` omits one of the two waits. The sums must then be wrong:
+//! the program ends with 0 if they are.
 
 mod nccl;
 mod rank;
@@ -34,7 +34,7 @@ bytes through sockets, as between machines.
 exit code: 0 the sums are as expected, 1 they are not, or a call failed, 2 a bad option
 ";
 
-/// For all rounds of a process, which may have to load code and to connect.
+/// The time limit for all rounds of a process, which may have to load code and to connect.
 const LIMIT: Duration = Duration::from_secs(150);
 
 struct Options {

@@ -1,4 +1,4 @@
-//! What each rank does: compute, an all-reduce between two events, and more work behind it.
+//! The work of each rank: compute, an all-reduce between two events, and more compute.
 
 use std::error::Error;
 use std::ffi::c_void;

@@ -1,4 +1,5 @@
-//! The child: it opens the parent's event, and lets one stream wait for it and another not.
+//! The child: it opens the parent's event. One of its streams waits for the event, another does
+//! not.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::gpu::{TIMEOUT, finish, run_on_host};
 use crate::options::Options;
 use crate::report::Failure;
 
-/// Everything goes to the parent, failures too.
+/// Runs the child. Its results and its errors go to the parent.
 pub(crate) fn run(options: &Options, file: &Path) -> Result<(), Failure> {
     match work(options, file) {
         Err(Failure::Usage(text) | Failure::Runtime(text)) => {
@@ -74,7 +75,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the file in the stream's order: when, and what was in it.
+/// Reads the file in stream order, and sends the time and the contents.
 fn read_in_order(stream: &StreamRef, file: &Path) -> Result<Receiver<(Instant, String)>, Failure> {
     let (send, receive) = channel();
     let file = file.to_owned();
@@ -108,7 +109,7 @@ fn say(line: &str) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{line}")?)
 }
 
-/// The parent's lines. When the parent is gone, so is this process, whatever it is waiting for.
+/// Reads the parent's lines. When the parent ends, this process ends, too, whatever it waits for.
 fn listen() -> Receiver<String> {
     let (send, lines) = channel();
     std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! The child as the parent sees it: the two speak in lines, and neither waits for ever for the
-//! other.
+//! The child process, as the parent sees it. The two exchange lines, and neither waits forever for
+//! the other.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::gpu::TIMEOUT;
 use crate::options::{CHILD, Choice};
 use crate::report::Failure;
 
-/// What a line begins with by which the child says that it failed.
+/// The first word of the line in which the child reports an error.
 pub(crate) const FAILED: &str = "failed";
 
 pub(crate) struct Child {
@@ -52,7 +52,7 @@ impl Child {
         }
     }
 
-    /// The rest of the child's next line, which must begin with this word.
+    /// Returns the rest of the child's next line, which must begin with this word.
     pub(crate) fn hear(&mut self, word: &str) -> Result<String, Failure> {
         let line = match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => line,
@@ -75,7 +75,7 @@ impl Child {
         }
     }
 
-    /// Waits until the child has ended, and it must have ended well.
+    /// Waits until the child has ended successfully.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         match self.lines.recv_timeout(TIMEOUT) {
             Err(RecvTimeoutError::Disconnected) => {}

@@ -1,4 +1,4 @@
-//! What a round trip costs, beside the same in C.
+//! The cost of a round trip, compared with the same loop in C.
 
 use std::ffi::{c_int, c_void};
 use std::time::Instant;

@@ -1,12 +1,12 @@
-//! A Vulkan queue and a CUDA stream that wait for one another on the GPU.
+//! A Vulkan queue and a CUDA stream wait for each other on the GPU.
 //!
-//! In each round the queue fills a buffer and signals a timeline semaphore; the stream waits for
-//! it, writes the first half of the buffer, and signals; the queue waits for that, and copies the
-//! buffer to the host. The halves show the order: had the stream not waited, the fill would be on
-//! top of what it wrote, and had the queue not waited, the copy would have only the fill.
+//! In each round the queue fills a buffer and signals a timeline semaphore. The stream waits for
+//! it, writes the first half of the buffer, and signals. The queue waits for that, and copies the
+//! buffer to the host. The two halves prove the order: if the stream did not wait, the fill would
+//! overwrite its data; if the queue did not wait, the copy would contain only the fill.
 //!
-//! `--without cuda` or `--without vulkan` leaves the wait of one side out, and then the data must
-//! be wrong: the program ends with 0 if it is.
+//! `--without cuda` or `--without vulkan` omits the wait of one side. The data must then be wrong:
+//! the program ends with 0 if it is.
 
 mod cost;
 mod cuda;

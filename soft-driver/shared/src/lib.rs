@@ -1,8 +1,8 @@
-//! The software CUDA driver as a shared library: the driver's exported names in front of one
-//! machine of `cuda-soft-driver`.
+//! The software CUDA driver as a shared library: the driver's exported names, with one software
+//! driver.
 //!
 //! The environment variable `CUDA_SOFT_DRIVER` configures it when the first function is called; see
-//! `cuda_soft_driver::Builder::from_text` for what it can say.
+//! `cuda_soft_driver::Builder::from_text` for the settings.
 
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)]
 
@@ -21,7 +21,7 @@ macro_rules! function {
     ($name:ident ($($argument:ident: $ty:ty),*)) => {
         /// # Safety
         ///
-        /// The arguments are what the driver's C declaration says.
+        /// The arguments must be valid as the driver's C declaration demands.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
             start_shared_library(addresses);
@@ -55,7 +55,7 @@ macro_rules! export_foreign {
         $(
             /// # Safety
             ///
-            /// There is nothing that a caller could do wrong.
+            /// No call is unsafe.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name() -> CUresult {
                 start_shared_library(addresses);
@@ -75,7 +75,7 @@ macro_rules! export_unlisted {
         $(unless_supported! { $function unless_foreign! { $function
             /// # Safety
             ///
-            /// There is nothing that a caller could do wrong.
+            /// No call is unsafe.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $function() -> CUresult {
                 start_shared_library(addresses);
@@ -89,7 +89,7 @@ macro_rules! export_unlisted {
                 // here.
                 /// # Safety
                 ///
-                /// There is nothing that a caller could do wrong.
+                /// No call is unsafe.
                 #[unsafe(export_name = concat!(stringify!($function), "_ptsz"))]
                 pub unsafe extern "C" fn $twin() -> CUresult {
                     start_shared_library(addresses);
@@ -109,11 +109,11 @@ macro_rules! export_unlisted {
     };
 }
 
-/// Does what a command says; see `SoftDriver::control`.
+/// Executes a text command; see `SoftDriver::control`.
 ///
 /// # Safety
 ///
-/// `command` is a C string, and `answer` NULL or a place for `room` bytes.
+/// `command` must be a C string, and `answer` NULL or a place for `room` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_control(
     command: *const c_char,
@@ -125,12 +125,12 @@ pub unsafe extern "C" fn cuda_soft_driver_control(
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
 }
 
-/// Tells the order checker that a kernel, or other work that the program puts into a stream now,
-/// reads so many bytes; see `SoftDriver::reads`.
+/// Reports to the order checker that work submitted to a stream now, such as a kernel, reads these
+/// bytes; see `SoftDriver::reads`.
 ///
 /// # Safety
 ///
-/// There is nothing that a caller could do wrong: no pointer is dereferenced.
+/// No call is unsafe: no pointer is dereferenced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_reads(
     stream: CUstream,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn cuda_soft_driver_reads(
     tell_shared_library(Some(stream), address, bytes, false)
 }
 
-/// The same of bytes that the work writes.
+/// Reports bytes that the work writes; see `SoftDriver::writes`.
 ///
 /// # Safety
 ///
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn cuda_soft_driver_writes(
     tell_shared_library(Some(stream), address, bytes, true)
 }
 
-/// Tells the order checker that the host itself reads so many bytes of pinned memory; see
+/// Reports to the order checker that the host itself reads these bytes of pinned memory; see
 /// `SoftDriver::host_reads`.
 ///
 /// # Safety
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_reads(
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, false)
 }
 
-/// The same of bytes that the host writes.
+/// Reports bytes that the host writes; see `SoftDriver::host_writes`.
 ///
 /// # Safety
 ///
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
 }
 
-/// Tells the order checker that the calling thread hands something on; see `SoftDriver::hand_over`.
+/// Reports to the order checker that the calling thread hands over; see `SoftDriver::hand_over`.
 ///
 /// # Safety
 ///
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn cuda_soft_driver_hand_over(token: u64) -> CUresult {
     hand_shared_library(token, true)
 }
 
-/// The same of a thread that takes what was handed on; see `SoftDriver::take_over`.
+/// Reports to the order checker that the calling thread takes over; see `SoftDriver::take_over`.
 ///
 /// # Safety
 ///
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn cuda_soft_driver_take_over(token: u64) -> CUresult {
     hand_shared_library(token, false)
 }
 
-/// Tells the order checker that the host itself has read this value of 4 or 8 bytes, which a stream
+/// Reports to the order checker that the host has read this value of 4 or 8 bytes, which a stream
 /// writes; see `SoftDriver::host_saw`.
 ///
 /// # Safety
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_saw(
     saw_shared_library(memory.addr() as CUdeviceptr, value, bytes)
 }
 
-/// Gives a stream work that takes so long; see `SoftDriver::busy`.
+/// Keeps a stream busy for a duration; see `SoftDriver::busy`.
 ///
 /// # Safety
 ///

@@ -7,9 +7,9 @@ pub struct Export {
     pub name: &'static str,
     /// The version of CUDA that introduced it, as 12080 for 12.8.
     pub version: i32,
-    /// Whether the NULL stream means the per-thread default stream.
+    /// Whether a NULL stream means the per-thread default stream.
     pub per_thread: bool,
-    /// Whether it does anything but answer `CUDA_ERROR_NOT_SUPPORTED`.
+    /// Whether it is implemented; otherwise it returns `CUDA_ERROR_NOT_SUPPORTED`.
     pub supported: bool,
 }
 
@@ -23,7 +23,7 @@ impl Export {
         self
     }
 
-    /// The name that `cuGetProcAddress` takes: without the version and the per-thread suffix.
+    /// The name for `cuGetProcAddress`: without the version and the per-thread suffix.
     pub fn base(&self) -> &'static str {
         let name = self.name;
         let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);

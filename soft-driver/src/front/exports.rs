@@ -676,10 +676,10 @@ impl Id {
 /// no list has.
 pub(crate) const OWN_COUNT: usize = OWN.len();
 
-/// How many functions are exported.
+/// The number of exported functions.
 pub const COUNT: usize = OWN.len() + FOREIGN.len() + UNLISTED.len();
 
-/// Everything exported.
+/// All exported functions.
 pub static EXPORTS: &[Export] = &{
     let mut all = [OWN[0]; COUNT];
     let mut at = 0;

@@ -11,7 +11,7 @@ use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// How many machines there can be at a time in one process.
+/// The number of drivers that can exist at a time in one process.
 pub const SLOTS: usize = 16;
 
 /// How many releases are owed, by device.

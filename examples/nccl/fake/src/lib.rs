@@ -1,8 +1,8 @@
-//! As much of NCCL as the example calls, for the software driver: kernels do not run there, and the
-//! real one is made of them.
+//! The part of NCCL that the example calls, for the software driver. The real NCCL consists of
+//! kernels, which do not run there.
 //!
-//! An all-reduce is host functions that sum, between events. The order checker is told what a
-//! kernel would read and write. Only one process with all ranks is possible.
+//! An all-reduce consists of host functions that add, between events. The order checker gets
+//! reports of the accesses that a kernel would make. Only one process with all ranks is possible.
 
 #![allow(clippy::missing_safety_doc, reason = "the contract of each is NCCL's own")]
 
