@@ -67,7 +67,7 @@
 //!   function is over when its end is reported. Until then the checker holds back the work after
 //!   them. But if a thread has waited for such work, it is over, and the checker goes on.
 //!
-//! # What orders
+//! # Sources of order
 //!
 //! * Work in a stream is in order. It comes after everything that the submitting thread is after.
 //! * A wait for an event is after the work before the last record that was submitted before the
@@ -84,7 +84,7 @@
 //! * A wait for an interprocess event is after the records of this process. Records of other
 //!   processes are not known here, so a report on that stream names the wait.
 //!
-//! # What it does not find
+//! # Limits
 //!
 //! * Accesses that are not reported: those of kernels, of other processes, and the program's own
 //!   loads and stores.

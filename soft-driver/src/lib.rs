@@ -135,19 +135,19 @@ pub mod exports {
     pub use crate::front::functions::functions;
 }
 
-/// What a card answers, for tests that compare.
+/// Results measured on a card, for tests that compare.
 #[doc(hidden)]
 pub mod attributes {
     pub use crate::model::attributes::{COUNT, H200};
 }
 
-/// The C functions of what a driver exports beside what this one is about.
+/// The C functions of the driver's other exports.
 #[doc(hidden)]
 pub mod foreign {
     pub use crate::front::functions::foreign_functions as functions;
 }
 
-/// The C functions of what `cuda-events` binds and no list has.
+/// The C functions that `cuda-events` binds and no list has.
 #[doc(hidden)]
 pub mod unlisted {
     pub use crate::front::functions::unlisted_function as function;

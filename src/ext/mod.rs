@@ -4,7 +4,7 @@
 //! list](crate#what-is-kept-for-the-process). The items here keep more, and futures share one
 //! thread:
 //!
-//! | item | what it keeps | locks | thread |
+//! | item | state | locks | thread |
 //! | --- | --- | --- | --- |
 //! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | for the process, a list of the pending futures; each future holds its event | one for the thread's inbox, one for the list, one for each future | one for the process. It starts with the first future that is polled before its work is done, sleeps while no future is pending, and never ends |
 //! | [`EventPool`], [`PooledEvent`] | the pool's free events; a number for each thread that uses a pool | one for each pool, for events that do not fit into its slots | none |

@@ -266,7 +266,7 @@ pub(crate) fn dev_resource_generate_desc(
     description.required()?;
     // Measured: the real driver ends the process, unless the address is NULL too.
     if count == 0 {
-        return Err(state.misuse(call, "a description without a resource", INVALID_VALUE));
+        return Err(state.misuse(call, "the description has no resource", INVALID_VALUE));
     }
     let resources = resources.read_array(count as usize)?;
     let parts: Result<Vec<Part>, CUresult> =

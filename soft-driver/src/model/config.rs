@@ -52,7 +52,7 @@ pub enum OnDeadlock {
 /// synchronization. The checker reports each two accesses, at least one of them a write, that no
 /// event, wait or synchronization orders, no matter which came first in this run. It does not see
 /// the accesses of the program's own kernels and threads, unless the program
-/// [reports](crate::SoftDriver::reads) them. `docs/order-check.md` lists what orders work.
+/// [reports](crate::SoftDriver::reads) them. `docs/order-check.md` has the rules.
 ///
 /// If only events order the streams, an error is found on every run. No driver sees the order of
 /// the host's threads; [`Builder::order_host`](crate::Builder::order_host) chooses the assumption.

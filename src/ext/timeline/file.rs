@@ -75,7 +75,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
 /// passed the last signals, importers see the end. If this process is killed, importers see that:
-/// [`ImportedTimeline`](super::ImportedTimeline) tells how fast. A forked child does not keep the
+/// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep the
 /// file alive.
 ///
 /// The thread also watches a timeline that was dropped with its file while a signal is pending. It

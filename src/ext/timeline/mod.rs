@@ -92,7 +92,7 @@ pub use point::Point;
 /// its driver call, so values and their places in the stream have the same order. If two threads
 /// submit work to one stream and signal, they must order that work themselves, as with events.
 ///
-/// # What a wait needs
+/// # Waiting
 ///
 /// A wait takes a [`Point`], which exists only after its signal was submitted. So a program that
 /// only waits for points cannot deadlock, just as one that only waits for events cannot:
@@ -133,7 +133,7 @@ pub use point::Point;
 /// driver call, with two exceptions: if the last signal returned an error, it makes the calls of
 /// [`poison`](Self::poison); and a timeline [in memory](Self::in_memory) makes one call.
 ///
-/// # What it keeps
+/// # Memory
 ///
 /// It keeps one cache line of pinned host memory. 64 timelines of one context share a page. Pages
 /// are the process's own memory, registered for all devices, and are reused for later timelines.
