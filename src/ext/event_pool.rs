@@ -12,9 +12,9 @@ use crate::ext::needs::{capture_under_way, forked, form_of, has_failed, note_fai
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
-/// How many shelves a pool has. Threads spread over them, so that they seldom meet at one.
+/// The number of shelves of a pool. Threads spread over them, so they seldom share one.
 const SHELVES: usize = few(16, 1);
-/// How many free events a shelf holds, each in a slot of its own: a cache line of them.
+/// The number of free events on a shelf: one cache line of slots.
 const SLOTS: usize = few(8, 1);
 
 /// A pool of events that share one context and one set of flags.
@@ -54,7 +54,7 @@ const SLOTS: usize = few(8, 1);
 #[derive(Clone)]
 pub struct EventPool(Arc<Handle>);
 
-/// What the clones of a pool share. When the last one goes, the free events go too.
+/// The state that the clones of a pool share. The drop of the last clone destroys the free events.
 struct Handle(Arc<Store>);
 
 /// The free events: first in slots, which are taken and filled by one atomic exchange each and
@@ -95,7 +95,7 @@ struct Store {
     rest: Mutex<Rest>,
 }
 
-/// On cache lines of its own.
+/// A shelf has its own cache lines.
 #[repr(align(128))]
 struct Shelf([AtomicPtr<Entry>; SLOTS]);
 
@@ -112,7 +112,7 @@ struct Entry {
     store: Arc<Store>,
 }
 
-/// What is in every slot of a pool that is closed.
+/// The content of every slot of a closed pool.
 static CLOSED: u8 = 0;
 
 fn closed() -> *mut Entry {
@@ -223,7 +223,7 @@ impl EventPool {
 
 #[allow(unsafe_code)]
 impl Store {
-    /// A free event: from the thread's own shelf, else from whichever has one.
+    /// A free event: from the thread's own shelf, otherwise from any shelf.
     #[inline]
     fn take(&self, own: usize) -> Option<Box<Entry>> {
         let slots = self

@@ -1,10 +1,10 @@
-//! How a thread that sleeps is told that something has come for it.
+//! The inbox of a sleeping thread, and how an arrival wakes it.
 
 use core::time::Duration;
 
 use super::needs::sync::{Condvar, Mutex, MutexGuard, PoisonError, constant};
 
-/// What a thread has to look at: seats, each of which stands for a place where things arrive.
+/// The inbox of a thread: seats, each of which stands for one place where things arrive.
 ///
 /// Why no arrival is slept through:
 ///
@@ -82,7 +82,7 @@ impl<T> Inbox<T> {
         called.append(&mut state.called);
     }
 
-    /// Sleeps until somebody calls, or so long.
+    /// Sleeps until a call, or for this long.
     pub(super) fn sleep(&self, time: Duration) {
         let mut state = self.lock();
         if state.called.is_empty() && !time.is_zero() {

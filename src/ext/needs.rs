@@ -1,9 +1,9 @@
-//! What `ext` needs of the rest of the crate beyond its public API, and why. Nothing else in `ext`
-//! uses more.
+//! The parts of the crate beyond its public API that `ext` needs, and the reasons. Nothing else in
+//! `ext` uses more.
 
-/// A pool destroys what is given back to it during a capture, and a timeline asks whether its
-/// stream captures. They are not told of captures, and the driver is asked about one stream at a
-/// time.
+/// A pool destroys an event that is given back during a capture, and a timeline checks whether its
+/// stream captures. They get no notice of captures, and the driver can be asked about one stream
+/// only.
 pub(super) use crate::capture::under_way as capture_under_way;
 
 /// The poller and the locks of the parent are not in a forked child. All that is public says so by
@@ -11,10 +11,10 @@ pub(super) use crate::capture::under_way as capture_under_way;
 /// it beforehand.
 pub(super) use crate::driver::fork::forked;
 
-/// What has an ordering argument is checked with loom's atomics and locks in std's place.
+/// Code with an ordering argument is checked with loom's atomics and locks in place of std's.
 pub(super) use crate::sync;
 
-/// What forked children must close is in a list without a lock: `add`, `items`.
+/// The descriptors that forked children must close are in a list without a lock: `add`, `items`.
 #[cfg(target_os = "linux")]
 pub(super) use crate::list::List;
 
@@ -46,7 +46,7 @@ pub(super) use crate::driver::flag::unusual;
 pub(super) use crate::context::Origin;
 pub(super) use crate::ipc::envelope::{Damage, Envelope, origin_bytes};
 
-/// A handle of a timeline says which process and device it comes from.
+/// A handle of a timeline contains its process and device.
 pub(super) fn origin(context: &crate::Context) -> crate::Result<Origin> {
     context.origin().copied()
 }
@@ -61,7 +61,7 @@ pub(super) fn process_of(origin: Origin) -> crate::ipc::ExporterProcess {
 #[cfg(windows)]
 pub(super) use crate::driver::process::Watched;
 
-/// When this process started, by which an importer tells it from others of its number.
+/// The start time of this process, which distinguishes it from others with the same process id.
 #[cfg(windows)]
 pub(super) fn own_start() -> u64 {
     crate::driver::process::Identity::own().started
@@ -72,13 +72,12 @@ pub(super) fn elapsed_function(event: &crate::EventRef) -> crate::sys::Function 
     event.elapsed_function()
 }
 
-/// The future's query is of the bare handle: a pool that the event comes from is to know of its
-/// error.
+/// The future queries by the bare handle; the event's pool must learn of an error.
 pub(super) fn note_failure(event: &crate::EventRef) {
     event.note_failure();
 }
 
-/// An event that returned an error through any reference is not given to somebody else.
+/// An event that returned an error through any reference is not reused.
 #[inline(always)]
 pub(super) fn has_failed(event: &crate::EventRef) -> bool {
     event.has_failed()
@@ -94,8 +93,8 @@ pub(super) fn give_back(context: crate::Context) -> Option<impl Send + 'static> 
     context.give_back()
 }
 
-/// Whether a share of the context keeps it alive, so that the crate's thread may ask about it with
-/// one that nobody knows of. It tells by what it has `owned`.
+/// Whether a share of the context keeps it alive, so the crate's thread may query with a share of
+/// its own. This depends on the context's `owned`.
 pub(super) fn keeps(context: &crate::Context) -> bool {
     !matches!(context.owned(), crate::context::Owned::Nothing)
 }

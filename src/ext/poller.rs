@@ -1,7 +1,7 @@
-//! The one thread that this crate starts: it looks at what futures wait for.
+//! The one thread that this crate starts, for all futures.
 //!
-//! What there is to look at is another file's: `completion/poller.rs` asks the driver for events,
-//! and `timeline/poller.rs` loads the values of timelines. Each takes its rounds when it is due.
+//! Two other files do the work: `completion/poller.rs` queries the driver for events, and
+//! `timeline/poller.rs` loads the values of timelines. Each takes its rounds when it is due.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -12,31 +12,29 @@ use super::precise_sleep::PreciseSleep;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::{Context, Driver, Result};
 
-/// How long the thread sleeps between two rounds at the least; it is what a future waits for on
-/// average twice over.
+/// The shortest sleep between two rounds. On average a future waits half as long.
 pub(super) const PAUSE: Duration = Duration::from_micros(25);
-/// How long it sleeps at the most, when nothing has happened for long.
+/// The longest sleep, when nothing has happened for long.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// How long to wait between two rounds, when nothing has come or happened for so long. What has
-/// been quiet for long may be told a little later, in proportion.
+/// The pause between two rounds, after a quiet time of this length. A completion after a long quiet
+/// time may be noticed a little later, in proportion.
 pub(super) fn pause(quiet: Duration) -> Duration {
     (quiet / 2000).clamp(PAUSE, LONGEST_PAUSE)
 }
 
-/// Whoever has something to look at.
+/// One kind of rounds on the thread.
 pub(super) trait Rounds: Send {
-    /// Takes over what has arrived, and looks once. `called` says whether something may have
-    /// arrived.
+    /// Accepts arrivals, and runs one round. `called` is set if something may have arrived.
     fn round(&mut self, called: bool) -> Next;
 }
 
 /// When the next round is, after this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// When somebody calls: there is nothing to look at.
+    /// At the next call: there is nothing to check.
     Called,
-    /// After `pause`, or when somebody calls, but not before `rest` is over.
+    /// After `pause`, or at the next call, but not before `rest` is over.
     In { rest: Duration, pause: Duration },
 }
 
@@ -60,14 +58,14 @@ impl Seat {
     }
 }
 
-/// Drops on a thread of its own what may block when it is dropped, and would hold up all futures on
-/// this one. If the system has no thread, it is dropped here.
+/// Drops a value in a separate thread, because its drop may block and would delay all futures on
+/// this one. If the system provides no thread, the drop happens here.
 pub(super) fn drop_apart<T: Send + 'static>(given: T) {
     let name = "cuda-events-drop".to_owned();
     let _ = std::thread::Builder::new().name(name).spawn(move || drop(given));
 }
 
-/// Gives a share of a context back. If it is the last one, a thread of its own ends the context.
+/// Gives a share of a context back. If it is the last one, a separate thread ends the context.
 pub(super) fn give_back(context: Context) {
     if let Some(last) = super::needs::give_back(context) {
         drop_apart(last);
@@ -86,7 +84,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// When it is due; never, if nobody calls.
+    /// The time at which it is due; never without a call.
     fn due(&self) -> Option<Instant> {
         if self.called { Some(self.rested) } else { self.next }
     }

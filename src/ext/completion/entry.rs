@@ -1,4 +1,4 @@
-//! What a future and the poller share.
+//! The state that a future and the poller share.
 
 use core::task::Waker;
 

@@ -1,4 +1,4 @@
-//! What the thread does for completions: when it asks the driver, and for which of them.
+//! The thread's work for completions: when it queries the driver, and for which of them.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use crate::ext::poller::{LONGEST_PAUSE, Next, PAUSE, Relaxed, Rounds, Seat, paus
 /// The share of a core that asking may take, one of this many parts. Waking up comes on top: a
 /// tenth in all.
 const SHARE: u32 = 12;
-/// How long a round asks in vain at the most, young and old ones together: the longest pause pays
-/// for it.
+/// The longest time that a round queries in vain, for young and old completions together. The
+/// longest pause pays for it.
 const LONGEST_ROUND: Duration =
     Duration::from_nanos(LONGEST_PAUSE.as_nanos() as u64 / (SHARE as u64 - 1));
 /// For how long a completion is young: asked for in every round, if there is time for all that are.
 const YOUNG: Duration = Duration::from_millis(10);
 
-/// What has arrived since the last round.
+/// Completions that have arrived since the last round.
 static ARRIVED: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Poller::new()) };
 
@@ -54,9 +54,9 @@ impl Asked {
     }
 }
 
-/// What the poller asks for. Most work is short: what has just come is asked in every round, and of
-/// what has been pending for longer as much as there is time for, so that a new completion does not
-/// wait for thousands of old ones.
+/// The completions that the poller queries. Most work is short. So each round queries all new
+/// completions, and as many older ones as there is time for: a new completion does not wait for
+/// thousands of old ones.
 struct Poller {
     young: Turns<(Arc<Entry>, Moment)>,
     old: Turns<Arc<Entry>>,

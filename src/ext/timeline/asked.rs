@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use crate::ext::needs::Moment;
 
-/// How often whoever waits asks the driver whether the context works. It is a part of the bound
-/// that the documentation of points promises.
+/// How often a waiter asks the driver whether the context works. The documented bound of points
+/// includes it.
 pub(super) const ASK: Duration = Duration::from_millis(5);
 
-/// When somebody who waits for a timeline last asked whether it works.
+/// The time at which a waiter last asked whether the timeline's context works.
 pub(super) struct Asked {
-    /// When somebody first waited.
+    /// The time of the first wait.
     first: OnceLock<Moment>,
     /// In nanoseconds since then, or `NEVER`.
     last: AtomicU64,
@@ -25,7 +25,7 @@ impl Asked {
         Self { first: OnceLock::new(), last: AtomicU64::new(NEVER) }
     }
 
-    /// A new timeline begins, of which nobody has asked.
+    /// Begins a new timeline, about which no waiter has asked.
     pub(super) fn begin(&self) {
         self.last.store(NEVER, Ordering::Relaxed);
     }
@@ -35,8 +35,7 @@ impl Asked {
         self.last.store(self.since_first(now), Ordering::Relaxed);
     }
 
-    /// Whether it is time for a question; if so, this thread has to ask. The time runs from the
-    /// first time that somebody wants to know.
+    /// Whether a question is due; this thread must then ask. The time runs from the first wait.
     pub(super) fn is_due(&self, now: Moment) -> bool {
         let now = self.since_first(now);
         let last = self.last.load(Ordering::Relaxed);

@@ -8,9 +8,9 @@ use super::{file, poller, wait};
 use crate::ext::needs::{Moment, keeps};
 use crate::ext::poller::give_back;
 
-/// Ends a timeline that was dropped: nobody signals any more. Whoever waits for values above the
-/// last signal is released after it, by the crate's thread if it is pending. It makes no driver
-/// call. If the last signal was refused, nobody can know here when it has happened.
+/// Ends a timeline that was dropped: it signals no more. Waits for values above the last signal are
+/// released after it. If that signal is pending, the crate's thread does this. It makes no driver
+/// call. If the last signal was refused, this process cannot know when it has happened.
 pub(super) fn end(slot: &'static Slot) {
     if slot.close() && !slot.release_waits() && !poller::follow(Arc::new(Ending(slot)), true) {
         // The system has no thread for it, and nobody must wait for ever.
@@ -18,8 +18,8 @@ pub(super) fn end(slot: &'static Slot) {
     }
 }
 
-/// What the crate's thread does for a timeline that was dropped while a signal was pending, and for
-/// which somebody waits ahead.
+/// The thread's work for a timeline that was dropped while a signal was pending, and for which a
+/// stream waits ahead.
 struct Ending(&'static Slot);
 
 impl Follow for Ending {

@@ -1,8 +1,8 @@
-//! Files of timelines: what a process lets others see.
+//! Files of timelines, which other processes can see.
 //!
-//! A file has a page of lines. The first line is the file's own: it says what the file is. A line
-//! is never given to a second timeline, as nobody can know what other processes still wait for. The
-//! page is never unmapped, as points may be looked at for ever.
+//! A file has a page of lines. The first line describes the file. A line is never given to a second
+//! timeline, because other processes may still wait for the first one. The page is never unmapped,
+//! because points may be read at any time.
 
 use core::fmt;
 use std::collections::hash_map::RandomState;
@@ -132,7 +132,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// ```
 pub struct TimelineFile(Arc<SharedFile>);
 
-/// What a file's timelines keep.
+/// The state that a file's timelines keep alive.
 pub(super) struct SharedFile {
     #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody can be given it"))]
     file: File,
@@ -144,17 +144,17 @@ pub(super) struct SharedFile {
     address: CUdeviceptr,
     /// Those of streams, of which the crate's thread asks while signals are pending.
     watch: Arc<Watch>,
-    /// What it asks the driver for.
+    /// The event that the thread queries.
     #[expect(dead_code, reason = "kept for the watch")]
     health: Event,
     /// Until the drop.
     life: Option<Life>,
 }
 
-/// The lives of files that nobody has any more, and to which streams may still have to write.
+/// The lives of dropped files to which streams may still write.
 static ENDING: Mutex<Vec<(Life, Vec<&'static Slot>)>> = Mutex::new(Vec::new());
 
-/// Ends those to which nobody writes any more.
+/// Ends the lives of files to which no stream writes any more.
 pub(super) fn sweep() {
     // A line is poisoned at its end.
     lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.line.is_poisoned()));
@@ -248,7 +248,7 @@ pub(super) fn check_header(lines: &[Line], number: u64) -> Result<(), Refusal> {
 }
 
 impl SharedFile {
-    /// A line that nobody has had.
+    /// Returns an unused line.
     pub(super) fn take(&self) -> Result<&'static Slot> {
         wait::refuse_fork()?;
         let mut slots = lock(&self.slots);

@@ -1,4 +1,4 @@
-//! What this process knows of a line of another one.
+//! This process's knowledge about a line of another process.
 
 use std::sync::{Arc, Weak};
 
@@ -7,7 +7,7 @@ use crate::ext::needs::Moment;
 use crate::ext::needs::sync::{AtomicBool, Mutex, Ordering};
 use crate::{Error, Progress, Result, StreamRef};
 
-/// What this process knows of another one's line.
+/// This process's knowledge about a line of another process.
 pub(super) struct Foreign {
     /// Whether the maker has ended.
     gone: AtomicBool,
@@ -24,14 +24,14 @@ pub(super) trait Link: Follow {
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
 }
 
-/// What the thread looks after: while streams wait for another process, and while somebody waits
+/// Something that the thread follows: while streams wait for another process, or while others wait
 /// for signals of this one.
 pub(super) trait Follow: Send + Sync {
     /// Whether the thread must look as often as for a future, and not only for the maker's end.
     fn is_relayed(&self) -> bool;
 
-    /// One round of the thread; whether there is more to look after. `gone` is when the maker was
-    /// first seen to have ended, or what else the thread is to remember.
+    /// One round of the thread; returns whether to continue. `gone` is the time at which the maker
+    /// was first seen to have ended, or another time that the thread must remember.
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool;
 }
 
@@ -44,7 +44,7 @@ impl Foreign {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// What a look at the line says here, where the value was not reached.
+    /// Interprets a look at the line, if the value was not reached.
     #[cold]
     pub(super) fn judge(
         &self,

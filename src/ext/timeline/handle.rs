@@ -1,9 +1,9 @@
-//! Timelines that other processes open by bytes alone: the maker's side, and what is sent.
+//! Timelines that other processes open with bytes only: the maker's side, and the bytes.
 //!
 //! The values are written twice: to device memory, which the driver's interprocess handles name,
-//! and to a line of this process, for its own hosts and streams. The memory has lines as a file
-//! has, the first of which says what it is. A line is never given to a second timeline, as nobody
-//! can know what other processes still wait for.
+//! and to a line of this process, for its own hosts and streams. Like a file, the memory has lines,
+//! the first of which describes it. A line is never given to a second timeline, because other
+//! processes may still wait for the first one.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -137,7 +137,7 @@ impl fmt::Debug for TimelineHandle {
 /// ```
 pub struct TimelineMemory(Arc<Memory>);
 
-/// What the timelines keep.
+/// The state that the timelines keep alive.
 pub(super) struct Memory {
     context: Context,
     address: CUdeviceptr,
@@ -184,7 +184,7 @@ impl TimelineMemory {
         &self.0.context
     }
 
-    /// A line that nobody has had.
+    /// Returns an unused line.
     pub(super) fn take(&self) -> Result<Word> {
         let memory = Arc::clone(&self.0);
         let room = |given: u16| (usize::from(given) + 1 < LINES).then_some(given + 1);
@@ -211,7 +211,7 @@ impl Memory {
         })
     }
 
-    /// Writes what the memory is, and has the driver name it.
+    /// Writes the description of the memory, and gets its handle from the driver.
     fn fill(&mut self, stream: &Stream) -> Result<()> {
         let address = self.address;
         self.handle.memory = with_current(&self.context, |ready| {

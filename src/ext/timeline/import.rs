@@ -2,29 +2,29 @@
 //!
 //! # Nothing in the file is trusted
 //!
-//! The page is mapped for reading alone. Its words are only compared. So whatever another process
-//! writes, a point seems reached or poisoned, and nothing else happens.
+//! The page is mapped read-only. Its words are only compared. So another process can only make a
+//! point look reached or poisoned.
 //!
-//! # How the end of the maker is seen, and what follows
+//! # How the end of the maker is detected, and what follows
 //!
-//! The maker holds a [lock](super::memory::Life) on the file, which the system takes back when the
-//! process ends. On Windows importers have a handle of its process. Hosts that wait ask for the one
-//! or the other as often as they ask the driver, and the crate's thread does for futures and for
-//! streams that wait. Whoever finds it gone releases the streams, which nobody else would:
+//! The maker holds a [lock](super::memory::Life) on the file, which the system releases when the
+//! process ends. On Windows importers have a handle of its process. Hosts that wait check this as
+//! often as they ask the driver. The crate's thread checks it for futures and for streams that
+//! wait. The first to detect the end releases the streams:
 //!
-//! * Where the file can be written, the line is poisoned in the file: it is mapped for writing for
-//!   that moment. Other importers see it, too. The device of a process that was killed may still
-//!   come to a write that was submitted before, and write over the poison. So the thread looks for
-//!   a second whether it is there, and poisons again. A value that was reached, and that somebody
-//!   who can write the file has taken back before the stream came to its wait, is looked after only
-//!   when somebody asks again.
-//! * Where it cannot, streams wait for a line of this process, the relay, to which the thread
-//!   copies the value. There it poisons the relay.
+//! * If the file can be written, the line is poisoned in the file, which is mapped for writing for
+//!   that moment. Other importers see the poison, too. The device of a killed process may still
+//!   execute an earlier write, and overwrite the poison. So the thread checks for a second whether
+//!   the poison is there, and poisons again. One case is handled only when a host asks again: the
+//!   value was reached, but a process with write access set it back before the stream came to its
+//!   wait.
+//! * Otherwise streams wait for a line of this process, the relay, to which the thread copies the
+//!   value. The thread then poisons the relay.
 //!
-//! # Why the page stays
+//! # Why the page stays mapped
 //!
-//! Points are plain values and may be looked at for ever, so that the page is never unmapped. The
-//! file descriptor is closed when nobody waits any more, and the page serves the next import of the
+//! Points are plain values and may be read at any time, so the page is never unmapped. The file
+//! descriptor is closed when nothing waits any more, and the page serves the next import of the
 //! same file in the same context.
 
 use core::fmt;
@@ -113,7 +113,7 @@ struct Import {
 /// A line of this process, for which streams wait in the other one's place.
 struct Relay {
     slot: &'static Slot,
-    /// What stands for the value 0.
+    /// The relay's value that corresponds to 0.
     base: u64,
 }
 
@@ -124,7 +124,7 @@ impl Relay {
 }
 
 impl Import {
-    /// Tells everybody that the maker has ended.
+    /// Publishes that the maker has ended.
     fn bury(&self) {
         if let Some(foreign) = self.slot.foreign() {
             foreign.note_end();
@@ -273,7 +273,7 @@ impl Page {
         })
     }
 
-    /// Has the page registered, so that streams can wait for it; whether they can.
+    /// Registers the page, so streams can wait for it; returns whether they can.
     #[allow(unsafe_code)]
     fn register(&mut self, context: &Context) -> Result<bool> {
         const ATTRIBUTE: CUdevice_attribute =

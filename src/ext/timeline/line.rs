@@ -1,4 +1,4 @@
-//! What a timeline is in memory: one cache line, which devices, threads and processes share.
+//! A timeline in memory: one cache line, which devices, threads and processes share.
 
 use crate::ext::needs::sync::{AtomicU64, Ordering};
 use crate::sys::{CUresult, Function};

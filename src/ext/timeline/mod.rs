@@ -2,17 +2,17 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | `line` | what is in memory, shared with devices and other processes |
-//! | `slot` | what this process knows of a line; who gets which |
-//! | `point`, `wait`, `future`, `queue`, `poller` | who waits |
-//! | `asked` | when somebody last asked whether it works |
-//! | `ending` | what becomes of who waits when it is dropped |
+//! | `line` | the line in memory, shared with devices and other processes |
+//! | `slot` | this process's knowledge about a line; the allocation of lines |
+//! | `point`, `wait`, `future`, `queue`, `poller` | waits |
+//! | `asked` | the time of the last question whether the context works |
+//! | `ending` | the end of a dropped timeline, for its waits |
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
-//! | `watch` | what the crate's thread does for them |
-//! | `foreign`, `import` | the other side: what it knows of a line, and how it gets that |
-//! | `handle`, `opened` | the same by bytes alone: the maker's side, and the other |
+//! | `watch` | the thread's work for shared timelines |
+//! | `foreign`, `import` | the importer's side: its knowledge about a line, and the sources of that knowledge |
+//! | `handle`, `opened` | the same with bytes only: the maker's side and the importer's |
 //! | `memory` | the memory that lines are in |
 
 use core::any::Any;
@@ -174,7 +174,7 @@ pub struct Timeline {
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-/// Who else sees a new timeline.
+/// The visibility of a new timeline.
 enum Place<'a> {
     Own,
     File(&'a Arc<SharedFile>),

@@ -10,7 +10,7 @@
 //! The proof of `docs/timelines.md` holds: a point exists once its copy was submitted, which was
 //! after the maker's signal if the maker has sent the value after it.
 //!
-//! # What becomes of them when the maker ends
+//! # The end of the maker
 //!
 //! The mirror is this process's own memory: a store of the host poisons it, and releases streams,
 //! whatever holds the device back. The follower still waits for the maker's word. It is released by
@@ -95,7 +95,7 @@ struct Opened {
     work: Mutex<Work>,
 }
 
-/// What is done for the points.
+/// The work for the points.
 struct Work {
     /// Whether the thread has it.
     followed: bool,
@@ -215,7 +215,7 @@ impl Drop for Streams {
 }
 
 impl Opened {
-    /// Tells everybody that the maker has ended; whether the follower still works.
+    /// Publishes that the maker has ended; returns whether the follower still works.
     fn bury(&self) -> bool {
         self.ended.store(true, Ordering::Release);
         // Streams and hosts first, who depend on no driver call.
@@ -228,7 +228,7 @@ impl Opened {
         works
     }
 
-    /// Whether the follower has nothing to wait for, as the mirror tells.
+    /// Whether the follower has nothing to wait for, as the mirror shows.
     fn is_reached(&self, work: &Work) -> bool {
         !work.stray && (self.slot.line.reached() >= work.asked || self.slot.line.has_ended())
     }

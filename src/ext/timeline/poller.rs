@@ -1,4 +1,4 @@
-//! What the thread does for points: it looks at all that are pending in the process.
+//! The thread's work for points: it checks all that are pending in the process.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ fn pause(quiet: Duration) -> Duration {
     (quiet / 500).clamp(PAUSE, LONGEST_PAUSE)
 }
 
-/// What the poller has not seen: timelines that are new to it.
+/// Timelines that are new to the poller.
 static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 /// Other new work of the thread, such as imports that streams have begun to wait for.
 static IMPORTS: Mutex<Vec<Arc<dyn Follow>>> = Mutex::new(Vec::new());
@@ -44,7 +44,7 @@ pub(super) fn follow(link: Arc<dyn Follow>, first: bool) -> bool {
     SEAT.call(|| {})
 }
 
-/// The timelines that somebody waits for.
+/// The timelines with waiting futures.
 #[derive(Default)]
 struct Points {
     watched: Vec<&'static Slot>,

@@ -26,7 +26,7 @@ pub(super) struct Entry(Mutex<Told>);
 #[derive(Default)]
 struct Told {
     waker: Option<Waker>,
-    /// What the line does not tell.
+    /// The error that the line does not show.
     error: Option<Error>,
     /// Whether it was taken out of the queue to be woken.
     taken: bool,
@@ -50,8 +50,8 @@ struct Inner {
     health: Option<(Driver, usize, Handle)>,
 }
 
-/// What the driver said in one round, by driver and context. The futures that wait keep the
-/// contexts alive, so that no handle is another one's.
+/// The driver's results in one round, by driver and context. The waiting futures keep the contexts
+/// alive, so no handle is reused.
 #[derive(Default)]
 pub(super) struct Answers(Vec<(Driver, usize, Result<()>)>);
 
@@ -135,8 +135,7 @@ impl Queue {
         self.next.store(inner.next(), Ordering::Relaxed);
     }
 
-    /// Whether nobody waits, so that the poller forgets the slot. Whoever comes from now on gives
-    /// it to the poller again.
+    /// Whether no future waits, so the poller forgets the slot. The next future registers it again.
     pub(super) fn is_left(&self) -> bool {
         if self.next.load(Ordering::Relaxed) != u64::MAX {
             return false;
@@ -184,7 +183,7 @@ impl Entry {
         }
     }
 
-    /// Whether nobody looks for it any more.
+    /// Whether no future waits for it any more.
     pub(super) fn is_taken(&self) -> bool {
         lock(&self.0).taken
     }

@@ -44,7 +44,7 @@ use crate::{Context, Driver, Error, Event, EventFlags, Progress, Result};
 /// The largest value at which a timeline begins.
 const LARGEST_START: u64 = LARGEST / 2;
 
-/// What is `submitted` of a line to which values of another process are copied.
+/// The value of `submitted` for a line to which values of another process are copied.
 const RELAYED: u64 = LARGEST;
 
 /// How many pages of ended contexts are tried before a new one is made.
@@ -70,9 +70,9 @@ pub(super) struct Slot {
     whose: Whose,
 }
 
-/// Who else sees a line.
+/// The visibility of a line.
 pub(super) enum Whose {
-    /// Nobody: this process alone.
+    /// Visible to this process only.
     Own,
     /// Processes that were given its file. They may wait for any value, and some may write any.
     Shared(Known),
@@ -189,7 +189,7 @@ impl Slot {
         }
     }
 
-    /// Whether nobody will reach any more values, as far as this process knows.
+    /// Whether no more values will be reached, as far as this process knows.
     pub(super) fn is_over(&self) -> bool {
         let known = match &self.whose {
             Whose::Own => false,
@@ -214,7 +214,7 @@ impl Slot {
         lock(&self.home).as_ref().map(|home| (home.driver, home.context.upgrade()))
     }
 
-    /// What tells whether the context works. It has a share of the context.
+    /// The event that shows whether the context works. It has a share of the context.
     pub(super) fn health(&self) -> Result<Arc<Event>> {
         let (weak, context) = {
             let home = lock(&self.home);
@@ -266,13 +266,13 @@ impl Slot {
         }
     }
 
-    /// Whether somebody may wait for a value above the last signal.
+    /// Whether a stream may wait for a value above the last signal.
     pub(super) fn is_awaited(&self, state: &State) -> bool {
         // Other processes may wait for any value.
         !state.over && (self.is_shared() || state.ahead > state.submitted)
     }
 
-    /// Notes that nobody signals any more; whether somebody may wait for more.
+    /// Notes that there are no more signals; returns whether a stream may wait for more.
     pub(super) fn close(&self) -> bool {
         let mut state = lock(&self.state);
         let awaited = self.is_awaited(&state);
@@ -354,7 +354,7 @@ struct Page {
     /// How many lines belong to timelines that were not dropped. Each of them has a share of the
     /// context.
     live: usize,
-    /// Which lines nobody has.
+    /// The unused lines.
     free: Vec<&'static Slot>,
     /// Which lines streams may still write.
     dropped: Vec<&'static Slot>,

@@ -80,7 +80,7 @@ fn give_up(
     }
 }
 
-/// The error, unless the value was reached meanwhile: what is done stays done.
+/// The error, unless the value was reached meanwhile.
 fn reached_or(slot: &Slot, value: u64, error: Error) -> Result<Progress> {
     if slot.line.reached() >= value { Ok(Progress::Done) } else { Err(error) }
 }
@@ -138,7 +138,7 @@ impl Slot {
     }
 }
 
-/// In a forked child nobody writes, and nobody can be asked.
+/// In a forked child nothing signals, and the driver cannot be asked.
 pub(super) fn refuse_fork() -> Result<()> {
     if forked() {
         return Err(Error::ForkedChild { function: Function::cuEventQuery });

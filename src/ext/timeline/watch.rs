@@ -1,4 +1,4 @@
-//! What the crate's thread does for the shared timelines of this process.
+//! The thread's work for the shared timelines of this process.
 //!
 //! A failed context writes nothing any more, and its process may have no reason to ask: a server
 //! sleeps between two requests. Other processes cannot ask. So while a signal of a shared timeline
@@ -60,7 +60,7 @@ impl Watch {
         let _ = poller::follow(Arc::clone(self) as Arc<dyn Follow>, first);
     }
 
-    /// The file ends, and nobody asks about its context any more.
+    /// The file ends: its context is not queried any more.
     pub(super) fn end(&self) {
         *lock(&self.health) = None;
     }

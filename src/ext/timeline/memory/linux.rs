@@ -45,7 +45,7 @@ fn last() -> Refusal {
     refused(&io::Error::last_os_error())
 }
 
-/// Maps so many lines, for ever.
+/// Maps this many lines, permanently.
 pub(super) fn map(
     lines: usize,
     writable: bool,
@@ -93,7 +93,7 @@ pub(crate) struct File {
     pub(crate) writable: bool,
 }
 
-/// Tells one file from all others that this process has mapped.
+/// Distinguishes a file from all others that this process has mapped.
 pub(crate) type Identity = (u64, u64);
 
 impl File {
@@ -174,7 +174,7 @@ impl File {
         Ok((data.dev(), data.ino()))
     }
 
-    /// Maps it for reading alone, for ever.
+    /// Maps the file read-only, permanently.
     pub(crate) fn map(&self, lines: usize) -> Result<&'static [Line], Refusal> {
         map(lines, false, SHARED, self.file.as_raw_fd())
     }
@@ -195,7 +195,7 @@ impl File {
         Ok(())
     }
 
-    /// Whether the [`Life`] of the file has ended. If the system does not tell, it has not.
+    /// Whether the [`Life`] of the file has ended. If the system gives no answer, it has not.
     pub(crate) fn is_orphaned(&self) -> bool {
         // A lock for reading, so that only locks for writing count: those take a description that
         // is open for writing, also where a seal forbids to write.

@@ -1,10 +1,10 @@
-//! Platforms without memory that can be given to another process so that it is safe there.
+//! Platforms without memory that can safely be given to another process.
 
 use super::Line;
 use crate::Result;
 use crate::ipc::SharedTimelineError as Refusal;
 
-/// There is none.
+/// Never created.
 pub(crate) struct File {
     pub(crate) writable: bool,
     never: Life,

@@ -127,7 +127,7 @@ fn map_raw(
     if memory.is_null() { Err(io::Error::last_os_error()) } else { Ok(memory) }
 }
 
-/// Maps so many lines, for ever.
+/// Maps this many lines, permanently.
 fn map(section: BorrowedHandle<'_>, access: u32, lines: usize) -> Result<&'static [Line], Refusal> {
     let memory = map_raw(section, access, lines * size_of::<Line>());
     let memory = memory.map_err(|error| refused(&error))?;
@@ -288,7 +288,7 @@ impl File {
         Ok(Identity(duplicate(self.section.as_handle(), None)?))
     }
 
-    /// Maps it for reading alone, for ever.
+    /// Maps the section read-only, permanently.
     pub(crate) fn map(&self, lines: usize) -> Result<&'static [Line], Refusal> {
         map(self.section.as_handle(), FILE_MAP_READ, lines)
     }
@@ -322,7 +322,7 @@ impl File {
         Ok(())
     }
 
-    /// Whether the [`Life`] of the file has ended. If the system does not tell, it has not.
+    /// Whether the [`Life`] of the file has ended. If the system gives no answer, it has not.
     pub(crate) fn is_orphaned(&self) -> bool {
         match &self.maker {
             Some(Maker::Process(process, header)) => {
