@@ -1,4 +1,4 @@
-//! `docs/coverage.md` is what the symbol table says.
+//! `docs/coverage.md` matches the symbol table.
 
 use std::fmt::Write;
 
@@ -6,14 +6,15 @@ use cuda_events::sys::ENTRY_POINTS;
 
 fn page() -> String {
     let mut page = String::from(
-        "# The entry points that are bound\n\n\
+        "# Bound entry points\n\n\
          Written by `CUDA_EVENTS_WRITE=1 cargo test --test pages` from the one list in \
          `src/sys/symbols.rs`;\n\
-         the same test fails when this page says something else. Loading fails on a driver that \
-         lacks a\n\
-         required one; an optional one is `None` in the table, and what needs it answers \
+         the same test fails if this page differs. Loading fails on a driver that lacks a required \
+         entry\n\
+         point. An optional one that the driver lacks is `None` in the table, and calls that need \
+         it return\n\
          `Unsupported`.\n\n\
-         | exported name | asked for as | per-thread twin | |\n| --- | --- | --- | --- |\n",
+         | exported name | requested as | per-thread twin | |\n| --- | --- | --- | --- |\n",
     );
     for entry in ENTRY_POINTS {
         let name = entry.function;
