@@ -1,0 +1,43 @@
+//! Awaits GPU work in tokio. The thread goes on with other tasks meanwhile.
+
+use std::sync::mpsc::channel;
+
+use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+
+// One thread: if an await blocked it, this program would not end.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The NVIDIA driver, or the software driver where there is none.
+    let soft = SoftDriver::new();
+    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    println!("on {}", context.device().name()?);
+
+    // Work that ends when the second task below says so.
+    let stream = Stream::new(&context, StreamOptions::new())?;
+    let (end, ended) = channel();
+    stream.launch_host_function(move || {
+        let _ = ended.recv();
+    })?;
+    let done = stream.record_event(EventFlags::empty())?;
+
+    let waits = async {
+        println!("the first task waits for the event");
+        done.await?;
+        println!("the first task has its work done");
+        Ok::<_, cuda_events::Error>(())
+    };
+    let ends = async {
+        println!("the second task runs meanwhile");
+        let _ = end.send(());
+    };
+    let (waited, ()) = tokio::join!(waits, ends);
+    waited?;
+
+    // All that is in a stream now, without an event of your own. Any task may await it.
+    let completion = stream.completion()?;
+    tokio::spawn(completion).await??;
+    assert!(stream.query()?.is_done());
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Waits for an event with a limit, and stays in control when the work takes longer.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use cuda_events::{Context, Device, Driver, EventFlags, Progress, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The NVIDIA driver, or the software driver where there is none.
+    let soft = SoftDriver::new();
+    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    println!("on {}", context.device().name()?);
+
+    // Work that ends when the host says so.
+    let stream = Stream::new(&context, StreamOptions::new())?;
+    let (end, ended) = channel();
+    stream.launch_host_function(move || {
+        let _ = ended.recv();
+    })?;
+    let done = stream.record_event(EventFlags::empty())?;
+
+    let limit = Duration::from_millis(20);
+    match done.synchronize_timeout(limit)? {
+        Progress::Done => unreachable!("nobody has ended the work"),
+        Progress::Pending => println!("not done after {limit:?}"),
+    }
+    // A stream has the same method.
+    assert!(stream.synchronize_timeout(limit)?.is_pending());
+
+    end.send(())?;
+    assert!(done.synchronize_timeout(Duration::from_secs(60))?.is_done());
+    println!("done");
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Orders the work of two streams by an event. The host waits once, at the end.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The NVIDIA driver, or the software driver where there is none.
+    let soft = SoftDriver::new();
+    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    println!("on {}", context.device().name()?);
+
+    let producer = Stream::new(&context, StreamOptions::new())?;
+    let consumer = Stream::new(&context, StreamOptions::new())?;
+    let produced = Event::new(&context, EventFlags::empty())?;
+
+    // A host function stands for a kernel or a copy. It ends when the host says so.
+    let (end, ended) = channel();
+    producer.launch_host_function(move || {
+        let _ = ended.recv();
+    })?;
+    produced.record(&producer)?;
+    consumer.wait_event(&produced)?;
+    // ... work is put into `consumer` ...
+    let consumed = consumer.record_event(EventFlags::empty())?;
+
+    // Both streams have their work, and nothing of it is done.
+    assert!(consumed.synchronize_timeout(Duration::from_millis(20))?.is_pending());
+    assert!(produced.query()?.is_pending());
+    end.send(())?;
+    consumed.synchronize()?;
+    assert!(produced.query()?.is_done(), "the consumer ran after the producer");
+
+    // The same order without an event to keep: record and wait in one call.
+    consumer.wait_stream(&producer)?;
+    consumer.synchronize()?;
+    println!("the consumer ran after the producer");
+    Ok(())
+}
