@@ -71,6 +71,9 @@
 //! | working as in PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
 //! | observing every driver call | [`Driver::observe`], [`observer`] |
 //!
+//! The [`guide`] has pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several
+//! processes, and for tests without a GPU.
+//!
 //! # Two layers
 //!
 //! [`sys`] is the raw layer: declarations, and the table of function pointers that
@@ -141,6 +144,8 @@ mod flags;
 mod forms;
 pub mod graph;
 pub mod green;
+#[cfg(doc)]
+pub mod guide;
 pub mod ipc;
 mod list;
 pub mod loader;

@@ -1,4 +1,5 @@
 //! Pages that must say what the code says.
 
 mod coverage;
+mod guides;
 mod parity;
