@@ -8,13 +8,13 @@ use cuda_soft_driver::SoftDriver;
 // One thread: if an await blocked it, this program would not end.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;
     println!("on {}", context.device().name()?);
 
-    // Work that ends when the second task below says so.
+    // Work that ends when the second task below sends a message.
     let stream = Stream::new(&context, StreamOptions::new())?;
     let (end, ended) = channel();
     stream.launch_host_function(move || {

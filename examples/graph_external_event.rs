@@ -19,7 +19,7 @@ unsafe extern "C" fn work(_: *mut c_void) {
 }
 
 fn main() -> cuda_events::Result<()> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;

@@ -18,7 +18,7 @@ fn under_test(driver: Driver) -> Result<()> {
 }
 
 fn main() {
-    // Each call in turn, until there is none left to fail.
+    // Each call in turn, until no call is left to fail.
     let mut failed = 0;
     for call in 1.. {
         let soft = SoftDriver::new();

@@ -15,7 +15,7 @@ use cuda_events::{
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;

@@ -14,7 +14,7 @@ fn pass_on(soft: &SoftDriver, waits: bool) -> Result<()> {
     let work = Stream::new(&context, StreamOptions::new())?;
     let ready = Event::new(&context, EventFlags::empty())?;
 
-    // The checker sees copies by itself. This tells it of kernels.
+    // The checker sees copies by itself. Kernels are reported to it.
     soft.writes(&uploads, BUFFER, 256);
     ready.record(&uploads)?;
     if waits {
@@ -38,6 +38,6 @@ fn main() -> Result<()> {
     let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
     pass_on(&soft, true)?;
     assert!(soft.order_findings().is_empty());
-    println!("without the wait there is a report, with it there is none");
+    println!("without the wait there is a report, with it no report");
     Ok(())
 }

@@ -9,7 +9,7 @@ use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> cuda_events::Result<()> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
 

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use cuda_events::ext::{ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile};
     use cuda_events::{Context, Device, Driver, Stream, StreamOptions};
 
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = cuda_soft_driver::SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;

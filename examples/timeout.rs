@@ -7,13 +7,13 @@ use cuda_events::{Context, Device, Driver, EventFlags, Progress, Stream, StreamO
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;
     println!("on {}", context.device().name()?);
 
-    // Work that ends when the host says so.
+    // Work that ends when the host sends a message.
     let stream = Stream::new(&context, StreamOptions::new())?;
     let (end, ended) = channel();
     stream.launch_host_function(move || {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let limit = Duration::from_millis(20);
     match done.synchronize_timeout(limit)? {
-        Progress::Done => unreachable!("nobody has ended the work"),
+        Progress::Done => unreachable!("the work has not been ended"),
         Progress::Pending => println!("not done after {limit:?}"),
     }
     // A stream has the same method.

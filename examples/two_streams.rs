@@ -7,7 +7,7 @@ use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOpti
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The NVIDIA driver, or the software driver where there is none.
+    // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
     let context = Context::primary(Device::new(driver, 0)?)?;
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let consumer = Stream::new(&context, StreamOptions::new())?;
     let produced = Event::new(&context, EventFlags::empty())?;
 
-    // A host function stands for a kernel or a copy. It ends when the host says so.
+    // A host function stands for a kernel or a copy. It ends when the host sends a message.
     let (end, ended) = channel();
     producer.launch_host_function(move || {
         let _ = ended.recv();

@@ -2,7 +2,7 @@
 //!
 //! | Guide | For |
 //! | --- | --- |
-//! | [`choosing`] | event, timeline, host function or future: what each costs, and how it fails |
+//! | [`choosing`] | event, timeline, host function or future: the cost of each, and how it fails |
 //! | [`from_cudarc`] | users of cudarc |
 //! | [`from_python`] | users of PyTorch's and `cuda.core`'s events |
 //! | [`tokio`] | async programs |

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ours = Stream::new(&context, StreamOptions::new())?;
     let raw = their_event.cu_event().cast();
     // SAFETY: cudarc's event lives longer than the borrowed form, and no capture records it. Its
-    // flags are DISABLE_TIMING alone, as `empty` says.
+    // flags are DISABLE_TIMING alone, which `empty` means.
     ours.wait_event(&unsafe { EventRef::from_raw(&context, raw, EventFlags::empty()) })?;
 
     // cudarc goes. The event keeps the context, and waits with a limit.
