@@ -79,19 +79,23 @@ impl Picture {
 
     /// The rows of the streams; where each span of the trace went.
     fn add_streams(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
-        let mut streams: BTreeMap<StreamId, Vec<usize>> = BTreeMap::new();
+        // By the stream, and by which of its names it had then: a name that comes later is for what
+        // came before it, too, unless there is an earlier one.
+        let mut streams: BTreeMap<(StreamId, usize), Vec<usize>> = BTreeMap::new();
         for (index, span) in trace.spans.iter().enumerate() {
-            streams.entry(span.stream).or_default().push(index);
+            let names = trace.stream_names.get(&span.stream).map_or(&[][..], Vec::as_slice);
+            let name = names.partition_point(|(at, _)| *at <= span.begun).saturating_sub(1);
+            streams.entry((span.stream, name)).or_default().push(index);
         }
         let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; trace.spans.len()];
         let mut group = None;
-        for (stream, indices) in streams {
+        for ((stream, name), indices) in streams {
             if group != Some(stream.device) {
                 group = Some(stream.device);
                 self.groups.push(format!("GPU {}", stream.device));
             }
-            let name = match trace.stream_names.get(&stream) {
-                Some(name) => name.clone(),
+            let name = match trace.stream_names.get(&stream).and_then(|names| names.get(name)) {
+                Some((_, name)) => name.clone(),
                 None => stream.to_string(),
             };
             let slices = indices.into_iter().filter_map(|index| {

@@ -89,8 +89,9 @@ pub struct Trace {
     pub host_spans: Vec<HostSpan>,
     /// Driver calls. Waits of streams for events become arrows.
     pub calls: Vec<DriverCall>,
-    /// The names of the rows of streams.
-    pub stream_names: BTreeMap<StreamId, String>,
+    /// The names of each stream, with the times at which they were given. The driver uses the handle
+    /// of a destroyed stream again, so one `StreamId` can have several.
+    pub stream_names: BTreeMap<StreamId, Vec<(Instant, String)>>,
     /// The number of ended spans whose work was not done within the timeout.
     pub unfinished: usize,
     /// The number of spans that were neither ended nor dropped.
@@ -121,7 +122,11 @@ impl Trace {
         self.spans.append(&mut other.spans);
         self.host_spans.append(&mut other.host_spans);
         self.calls.append(&mut other.calls);
-        self.stream_names.append(&mut other.stream_names);
+        for (stream, mut names) in std::mem::take(&mut other.stream_names) {
+            let all = self.stream_names.entry(stream).or_default();
+            all.append(&mut names);
+            all.sort_by_key(|(at, _)| *at);
+        }
         self.unfinished += other.unfinished;
         self.open += other.open;
         self.dropped += other.dropped;

@@ -101,7 +101,7 @@ struct Inner {
     /// Whoever has this collects. It is locked before the clock and before a shard.
     collected: Mutex<Collected>,
     dropped: AtomicUsize,
-    names: Mutex<BTreeMap<StreamId, String>>,
+    names: Mutex<BTreeMap<StreamId, Vec<(Instant, String)>>>,
 }
 
 /// Where the host's time comes from: tests give their own.
@@ -327,10 +327,15 @@ impl Tracer {
 
     /// Names the row of a stream. The default name contains the driver's handle.
     ///
-    /// If a later stream gets the handle of a destroyed one, it also gets its row.
+    /// The driver gives the handle of a destroyed stream to a later one. Another name then begins
+    /// another row; without a name of its own, the later stream shares the row.
     pub fn name_stream(&self, stream: &StreamRef, name: impl Into<String>) {
-        let id = StreamId::of(stream, &Thread::current());
-        lock(&self.0.names).insert(id, name.into());
+        let (id, name) = (StreamId::of(stream, &Thread::current()), name.into());
+        let mut all = lock(&self.0.names);
+        let names = all.entry(id).or_default();
+        if names.last().is_none_or(|(_, last)| *last != name) {
+            names.push((self.0.host.now(), name));
+        }
     }
 
     /// Returns the spans whose work is done, in the order in which each stream did them. It does

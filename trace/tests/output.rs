@@ -205,6 +205,39 @@ fn what_does_not_nest_takes_another_row() {
     assert_eq!([row("one"), row("two"), row("three")], ["row", "row (2)", "row"]);
 }
 
+/// The driver gives the handle of a destroyed stream to a later one, which has another name. Here it
+/// is one stream with two names.
+#[test]
+fn a_handle_with_two_names_has_two_rows() {
+    let soft = SoftDriver::new();
+    let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let tracer = Tracer::new(&context).unwrap();
+    let span = |name| tracer.span(&stream, name).unwrap().end(&stream).unwrap();
+    span("before its name");
+    tracer.name_stream(&stream, "old");
+    span("one");
+    tracer.name_stream(&stream, "new");
+    span("two");
+    tracer.name_stream(&stream, "new");
+    span("three");
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    // Names that come together keep their times.
+    let mut merged = Trace::default();
+    merged.stream_names = std::mem::take(&mut trace.stream_names);
+    trace.merge(merged);
+    let json = chrome(&trace);
+    let rows = rows(&json);
+    let slices = phase(&json, "X");
+    let row = |name: &str| {
+        row_of(&rows, slices.iter().find(|slice| slice["name"] == name).expect("the span"))
+            .to_owned()
+    };
+    let expected = ["old", "old", "new", "new"];
+    assert_eq!(["before its name", "one", "two", "three"].map(row), expected);
+    assert_eq!(rows.values().filter(|name| **name == "old" || **name == "new").count(), 2);
+}
+
 #[test]
 fn the_page_is_one_file_with_all_in_it() {
     let page = html(&joined());
