@@ -175,7 +175,7 @@ impl Context {
     /// call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
-    /// to its owner. Each `leak` of one only keeps a few bytes of memory.
+    /// to its owner. Leaking one only keeps a few bytes of memory.
     ///
     /// If interprocess events were created in the context, the driver's file for them stays in the
     /// machine's shared memory, as it does when a process is killed.
@@ -272,7 +272,7 @@ impl Context {
     /// The owner can be, for example, an `Arc` of another library's context. It is kept until the
     /// last clone and the last object made in the context are dropped.
     ///
-    /// The thread that drops the last of these drops the owner, after everything else. A
+    /// The owner is dropped after everything else, on the thread that drops the last of these. A
     /// [leaked](Self::leak) context keeps its owner for ever, and a forked child does not drop it.
     ///
     /// Driver calls as [`from_raw`](Self::from_raw).

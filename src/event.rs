@@ -102,7 +102,7 @@ pub struct Event(EventRef);
 
 form_of!(EventRef: Event);
 
-/// An event that other code owns; also the methods that every [`Event`] has.
+/// An event that other code owns; every [`Event`] has its methods too.
 ///
 /// Its methods may be called from any thread, and none needs a current context. Like an [`Event`],
 /// it holds a share of its context. Dropping it can block only if that is [the last
@@ -149,7 +149,7 @@ impl Event {
     ///
     /// One driver call with the context current: `cuEventCreate`. Dropping the event calls
     /// `cuEventDestroy`. Both take one lock of the driver: if many threads create events at once,
-    /// each call takes up to a hundred times as long. An [`EventPool`](crate::ext::EventPool) has
+    /// each call takes about a hundred times as long. An [`EventPool`](crate::ext::EventPool) has
     /// no such lock.
     ///
     /// # Errors

@@ -141,8 +141,8 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// let done = stream.record_event(EventFlags::empty())?;
 ///
 /// let their_event = their_stream.record_event(None)?;
-/// // SAFETY: `their_event` is dropped after it, has no flags but no timing, and is recorded in no
-/// // capture.
+/// // SAFETY: `their_event` is dropped after `event`. It has no timing and no other flag, and is
+/// // recorded in no capture.
 /// let event =
 ///     unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
 /// Stream::new(&context, StreamOptions::new())?.wait_event(&event)?;

@@ -66,7 +66,7 @@ pub struct Stream(StreamRef);
 
 form_of!(StreamRef: Stream);
 
-/// A stream that other code owns, or a default stream; also the methods that every [`Stream`] has.
+/// A stream that other code owns, or a default stream; every [`Stream`] has its methods too.
 ///
 /// Its methods may be called from any thread, and none needs a current context: on a default
 /// stream, the context given at its creation is made current for each call. Like a [`Stream`], it

@@ -153,7 +153,7 @@ fn a_capture_does_not_survive_it() {
         let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
         let error = call().expect_err("a stream captures");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-        assert!(error.to_string().contains("a stream of the context captures"), "{error}");
+        assert!(error.to_string().contains("a stream of the context is capturing"), "{error}");
         assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
         drop(capture);
         assert_eq!(call(), Ok(()));

@@ -284,7 +284,7 @@ fn what_cannot_be_captured_is_said() {
     let error =
         common::begin_capture(&stream, CaptureMode::Relaxed).expect_err("it captures already");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
-    assert!(error.to_string().contains("captures already"), "{error}");
+    assert!(error.to_string().contains("already capturing"), "{error}");
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "the first goes on");
     capture.end().expect("a graph");
 
@@ -360,7 +360,7 @@ fn an_event_of_a_capture_is_for_that_capture() {
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "which harms nothing");
     let error = event.query().expect_err("it stands for no work");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT));
-    assert!(error.to_string().contains("until it is recorded outside"), "{error}");
+    assert!(error.to_string().contains("until it is recorded again outside"), "{error}");
     assert_eq!(code(capture.end()), INVALIDATED);
     let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     event.record(&stream).expect("a record");

@@ -178,7 +178,7 @@ fn flags_are_for_those_who_know_the_stream() {
     };
     for error in [record.expect_err("not in a capture"), wait.expect_err("not in a capture")] {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
-        assert!(error.to_string().contains("does not capture"), "{error}");
+        assert!(error.to_string().contains("is not capturing"), "{error}");
     }
     stream.record_external(&event).expect("a plain record");
     stream.wait_external(&event).expect("a plain wait");

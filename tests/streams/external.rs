@@ -266,7 +266,7 @@ fn a_refusal_gives_the_descriptor_back() {
         matches!(error, Error::NotASemaphore { function: IMPORT, code: Some(_) })
             && error.code() == Some(CUresult::CUDA_ERROR_UNKNOWN)
             && error.function() == Some(IMPORT)
-            && error.to_string().contains("no semaphore that the driver can import")
+            && error.to_string().contains("cannot import this handle as a semaphore")
     };
     for fd in [null(), pipe.into(), no_semaphore, descriptor(&binary)] {
         let number = fd.as_raw_fd();

@@ -14,8 +14,7 @@ pub fn adopt() -> Result<(), Box<dyn Error>> {
     let theirs = CudaContext::new(0)?;
     let their_stream = theirs.new_stream()?;
 
-    // Retains the same primary context once more, so that what is made here may outlive cudarc's
-    // objects.
+    // Retains the same primary context once more, so objects made here may outlive cudarc's.
     let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
     let raw = their_stream.cu_stream().cast();
     // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
@@ -23,8 +22,8 @@ pub fn adopt() -> Result<(), Box<dyn Error>> {
     let done = stream.record_event(EventFlags::empty())?;
 
     let their_event = their_stream.record_event(None)?;
-    // SAFETY: `their_event` is dropped after it, has no flags but no timing, and is recorded in no
-    // capture.
+    // SAFETY: `their_event` is dropped after `event`. It has no timing and no other flag, and is
+    // recorded in no capture.
     let event =
         unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
     Stream::new(&context, StreamOptions::new())?.wait_event(&event)?;
