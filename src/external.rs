@@ -219,6 +219,55 @@ impl<H> From<ImportError<H>> for Error {
 
 type HandleType = CUexternalSemaphoreHandleType;
 
+/// The methods that both types share. `$kind` and `$has` describe the type in `from_raw`.
+macro_rules! shared_methods {
+    ($kind:literal, $has:literal) => {
+        /// The context that the semaphore was imported in.
+        pub fn context(&self) -> &Context {
+            &self.0.context
+        }
+
+        /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
+        pub fn as_raw(&self) -> CUexternalSemaphore {
+            self.0.raw
+        }
+
+        #[doc = concat!(
+            "Takes ownership of ", $kind, " that other code imported in `context`.\n\n",
+            "# Safety\n\n",
+            "`raw` must be a live external semaphore of `context` ", $has, " value, and no ",
+            "other code may destroy it. The rules of [`import_fd`](Self::import_fd) about its ",
+            "use and its end hold."
+        )]
+        #[allow(unsafe_code)]
+        pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
+            Self(Imported { raw, context: context.clone() })
+        }
+
+        /// Gives up ownership of the handle.
+        ///
+        /// The caller must destroy it with `cuDestroyExternalSemaphore`, and must keep its
+        /// context alive until then.
+        pub fn into_raw(self) -> CUexternalSemaphore {
+            self.0.into_raw()
+        }
+
+        /// Destroys CUDA's import of the semaphore, and returns the driver's result.
+        ///
+        /// Driver calls: `cuDestroyExternalSemaphore` between those of
+        /// [`Context::make_current`].
+        ///
+        /// # Errors
+        ///
+        /// The driver's error, such as one of work that was launched before;
+        /// [`Error::ForkedChild`]. After any error, do not use the handle again.
+        #[doc(alias = "cuDestroyExternalSemaphore")]
+        pub fn close(self) -> Result<()> {
+            self.0.close()
+        }
+    };
+}
+
 impl BinarySemaphore {
     /// Imports a binary semaphore of another API, such as a Vulkan semaphore that was exported as
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
@@ -294,6 +343,8 @@ impl BinarySemaphore {
     pub fn once(&self) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: 0 }
     }
+
+    shared_methods!("a binary semaphore", "without a");
 }
 
 impl TimelineSemaphore {
@@ -397,67 +448,9 @@ impl TimelineSemaphore {
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value }
     }
+
+    shared_methods!("a timeline semaphore or a fence", "with a");
 }
-
-/// The methods that both types share. `$kind` and `$has` describe the type in `from_raw`.
-macro_rules! imported {
-    ($semaphore:ident, $kind:literal, $has:literal) => {
-        impl $semaphore {
-            /// The context that the semaphore was imported in.
-            pub fn context(&self) -> &Context {
-                &self.0.context
-            }
-
-            /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
-            pub fn as_raw(&self) -> CUexternalSemaphore {
-                self.0.raw
-            }
-
-            #[doc = concat!(
-                "Takes ownership of ", $kind, " that other code imported in `context`.\n\n",
-                "# Safety\n\n",
-                "`raw` must be a live external semaphore of `context` ", $has, " value, and no ",
-                "other code may destroy it. The rules of [`import_fd`](Self::import_fd) about its ",
-                "use and its end hold."
-            )]
-            #[allow(unsafe_code)]
-            pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
-                Self(Imported { raw, context: context.clone() })
-            }
-
-            /// Gives up ownership of the handle.
-            ///
-            /// The caller must destroy it with `cuDestroyExternalSemaphore`, and must keep its
-            /// context alive until then.
-            pub fn into_raw(self) -> CUexternalSemaphore {
-                self.0.into_raw()
-            }
-
-            /// Destroys CUDA's import of the semaphore, and returns the driver's result.
-            ///
-            /// Driver calls: `cuDestroyExternalSemaphore` between those of
-            /// [`Context::make_current`].
-            ///
-            /// # Errors
-            ///
-            /// The driver's error, such as one of work that was launched before;
-            /// [`Error::ForkedChild`]. After any error, do not use the handle again.
-            #[doc(alias = "cuDestroyExternalSemaphore")]
-            pub fn close(self) -> Result<()> {
-                self.0.close()
-            }
-        }
-
-        impl fmt::Debug for $semaphore {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.show(stringify!($semaphore), f)
-            }
-        }
-    };
-}
-
-imported!(BinarySemaphore, "a binary semaphore", "without a");
-imported!(TimelineSemaphore, "a timeline semaphore or a fence", "with a");
 
 /// Checks that a semaphore belongs to the context's device.
 fn check_device(context: &Context, device_uuid: Uuid, function: Function) -> Result<()> {
@@ -831,6 +824,18 @@ impl Hash for Imported {
 impl Imported {
     fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("raw", &self.raw).field("context", &self.context).finish()
+    }
+}
+
+impl fmt::Debug for BinarySemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("BinarySemaphore", f)
+    }
+}
+
+impl fmt::Debug for TimelineSemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("TimelineSemaphore", f)
     }
 }
 
