@@ -38,7 +38,8 @@ pub const SOURCES: &[(&str, &str)] = sources! {
 
 /// The modules that call no entry point for the safe layer: the raw layer, and what is private to
 /// the loader.
-const OTHERS: &[&str] = &["sys", "loader/platform", "loader/resolve", "driver/trampolines"];
+const OTHERS: &[&str] =
+    &["sys", "loader/platform", "loader/resolve", "driver/trampolines", "guide"];
 
 const SCENARIOS: &str = concat!(include_str!("scenarios.rs"), include_str!("graphs_and_ipc.rs"));
 const LOADING: &str = include_str!("loading.rs");
