@@ -16,6 +16,10 @@ mod platform;
 #[cfg(not(target_os = "linux"))]
 #[path = "nowhere.rs"]
 mod platform;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(unreachable_code, unused_variables, reason = "there is no page, so none can be had")
+)]
 mod semaphore;
 
 /// Whether this platform has external semaphores in software.
